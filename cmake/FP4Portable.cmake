@@ -8,17 +8,25 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_6
     OUTPUT_VARIABLE FP4_LIBGCC OUTPUT_STRIP_TRAILING_WHITESPACE)
 endif()
 
+if(FP4_PORTABLE)
+  # For libraries, and for programs.
+  add_library(FP4GlibcFloor OBJECT ${PROJECT_SOURCE_DIR}/cmake/GlibcFloor.c)
+  add_library(FP4GlibcFloorProgram OBJECT ${PROJECT_SOURCE_DIR}/cmake/GlibcFloor.c)
+  target_compile_definitions(FP4GlibcFloorProgram PRIVATE FP4_GLIBC_FLOOR_PROGRAM)
+endif()
+
 # fp4_make_portable(TARGETS...): libstdc++ and zstd inside, old versions of what libc has.
 function(fp4_make_portable)
   if(NOT FP4_PORTABLE)
     return()
   endif()
   foreach(_target ${ARGN})
-    target_sources(${_target} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/GlibcFloor.c)
     get_target_property(_type ${_target} TYPE)
+    set(_floor FP4GlibcFloor)
     if(_type STREQUAL "EXECUTABLE")
-      target_compile_definitions(${_target} PRIVATE FP4_GLIBC_FLOOR_PROGRAM)
+      set(_floor FP4GlibcFloorProgram)
     endif()
+    target_sources(${_target} PRIVATE $<TARGET_OBJECTS:${_floor}>)
     # Before 2.34 the two libraries were not part of libc. Conversions of _Float16 come from
     # libgcc.a, as those of libgcc_s.so.1 are of GCC 12; the unwinder stays a shared library.
     target_link_options(${_target} PRIVATE -static-libstdc++ LINKER:--exclude-libs,ALL)

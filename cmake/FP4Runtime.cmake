@@ -8,6 +8,7 @@ fp4_precompile_runtime_headers()
 add_custom_target(fp4-unittests)
 if(FP4_ENABLE_TESTS)
   find_package(GTest REQUIRED)
+  fp4_precompile_test_headers()
 endif()
 
 foreach(_dir Support ISA Numerics Routes Sim SimCuda Runtime Reference Program Benchmark Harness CAPI)

@@ -16,6 +16,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import textwrap
 
 from reference import routes
 
@@ -140,8 +141,9 @@ def table(build):
     reasons = []
     for name, cells in rows.items():
         lines.append(f"| {name} | " + " | ".join(marked(future.result(), reasons) for future in cells) + " |")
-    notes = [f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(reasons, 1)]
-    return "".join(line + "\n" for line in lines + [""] * bool(notes) + notes)
+    notes = " ".join(f"<sup>{number}</sup> {reason[0].upper()}{reason[1:]}."
+                     for number, reason in enumerate(reasons, 1))
+    return "".join(line + "\n" for line in lines + [""] * bool(notes) + textwrap.wrap(notes, 100))
 
 
 def marked(found, reasons):

@@ -15,7 +15,8 @@ orientations. If the scales are row-major it also converts them back. fp4-run co
 with lib/Numerics. Parameters are the target, the recipe, the element type, the outputs, the block,
 the transform of either orientation, the rounding, the layout of the scales, groups of rows, also
 such as only the device knows, and the shape. The subset has every pair of values of two parameters,
-except pairs of a recipe with a transform, a layout or a shape, whose code is independent.
+except pairs of a recipe with a transform, a layout or a shape, whose code is independent. Targets
+that convert to fp4 alike stand for each other beside a recipe.
 
 Amax, Hadamard transforms and scale layouts have programs of their own. The transform on the tensor
 core has kernels only for columns, in NVFP4, inside fp4.quantize; others are not tried, nor with
@@ -245,6 +246,16 @@ def wanted(i, j):
     return not ({i, j} & {1} and {i, j} & {5, 7, 8, 9, 10}) and {i, j} != {8, 9}
 
 
+def same(pair):
+    """Returns the pair that stands for one of a target and a recipe: to a recipe targets differ by
+    their conversion to fp4 alone."""
+    i, j, target, recipe = pair
+    if (i, j) != (0, 1):
+        return pair
+    converts = tables.has(target, "hasFp4Convert")
+    return i, j, next(x for x in TARGET if tables.has(x, "hasFp4Convert") == converts), recipe
+
+
 def cross_product():
     """Every recipe and kernel; layouts, groups and shapes of whole and of broken tiles in turn."""
     shapes = [("one", 320, 272), ("one", 128, 128), ("blocks", 0, 416), ("any", 0, 80),
@@ -384,7 +395,7 @@ def main():
         Case.strided = " {fp4.strided}"
     if options.pack:
         options.pack.mkdir(parents=True, exist_ok=True)
-    cases = sweeping.sampled_covering(PARAMETERS, lambda case: Case(case).valid(), wanted)
+    cases = sweeping.sampled_covering(PARAMETERS, lambda case: Case(case).valid(), wanted, same=same)
     if options.full:
         cases += cross_product()
     work = [(check, case) for case in dict.fromkeys(cases)]

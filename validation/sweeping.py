@@ -35,12 +35,17 @@ def covering(cases):
     return chosen
 
 
-def sampled_covering(parameters, valid, wanted, tries=400):
+def sampled_covering(parameters, valid, wanted, tries=400, same=lambda pair: pair):
     """Chooses cases as `covering` does, if there are too many to look at each: `parameters` are
     lists of values, `valid` judges a case, `wanted` says of which two parameters (by index) pairs
-    count. A pair is given up after `tries` random cases with it that are not valid."""
+    count, and `same` gives the pair (i, j, a, b) that stands for another one. A pair is given up
+    after `tries` random cases with it that are not valid."""
     rng = random.Random(1)
-    missing = {(i, j, a, b) for i, j in itertools.combinations(range(len(parameters)), 2)
+
+    def pairs(case):
+        return {same((i, j, case[i], case[j])) for i, j in itertools.combinations(range(len(case)), 2)}
+
+    missing = {same((i, j, a, b)) for i, j in itertools.combinations(range(len(parameters)), 2)
                if wanted(i, j) for a in parameters[i] for b in parameters[j]}
     chosen = []
     for pair in sorted(missing, key=repr):

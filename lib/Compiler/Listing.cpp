@@ -1,6 +1,7 @@
 //===- Listing.cpp - Listings of a program for the explorer ---------------===//
 #include "Listing.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

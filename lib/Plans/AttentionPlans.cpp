@@ -3,6 +3,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
 #include "fp4/ISA/ClusterLimit.h"
 

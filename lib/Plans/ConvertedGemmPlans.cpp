@@ -4,6 +4,7 @@
 #include "DynamicPlans.h"
 #include "GemmRoutes.h"
 #include "RolePlans.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
 using namespace fp4;

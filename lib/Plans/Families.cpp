@@ -4,6 +4,7 @@
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Utils/ElementLimit.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -5,6 +5,7 @@
 #include "GemmRoutes.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/ClusterLimit.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 

@@ -12,6 +12,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/ClusterLimit.h"
 
 #include "llvm/Support/MathExtras.h"

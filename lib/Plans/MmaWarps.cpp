@@ -10,6 +10,7 @@
 #include "CostModel.h"
 #include "DynamicPlans.h"
 #include "GemmRoutes.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
 using namespace fp4;

@@ -13,6 +13,7 @@
 #include "DynamicPlans.h"
 #include "Families.h"
 #include "RolePlans.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 #include <limits>
 

@@ -18,6 +18,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 

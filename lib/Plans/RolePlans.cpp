@@ -1,6 +1,7 @@
 //===- RolePlans.cpp - Roles and schedules of kernels on tiles ------------===//
 
 #include "RolePlans.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
 using namespace fp4::pipe;

@@ -3,6 +3,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

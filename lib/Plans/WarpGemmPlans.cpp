@@ -11,6 +11,7 @@
 #include "CostModel.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Plans/WarpFragment.h"
 
 #include "llvm/ADT/STLExtras.h"

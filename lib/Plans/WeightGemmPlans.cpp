@@ -6,6 +6,7 @@
 #include "RolePlans.h"
 #include "WeightTiles.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 

@@ -11,6 +11,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "llvm/Support/MathExtras.h"

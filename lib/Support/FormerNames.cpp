@@ -23,9 +23,11 @@ constexpr Renamed kRenamed[] = {
     {"swap", "route = <orientation = swapped>"},
     {"max_rows", "m = [1, ..] of #fp4.case"},
     {"depth_unit", "k_unit of #fp4.case"},
+    {"split_k", "split_k of #fp4.case or of #fp4.work"},
     // Attributes of programs.
     {"product_arithmetic", "matmul_arithmetic"},
     {"multiprocessors", "sms"},
+    {"fp4.overlaps", "fp4.pdl"},
     // Operations of the pipe dialect.
     {"pipe.join", "pipe.count_partial"},
     {"pipe.join_fragment", "pipe.reduce_fragment"},
@@ -66,6 +68,8 @@ constexpr Renamed kRenamed[] = {
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},
     {"--multiprocessors", "--sms"},
+    {"--fp4-overlap-launches", "--fp4-pdl-launches"},
+    {"multiprocessors=", "sms="}, // an option of a pass
 };
 
 } // namespace

@@ -197,6 +197,17 @@ class Benchmarks(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
+    @unittest.skipIf(not tool(), "the tool fp4-sim is not installed")
+    def test_versions(self) -> None:
+        done = run("--version")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        package, tool = done.stdout.splitlines()
+        self.assertEqual(package, f"fp4.sim {fp4.__version__}")
+        self.assertRegex(tool, r"^fp4-sim \d+\.\d+\.\d+ \(revision .+\)$")
+        missing = run("--version", FP4_SIM="/nowhere")
+        self.assertEqual((missing.returncode, missing.stdout), (2, ""))
+        self.assertIn("'/nowhere' cannot be executed", missing.stderr)
+
     def test_errors(self) -> None:
         for arguments, environment, words in (
                 (["missing.py"], {}, "there is no script 'missing.py'"),

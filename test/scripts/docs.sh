@@ -198,6 +198,21 @@ counts=$(python3 "$root/lint/check_prose.py" --root "$tree" --count lib/Add/add.
 [ "$counts" == $'     6  docs\n     2  lib/Add\n     8  in all' ] || { echo "found: $counts"; exit 1; }
 python3 "$root/lint/check_prose.py" --root "$tree" notebook lib/Add/Sum.h
 
+# A sentence with three numbers, beside words with digits that are none. A finding is LINE:NUMBERS.
+numbers() { # findings, lines
+  printf '%s\n' "${@:2}" >"$tree/docs/Numbers.md"
+  git -C "$tree" add -A
+  found=$(python3 "$root/lint/check_numbers.py" --root "$tree" docs/Numbers.md |
+    sed -n 's/^docs.Numbers.md:\([0-9]*\): .* numbers (\(.*\)), and must .*/\1:\2/p' | paste -sd ';' || true)
+  [ "$found" == "$1" ] || { printf 'expected: %s\nfound: %s\n' "$1" "$found"; exit 1; }
+}
+numbers '3:8, 1.36, 5;5:1,024, 2^-7, -3' '# 1 of 2 of 3' '' 'With 8 rows it takes 1.36' 'times as long, or 5 % more.' \
+  'Of 1,024 rows, 2^-7 are -3.'
+numbers '' 'With 8 rows it takes 1.36 times as long. With 9 it takes 2.' '' '| 1 2 | 3 4 |' '|---|---|' '| 5 | 6 7 8 |' '' \
+  'On 28 November 2026 an H100 with sm_90a, CUDA 13.0 and LLVM 22 multiplied 128 x 64 by 64x16 in `1 2 3` of 4 or 8 bits.' \
+  'Tiles of 32, 64 or 128 rows take 3 to 5 us; [3 and 4](Page.md).' '' '    a = 1 + 2 + 3' '' '```' '1 2 3 4' '```'
+rm "$tree/docs/Numbers.md"
+
 # A page with a word too many, beside one that is just short enough, and tables that programs write.
 mkdir "$tree/words" && git -C "$tree/words" init -q && mkdir -p "$tree/words/docs/reference"
 many() { printf 'word %.0s' $(seq "$1"); }

@@ -10,6 +10,7 @@
 #include "fp4/InitAll.h"
 #include "fp4/Pipelines/Passes.h"
 #include "fp4/Pipelines/Pipelines.h"
+#include "fp4/Support/FormerNames.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
@@ -78,6 +79,21 @@ static bool explain(const Twine &error, const Twine &note) {
   return false;
 }
 
+/// The note on a former spelling in an argument: of a flag or a pass, or of an option that a pass
+/// is given, as in --fp4-set-target=multiprocessors=66. Empty where there is none.
+static std::string noteOnFormerWord(StringRef argument) {
+  if (!argument.starts_with("-"))
+    return "";
+  auto [flag, options] = argument.ltrim('-').split('=');
+  std::string note = fp4::renamedNote(("--" + flag).str());
+  while (note.empty() && !options.empty()) {
+    auto [option, rest] = options.split('=');
+    note = fp4::renamedNote((option.substr(option.find_last_of(" {,(") + 1) + "=").str());
+    options = rest;
+  }
+  return note;
+}
+
 /// --compile-to=PHASE, --target=NAME and --plan=PLAN are short for the pipeline fp4-compile with
 /// its options. Returns false, with an explanation on stderr, when the command line cannot work.
 static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string> &expanded) {
@@ -86,6 +102,8 @@ static bool expandArguments(ArrayRef<char *> arguments, std::vector<std::string>
     if (loadsOwnPlugin(arguments[i], i + 1 < arguments.size() ? arguments[i + 1] : ""))
       return explain("fp4-opt has the fp4 dialects built in and cannot load the fp4 plugin",
                      "drop this option here; the plugin is for tools such as mlir-opt-22");
+    if (std::string note = noteOnFormerWord(arguments[i]); !note.empty())
+      return explain(Twine("unknown option '") + arguments[i] + "'", note);
     StringRef option = StringRef(arguments[i]).ltrim('-');
     if (option.consume_front("compile-to=")) {
       if (!fp4::parsePhase(option))

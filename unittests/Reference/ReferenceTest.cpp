@@ -254,7 +254,7 @@ TEST(Family, ManifestsThatMakeNoSenseAreErrors) {
 
 //===--- Groups ----------------------------------------------------------===//
 
-/// Every group is the quantization of its rows, in its place of the whole.
+/// The result of a group is the quantization of its rows, at their place in the whole result.
 TEST(Family, GroupsAreQuantizedByThemselves) {
   const std::vector<uint64_t> rows = {32, 0, 16};
   OneOp amax("fp4.amax", {{{3}, ElementType::F32, Layout::Linear}}, {{"groups", "32,0,16"}});

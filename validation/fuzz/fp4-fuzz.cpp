@@ -3,6 +3,7 @@
 //   fp4-fuzz ptx [options] CORPUS...                 tokens of PTX change; what loads runs
 //   fp4-fuzz PARSER [options] CORPUS...              bytes change: fatbin, npy, manifest, recipe, elf
 //   fp4-fuzz TARGET --reproduce FILE                 one case again
+//   fp4-fuzz --version
 //
 // Options: --cases N, --seed N, --first N, --jobs N, --timeout SECONDS, --memory MIB, --out FOLDER.
 // The exit code is 1 when a case failed.
@@ -10,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #include "ByteTarget.h"
 #include "PtxTarget.h"
+#include "fp4/Support/Version.h"
 #include <cstdio>
 #include <cstring>
 
@@ -24,6 +26,10 @@ static const std::vector<Parser> parsers = {{"ptx-bytes", parsePtx, {".ptx"}},
 
 int main(int argc, char **argv) {
   const std::string which = argc > 1 ? argv[1] : "";
+  if (which == "--version") {
+    std::puts(fp4::versionText("fp4-fuzz").c_str());
+    return 0;
+  }
   if (which == "ptx") {
     PtxTarget target;
     return fuzzMain(argc - 1, argv + 1, target);

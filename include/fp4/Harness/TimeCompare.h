@@ -35,7 +35,7 @@ struct TimeDifference {
   double delta() const { return now - before; }
 };
 
-/// `now` against `before`.
+/// The comparison of `now` with `before`.
 struct TimeComparison {
   TimedProgram before, now;
   double ratio = 0; ///< time now by time before; 0 where one has no prediction
@@ -47,7 +47,7 @@ struct TimeComparison {
   std::vector<TimeDifference> amounts;   ///< bytes, instructions, CTAs
   std::vector<std::string> reasons;      ///< sentences, the strongest first
 
-  /// One screen.
+  /// The comparison for people, a screen of text.
   std::string text() const;
 };
 

@@ -13,7 +13,7 @@
 namespace fp4::harness {
 
 namespace descriptor {
-// Words.
+// Places of words.
 constexpr size_t kAllocated = 0, kAligned = 1, kOffset = 2, kSizes = 3;
 } // namespace descriptor
 
@@ -25,15 +25,15 @@ std::vector<uint64_t> makeDescriptor(const Type &type, uint64_t address);
 /// Logical elements from one index of each dimension to the next; none: those of a dense buffer.
 using Strides = std::vector<int64_t>;
 
-/// Strides are multiples of so many bytes.
+/// Bytes of which all strides but the last are multiples.
 inline constexpr int64_t kStrideBytes = 16;
 
-/// A buffer of static `type` with these strides, of a linear matrix or batch. The stride of a
-/// dimension of one index does not matter. Usage errors for rows that do not begin at multiples of
-/// 16 bytes, and for elements of a row that do not follow each other.
+/// Makes the descriptor of a linear matrix or batch of static `type` with these strides. The stride
+/// of a dimension of one index does not matter. Usage errors for rows that do not begin at
+/// multiples of 16 bytes, and for elements of a row that do not follow each other.
 Expected<std::vector<uint64_t>> makeDescriptor(const Type &type, const Strides &strides);
 
-/// Bytes from the first element of such a buffer to behind the last.
+/// Bytes of a buffer with strides, from its first element to the end of its last.
 uint64_t stridedBytes(const Type &type, const std::vector<uint64_t> &words);
 
 /// The rows of one matrix, in bytes: where it begins in a dense buffer and in a strided one.
@@ -51,7 +51,8 @@ struct RowPitch {
   uint64_t rows = 0, width = 0, pitch = 0; ///< width and pitch in bytes
   bool isDense() const { return pitch == width; }
 };
-/// Rows follow each other without a gap, or with one gap per row. Usage error for other strides.
+/// Returns the pitch of rows that follow each other, with or without a gap. Other strides are a
+/// Usage error.
 Expected<RowPitch> rowPitch(const Type &type, const uint64_t *words);
 
 } // namespace fp4::harness

@@ -3,6 +3,8 @@
 #include "fp4-c/Dialects.h"
 
 #include "Words.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "llvm/ADT/TypeSwitch.h"

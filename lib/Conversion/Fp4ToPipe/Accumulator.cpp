@@ -2,6 +2,8 @@
 
 #include "Accumulator.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 

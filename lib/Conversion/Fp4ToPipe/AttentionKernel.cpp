@@ -13,6 +13,8 @@
 #include "AttentionBuilder.h"
 #include "Lowering.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"

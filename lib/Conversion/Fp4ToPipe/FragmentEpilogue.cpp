@@ -2,6 +2,7 @@
 
 #include "FragmentEpilogue.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;

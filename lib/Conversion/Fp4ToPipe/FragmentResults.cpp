@@ -10,6 +10,7 @@
 
 #include "InlinePtx.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

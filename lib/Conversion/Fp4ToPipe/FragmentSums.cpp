@@ -2,6 +2,8 @@
 
 #include "FragmentSums.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Plans/WarpFragment.h"
 
 using namespace mlir;

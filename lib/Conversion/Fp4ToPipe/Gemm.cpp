@@ -8,6 +8,7 @@
 #include "Gemm.h"
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include <numeric>

@@ -9,6 +9,7 @@
 
 #include "WorkTables.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/ISA/ClusterLimit.h"
 #include "fp4/ISA/TargetModel.h"

@@ -13,6 +13,7 @@
 
 #include "GroupTiles.h"
 
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

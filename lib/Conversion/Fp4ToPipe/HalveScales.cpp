@@ -17,6 +17,7 @@
 
 #include "SmallBuilders.h"
 
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/ISA/ScaleLayout.h"
 

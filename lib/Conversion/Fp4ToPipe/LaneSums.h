@@ -8,6 +8,7 @@
 #pragma once
 
 #include "WorkLoop.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 
 namespace fp4 {
 

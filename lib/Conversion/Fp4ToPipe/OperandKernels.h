@@ -26,19 +26,19 @@ struct ScaleHalves {
 mlir::Value splitScales(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value scales,
                         const ScaleHalves &halves);
 
-/// Launches a kernel that packs a matrix of such elements, four of them in three bytes; the buffer.
-/// `buffer` has a byte for each element of `type`, K a multiple of 128, and `rows` and `columns`
-/// are indices, for those that are dynamic.
+/// Launches a kernel that packs a matrix of 6-bit elements, four of them in three bytes, and
+/// returns its buffer. `buffer` has a byte for each element of `type`, K a multiple of 128, and
+/// `rows` and `columns` are indices, for those that are dynamic.
 mlir::Value packSix(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value buffer,
                     mlir::RankedTensorType type, mlir::Value rows, mlir::Value columns);
 
-/// Launches a kernel that converts all of A; the buffer, rows x K of floats. `lhs` and
-/// `scales` are buffers of the operands; `rows` and `depth` are their rows and K, indices, of which
-/// depth may be null where it is static. The launch has the attribute
-/// `overlap` (LaunchAttributes.h), if that is not empty.
+/// Launches a kernel that converts all of A, and returns its buffer, rows x K of floats. `lhs` and
+/// `scales` are buffers of the operands. `rows` and `depth` are their rows and K, indices, of which
+/// depth may be null where it is static. The launch has the attribute `pdl` (LaunchAttributes.h),
+/// if that is not empty.
 mlir::Value preDequantize(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value lhs,
                           mlir::Value scales, const Gemm &gemm, mlir::Value rows, mlir::Value depth,
-                          const hw::TargetModel &target, llvm::StringRef overlap);
+                          const hw::TargetModel &target, llvm::StringRef pdl);
 
 /// Weights as e4m3, N x K, and the powers of two of their rows, one of a row in each k tile:
 /// Gemm::scalesB.

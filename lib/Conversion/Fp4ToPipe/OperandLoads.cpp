@@ -2,6 +2,7 @@
 
 #include "OperandLoads.h"
 
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/ISA/WeightLayout.h"
 
 using namespace mlir;

@@ -2,6 +2,7 @@
 
 #include "OperandPath.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/WeightLayout.h"
 

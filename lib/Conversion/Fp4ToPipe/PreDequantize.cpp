@@ -231,7 +231,7 @@ static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op
 
 Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,
                          const Gemm &gemm, Value rows, Value depth, const hw::TargetModel &target,
-                         StringRef overlap) {
+                         StringRef pdl) {
   Location loc = op.getLoc();
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
@@ -245,5 +245,5 @@ Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value l
   return launchItems(
       rewriter, loc, kernel, {lhs, scales}, blocksOfRows(rewriter, loc, count, perRow),
       {gemm.problem.dynamicRows() ? rows : Value(), gemm.problem.dynamicDepth() ? depth : Value()},
-      overlap);
+      pdl);
 }

@@ -2,6 +2,7 @@
 
 #include "ResultStores.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

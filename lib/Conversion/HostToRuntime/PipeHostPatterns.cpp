@@ -9,8 +9,9 @@
 #include "Patterns.h"
 #include "RuntimeCalls.h"
 
-#include "fp4/Dialect/Utils/ConstantBytes.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/Dialect/Utils/ConstantBytes.h"
 #include "fp4/ISA/TensorMap.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"

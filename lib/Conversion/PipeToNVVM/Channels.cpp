@@ -32,6 +32,7 @@
 #include "InlinePtx.h"
 #include "Lowering.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/IR/Matchers.h"

@@ -10,6 +10,7 @@
 
 #include "Int32.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 #include "fp4/ISA/ScaleLayout.h"

@@ -11,6 +11,7 @@
 #include "SmallBuilders.h"
 #include "TileLines.h"
 
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/ISA/FragmentLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

@@ -31,6 +31,7 @@
 #include "SmallBuilders.h"
 #include "WarpColumns.h"
 
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"

@@ -13,6 +13,7 @@
 #include "TileLines.h"
 #include "WarpMmas.h"
 
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/ISA/FragmentLayout.h"
 

@@ -11,6 +11,7 @@
 #include "Scalars.h"
 #include "SmallBuilders.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

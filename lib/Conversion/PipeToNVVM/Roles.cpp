@@ -21,6 +21,7 @@
 #include "Lowering.h"
 #include "WarpMmas.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TensorMap.h"
 

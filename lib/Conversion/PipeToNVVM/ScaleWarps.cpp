@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lowering.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
 using namespace fp4::pipe;

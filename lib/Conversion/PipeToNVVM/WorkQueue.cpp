@@ -19,6 +19,7 @@
 //===----------------------------------------------------------------------===//
 #include "InlinePtx.h"
 #include "Lowering.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
 

@@ -14,7 +14,7 @@ namespace hw = fp4::hw;
 
 static constexpr int64_t kTileRows = hw::scaleBlockRows, kTileBlocks = hw::scaleBlockColumns;
 
-/// Packed rows of a dynamic length: some bytes of every row of a wider buffer.
+/// The type of packed rows of a dynamic length, which are the first bytes of each row of a buffer.
 static MemRefType packedView(RankedTensorType type) {
   auto layout = StridedLayoutAttr::get(type.getContext(), 0, {ShapedType::kDynamic, 1});
   return MemRefType::get(type.getShape(), IntegerType::get(type.getContext(), 8), layout);

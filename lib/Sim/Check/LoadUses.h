@@ -34,11 +34,11 @@ public:
   /// Returns true when the value of a load is an operand of another instruction, itself or through
   /// arithmetic.
   bool reaches(const Kernel &kernel, uint32_t load, uint32_t user);
-  /// For another kernel.
+  /// Forgets everything, for another kernel.
   void clear() { *this = {}; }
 
 private:
-  static constexpr uint32_t unknown = 0, none = 1; ///< else pc of the store + 2
+  static constexpr uint32_t unknown = 0, none = 1; ///< of `known`; else the pc of the store + 2
   std::vector<uint32_t> known;                     ///< by pc
   std::vector<std::optional<bool>> used, guesses;  ///< by pc
   std::optional<std::set<uint32_t>> guessed;       ///< registers that a guess may become

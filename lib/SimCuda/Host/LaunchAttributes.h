@@ -16,7 +16,8 @@ FP4_HOST_API void warnOfAttribute(const char *function, int id, bool driver);
 /// The owner of an attribute: a launch, or a node of a graph, which gets its dependences as edges.
 enum class AttributeOf : uint8_t { Launch, Node };
 
-/// Sets what the attribute asks for. One that has no effect here although it should is told once.
+/// Sets what the attribute asks for. An attribute without the effect that it should have is
+/// reported once.
 FP4_HOST_API Code applyAttribute(const char *function, const LaunchAttribute &attribute,
                                  AttributeOf target, bool driver, LaunchAttributes &asked);
 

@@ -6,8 +6,10 @@ import argparse
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
+from .. import __version__
 from .._library import find_library
 from ..errors import UsageError
 
@@ -42,6 +44,8 @@ def _parser() -> argparse.ArgumentParser:
                              "0 a script runs without its benchmarks")
     parser.add_argument("--configs", type=int, default=1, metavar="N",
                         help="configurations that triton.autotune tries (default 1)")
+    parser.add_argument("--version", action="store_true",
+                        help="print the versions of the package and of fp4-sim")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, metavar="MODULE",
                         help="run a module, such as pytest, with the arguments that follow")
     parser.add_argument("script", nargs="?", help="a Python file, or - for standard input")
@@ -78,9 +82,23 @@ def _command(options: argparse.Namespace) -> list[str]:
             str(options.configs), *what]
 
 
+def _print_versions() -> int:
+    """Prints the version of the package, and of fp4-sim with the revision it was built from."""
+    try:
+        tool = subprocess.run([find_tool(), "--version"], capture_output=True, text=True,
+                              check=True)
+        print(f"fp4.sim {__version__}\n{tool.stdout.strip()}")
+    except UsageError as error:
+        print(f"fp4.sim: error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
+    if options.version:
+        return _print_versions()
     if not options.module and options.script is None:
         parser.error("the following arguments are required: script, or -m and a module")
     if options.script not in (None, "-") and not os.path.isfile(options.script):

@@ -20,6 +20,26 @@
 
 // -----
 
+// expected-error @+2 {{a plan of family tile_gemm has no field 'split_k'}}
+// expected-note @+1 {{'split_k' is called 'split_k of #fp4.case or of #fp4.work' now}}
+#plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], split_k = 2>
+
+// -----
+
+// expected-error @+2 {{'func.func' op unknown attribute 'fp4.overlaps'}}
+// expected-note @+1 {{'fp4.overlaps' is called 'fp4.pdl' now}}
+func.func @f() attributes {fp4.overlaps} {
+  return
+}
+
+// -----
+
+func.func @f() attributes {fp4.pdl} {
+  return
+}
+
+// -----
+
 // expected-error @+2 {{a target has no field 'multiprocessors'}}
 // expected-note @+1 {{'multiprocessors' is called 'sms' now}}
 #target = #fp4.target<sm_100a, multiprocessors = 66>

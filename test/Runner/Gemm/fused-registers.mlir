@@ -5,8 +5,9 @@
 // RUN: env FP4_PTXAS= fp4-runner %t.mlir --device=sim --target=sm_90a --check=strict --policy=random | FileCheck %s --check-prefixes=MLP,WGMMA
 // RUN: env FP4_PTXAS= fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_120a --shape 130 --check=strict --policy=lazy | FileCheck %s --check-prefixes=MLP,SYNC
 // Rows that are not known have one kernel more for each small M, and the launches are the same.
-// RUN: env FP4_PTXAS= fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 130 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: env FP4_PTXAS= fp4-runner %fp4_src/examples/mlp.mlir --device=sim --target=sm_90a --shape 7 --check=strict | FileCheck %s --check-prefix=FEW
+// RUN: fp4-runner %fp4_src/examples/mlp.mlir --target=sm_90a --emit=so --ptxas=none -o %t.so
+// RUN: fp4-run %t.so --device=sim --shape 130 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: fp4-run %t.so --device=sim --shape 7 --check=strict | FileCheck %s --check-prefix=FEW
 // MLP: mlp: passed
 // WGMMA: matmul_0 {{.*}} 384 threads, 168 registers, {{[0-9]+}} bytes shared,
 // WGMMA: kernels 10 launched

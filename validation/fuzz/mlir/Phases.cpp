@@ -2,6 +2,7 @@
 #include "Phases.h"
 #include "Corpus.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 

@@ -17,6 +17,7 @@
 #include "fp4/InitAll.h"
 #include "fp4/Sim/Program.h"
 #include "fp4/Reference/Manifest.h"
+#include "fp4/Support/Version.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -240,6 +241,10 @@ void MlirTarget::run(const std::string &input) {
 
 int main(int argc, char **argv) {
   std::vector<char *> rest(argv, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "--version") {
+    std::puts(fp4::versionText("fp4-fuzz-mlir").c_str());
+    return 0;
+  }
   std::string plugin;
   if (argc > 2 && std::string_view(argv[1]) == "--plugin") {
     plugin = argv[2];

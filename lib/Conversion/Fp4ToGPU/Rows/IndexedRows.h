@@ -20,7 +20,7 @@ Int32 emitIndex(mlir::AffineExpr expression, Int32 at);
 /// The first column of the window of chunk `number`.
 Int32 firstColumn(mlir::AffineExpr column, const ChunkWindow &window, Int32 number);
 
-/// `elements` of a window, a vector of as many or more, as those of the lanes of a chunk.
+/// Puts the elements of a window, a vector that may have more, in the order of lanes of a chunk.
 mlir::Value inLaneOrder(mlir::ImplicitLocOpBuilder &b, mlir::Value elements,
                         const ChunkWindow &window);
 
@@ -35,7 +35,7 @@ struct IndexedRow {
 /// that is read.
 llvm::SmallVector<mlir::Value> loadIndexed(RowTeam &team, mlir::Value row, const IndexedRow &of,
                                            const RowTeam::Chunk &chunk);
-/// The elements of such words, of type `element`.
+/// The elements, of type `element`, of words that loadIndexed gave.
 mlir::Value elementsOf(RowTeam &team, mlir::ValueRange words, mlir::Type element,
                        const IndexedRow &of);
 

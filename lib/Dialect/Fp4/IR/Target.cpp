@@ -167,6 +167,9 @@ LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return refuseFormerList(op, attribute);
   if (attribute.getName() == kPrologueAttr)
     return verifyPrologue(op, attribute);
+  if (std::string note = renamedNote(attribute.getName().getValue()); !note.empty())
+    return withNote(
+        op->emitOpError() << "unknown attribute '" << attribute.getName().getValue() << "'", note);
   return success();
 }
 

@@ -1,6 +1,7 @@
 //===- Cluster.cpp - CTAs of a cluster that share channels ----------------===//
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 

@@ -8,6 +8,8 @@
 #include "VerifyMma.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "llvm/ADT/StringExtras.h"

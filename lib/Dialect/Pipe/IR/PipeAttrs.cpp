@@ -8,6 +8,9 @@
 #include "Schedules/Rasters.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/IR/Builders.h"
@@ -161,6 +164,12 @@ void RolePlanAttr::print(AsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 
 bool RoleAttr::drives(Engine engine) const { return llvm::is_contained(getEngines(), engine); }
+
+bool RoleAttr::isElected() const { return !drives(Engine::Threads); }
+
+bool DistributionAttr::isFragment() const {
+  return getKind() == FragmentKind::Wgmma || getKind() == FragmentKind::MmaSync;
+}
 
 RoleAttr RoleAttr::withWhole(bool whole) const {
   return RoleAttr::get(getContext(), getName(), getFirstWarp(), getEndWarp(), getEngines(),

@@ -4,6 +4,9 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 #include "fp4/Dialect/Pipe/IR/Turns.h"

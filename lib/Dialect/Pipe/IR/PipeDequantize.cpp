@@ -9,6 +9,9 @@
 #include "VerifyFragment.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/WeightLayout.h"
 

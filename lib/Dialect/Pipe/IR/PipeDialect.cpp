@@ -1,6 +1,9 @@
 //===- PipeDialect.cpp - Registration and enumerations --------------------===//
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
@@ -18,8 +21,11 @@ using namespace fp4::pipe;
 
 #include "fp4/Dialect/Pipe/IR/PipeAttrInterfaces.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeDialect.cpp.inc"
-#include "fp4/Dialect/Pipe/IR/PipeEnums.cpp.inc"
+#include "fp4/Dialect/Pipe/IR/PipeEngines.cpp.inc"
+#include "fp4/Dialect/Pipe/IR/PipeFragments.cpp.inc"
 #include "fp4/Dialect/Pipe/IR/PipeInterfaces.cpp.inc"
+#include "fp4/Dialect/Pipe/IR/PipeLayouts.cpp.inc"
+#include "fp4/Dialect/Pipe/IR/PipeModifiers.cpp.inc"
 namespace {
 /// Channel types list every tile of a stage; an alias keeps the ops that use them readable.
 struct PipeAsmInterface : OpAsmDialectInterface {

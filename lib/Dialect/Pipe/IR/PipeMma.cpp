@@ -9,6 +9,7 @@
 #include "VerifyMma.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
 using namespace mlir;

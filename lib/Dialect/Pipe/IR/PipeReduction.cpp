@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 
 using namespace mlir;
 using namespace fp4;

@@ -7,6 +7,7 @@
 #include "VerifyRows.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
 using namespace mlir;

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
 #include "fp4/ISA/BufferShape.h"
@@ -162,6 +165,10 @@ hw::SwizzleMode fp4::pipe::swizzleMode(Layout layout) {
   }
   return hw::SwizzleMode::None;
 }
+
+bool fp4::pipe::isTiledScales(Layout layout) { return layout == Layout::Tiled128x4; }
+
+bool fp4::pipe::isHalvedScales(Layout layout) { return layout == Layout::Halves128x4; }
 
 bool fp4::pipe::isPadded(Layout layout) {
   return layout == Layout::Swizzle128BPadded || layout == Layout::Swizzle128BPadded6;

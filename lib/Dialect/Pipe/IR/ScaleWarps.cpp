@@ -1,6 +1,7 @@
 //===- ScaleWarps.cpp - Roles whose second warp copies scales --------------===//
 
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
 using namespace fp4::pipe;

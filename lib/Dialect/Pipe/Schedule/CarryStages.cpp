@@ -28,6 +28,7 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 #include "fp4/Routes/Route.h"
 

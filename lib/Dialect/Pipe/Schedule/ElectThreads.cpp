@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 

@@ -28,6 +28,7 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;

@@ -3,6 +3,7 @@
 #include "AccessOrder.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 
 using namespace mlir;

@@ -3,6 +3,7 @@
 #include "ChannelEnds.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -57,7 +58,7 @@ static Value iterationOf(Operation *op) { return cast<ChannelOpInterface>(op).ge
 // Roles at the ends (C132)
 //===----------------------------------------------------------------------===//
 
-/// A role more than the channel has places for at one end.
+/// Reports a role at an end of a channel that has all its roles already, the first of them `first`.
 static LogicalResult refuseRole(Operation *op, RoleRegionOp role, RoleRegionOp first,
                                 StringRef ordinal) {
   InFlightDiagnostic diag = op->emitOpError() << "channel has a " << ordinal
@@ -94,7 +95,7 @@ static LogicalResult addUse(ChannelEnds &ends, ChannelOp channel, Operation *op)
   return success();
 }
 
-/// The engine that completes this end is one that the role completes it with, with all arrivals.
+/// Checks the engine that completes an end, and its arrivals: they are those of the role there.
 static LogicalResult checkCompletion(ChannelOp channel, RoleRegionOp region, StringRef end,
                                      Engine engine, int64_t arrivals) {
   RoleAttr role = region.getRole();
@@ -109,7 +110,7 @@ static LogicalResult checkCompletion(ChannelOp channel, RoleRegionOp region, Str
   return diag;
 }
 
-/// Each consumer that the channel lists is one of the roles.
+/// Checks that each consumer that the channel lists is one of the roles.
 static LogicalResult checkConsumers(ChannelOp channel, const ChannelEnds &ends) {
   llvm::SmallDenseSet<size_t> found;
   SmallVector<Engine> engines = channel.getConsumerEngines();

@@ -10,11 +10,11 @@
 
 namespace fp4::pipe {
 
-/// pipe.producer_acquire or pipe.consumer_wait.
+/// Returns true for pipe.producer_acquire and pipe.consumer_wait.
 bool isTake(mlir::Operation *op);
-/// pipe.producer_commit or pipe.consumer_release.
+/// Returns true for pipe.producer_commit and pipe.consumer_release.
 bool isHandOver(mlir::Operation *op);
-/// `end` hands over what an op like `take` takes.
+/// Returns true when `end` hands over the stages that an op like `take` takes.
 bool isEndOf(mlir::Operation *end, mlir::Operation *take);
 /// Name of the op that ends what `take` begins, and of the op that begins what `handOver` ends.
 llvm::StringRef handOverName(mlir::Operation *take);
@@ -22,9 +22,9 @@ llvm::StringRef takeName(mlir::Operation *handOver);
 /// The channel operand of an op, or null.
 mlir::Value channelOf(mlir::Operation *op);
 
-/// The two tiles are made, in one block of code, from the same tile of different stages of a
-/// channel: they may have the same sets of columns, which the iterations of the channel take in
-/// turns. In the scheduled form they may be in any blocks, because the roles are run.
+/// Returns true when two tiles are made, in one block of code, from the same tile of different
+/// stages of a channel: they may have the same sets of columns, which the iterations of the channel
+/// take in turns. In the scheduled form they may be in any blocks, because the roles are run.
 bool shareSets(TmemTileOpInterface one, TmemTileOpInterface other);
 
 struct ChannelEnds {

@@ -7,6 +7,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -5,6 +5,7 @@
 #include "ChannelEnds.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

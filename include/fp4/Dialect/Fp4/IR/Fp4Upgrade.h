@@ -12,7 +12,7 @@ bool hasLegacyOps(mlir::Operation *root);
 /// locations. An operation that the new spelling cannot say is reported there.
 mlir::LogicalResult upgradeLegacyOps(mlir::Operation *root);
 
-/// Does so after a warning at the first of them, which says how the text is rewritten.
+/// Rewrites them after a warning at the first of them, which says how the text is rewritten.
 mlir::LogicalResult upgradeLegacyText(mlir::Operation *root);
 
 } // namespace fp4

@@ -22,10 +22,14 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeDialect.h.inc"
-#include "fp4/Dialect/Pipe/IR/PipeEnums.h.inc"
+#include "fp4/Dialect/Pipe/IR/PipeModifiers.h.inc"
 
 namespace fp4::pipe {
-enum class Raster : uint32_t; // Schedules.h
+// Enumerations, whose enumerators are in headers of their own.
+enum class Engine : uint32_t;       // Engines.h
+enum class FragmentKind : uint32_t; // Fragments.h
+enum class Layout : uint32_t;       // Layouts.h
+enum class Raster : uint32_t;       // Schedules.h
 
 /// Use of a stage by an op on a channel. The producer acquires the stage, announces the bytes of
 /// its loads, fills and commits it. The consumer waits for the stage and releases it, before that
@@ -40,6 +44,11 @@ enum class ChannelUse {
   Release,
   AwaitRelease
 };
+/// The layout of a type that names none.
+inline constexpr Layout kLinear{0}; // Layouts.h compares it
+/// Returns true for scales in tiles of 128 x 4, and in such tiles for each half of the rows.
+bool isTiledScales(Layout layout);
+bool isHalvedScales(Layout layout);
 class DistributionAttr;
 /// The distribution of a tensor whose elements are in the registers of threads; null for any other
 /// type.

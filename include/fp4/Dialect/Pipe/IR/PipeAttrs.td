@@ -58,7 +58,7 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     int32_t getStageThreads() const { return getInTurn() ? 128 : getNumThreads(); }
     bool drives(Engine engine) const;
     /// One elected thread runs the role.
-    bool isElected() const { return !drives(Engine::Threads); }
+    bool isElected() const;
     /// This role with its warp together, or with one thread elected for all of its code.
     RoleAttr withWhole(bool whole) const;
     /// The kind of completion of this role's side of a channel whose tiles `engine` fills or uses:
@@ -129,9 +129,7 @@ def Pipe_DistributionAttr : AttrDef<Pipe_Dialect, "Distribution",
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The accumulator of an instruction, of which a thread has elements of several rows.
-    bool isFragment() const {
-      return getKind() == FragmentKind::Wgmma || getKind() == FragmentKind::MmaSync;
-    }
+    bool isFragment() const;
     /// The tensor of the distribution with `columns` columns in the rows of one instruction.
     static ::mlir::RankedTensorType tensorOf(FragmentKind kind, int64_t columns,
                                              ::mlir::Type elementType);

@@ -1,12 +1,15 @@
 //===- PipeDialect.td - The pipe dialect: kernels as tiles in channels ----===//
 //
-// The dialect and its enumerations.
+// The dialect, and the attributes of its enumerations.
 //
 //===----------------------------------------------------------------------===//
 #ifndef FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD
 #define FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD
 
-include "fp4/Dialect/Pipe/IR/PipeEnum.td"
+include "fp4/Dialect/Pipe/IR/PipeEngines.td"
+include "fp4/Dialect/Pipe/IR/PipeFragments.td"
+include "fp4/Dialect/Pipe/IR/PipeLayouts.td"
+include "fp4/Dialect/Pipe/IR/PipeModifiers.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
@@ -87,65 +90,19 @@ def Pipe_Dialect : Dialect {
 // Enumerations
 //===----------------------------------------------------------------------===//
 
-def Pipe_Layout : Pipe_Enum<"Layout", "placement of a tile's bytes", [
-  I32EnumAttrCase<"Linear", 0, "linear">,
-  I32EnumAttrCase<"Swizzle32B", 1, "swizzle_32B">,
-  I32EnumAttrCase<"Swizzle64B", 2, "swizzle_64B">,
-  I32EnumAttrCase<"Swizzle128B", 3, "swizzle_128B">,
-  I32EnumAttrCase<"Tiled128x4", 4, "tiled_128x4">,
-  I32EnumAttrCase<"Swizzle128BPadded", 5, "swizzle_128B_b4x16_p64">,
-  I32EnumAttrCase<"Swizzle128BPadded6", 6, "swizzle_128B_b6x16_p32">,
-  I32EnumAttrCase<"Halves128x4", 7, "halves_128x4">]>;
-
-def Pipe_Engine : Pipe_Enum<"Engine", "part of the hardware that executes an operation", [
-  I32EnumAttrCase<"Tma", 0, "tma">,
-  I32EnumAttrCase<"Tensor", 1, "tensor">,
-  I32EnumAttrCase<"ScaleCopy", 2, "scale_copy">,
-  I32EnumAttrCase<"Threads", 3, "threads">,
-  I32EnumAttrCase<"BulkStore", 4, "bulk_store">,
-  I32EnumAttrCase<"WorkQueue", 5, "work_queue">]>;
 def Pipe_EngineAttr : EnumAttr<Pipe_Dialect, Pipe_Engine, "engine">;
 def Pipe_EngineArrayAttr : TypedArrayAttrBase<Pipe_EngineAttr, "engines">;
 
-def Pipe_FragmentKind : Pipe_Enum<"FragmentKind", "thread that has an element in its registers", [
-  I32EnumAttrCase<"Wgmma", 0, "wgmma">,
-  I32EnumAttrCase<"MmaSync", 1, "mma_sync">,
-  I32EnumAttrCase<"Lanes", 2, "lanes">,
-  I32EnumAttrCase<"Columns", 3, "columns">]>;
-
-def Pipe_RowCombination : Pipe_Enum<"RowCombination", "combination of the elements of a row", [
-  I32EnumAttrCase<"Add", 0, "add">,
-  I32EnumAttrCase<"Maximum", 1, "maximum">]>;
 def Pipe_RowCombinationAttr : EnumAttr<Pipe_Dialect, Pipe_RowCombination, "row_combination">;
 
-def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several CTAs", [
-  I32EnumAttrCase<"M", 0, "m">,
-  I32EnumAttrCase<"N", 1, "n">,
-  I32EnumAttrCase<"Pairs", 2, "pairs">]>;
 def Pipe_DirectionAttr : EnumAttr<Pipe_Dialect, Pipe_Direction, "direction">;
 
-def Pipe_Scope : Pipe_Enum<"Scope", "CTAs that share the barriers of a channel", [
-  I32EnumAttrCase<"Cta", 0, "cta">,
-  I32EnumAttrCase<"Cluster", 1, "cluster">]>;
 def Pipe_ScopeAttr : EnumAttr<Pipe_Dialect, Pipe_Scope, "scope">;
 
-def Pipe_Arrival : Pipe_Enum<"Arrival", "threads of a role that arrive at a barrier", [
-  I32EnumAttrCase<"Threads", 0, "threads">,
-  I32EnumAttrCase<"Warps", 1, "warps">,
-  I32EnumAttrCase<"AlignedWarps", 2, "aligned_warps">,
-  I32EnumAttrCase<"Nobody", 3, "nobody">]>;
 def Pipe_ArrivalAttr : EnumAttr<Pipe_Dialect, Pipe_Arrival, "arrival">;
 
-def Pipe_MmaChain
-    : Pipe_Enum<"MmaChain", "place of an MMA among those of its sums",
-                [I32EnumAttrCase<"Alone", 0, "alone">, I32EnumAttrCase<"Replaces", 1, "replaces">,
-                 I32EnumAttrCase<"Leads", 2, "leads">, I32EnumAttrCase<"Follows", 3, "follows">]>;
 def Pipe_MmaChainAttr : EnumAttr<Pipe_Dialect, Pipe_MmaChain, "mma_chain">;
 
-def Pipe_MmaAwaiter
-    : Pipe_Enum<"MmaAwaiter", "operation behind which the sums of an MMA are complete",
-                [I32EnumAttrCase<"Itself", 0, "itself">, I32EnumAttrCase<"NextMma", 1, "next_mma">,
-                 I32EnumAttrCase<"NextIteration", 2, "next_iteration">]>;
 def Pipe_MmaAwaiterAttr : EnumAttr<Pipe_Dialect, Pipe_MmaAwaiter, "mma_awaiter">;
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD

@@ -32,8 +32,10 @@ class Pipe_DistributedOrRows<list<Type> elements>
 /// An op that `engine` executes (see EngineOpInterface).
 class Pipe_EngineOp<string mnemonic, string engine, list<Trait> traits = []>
     : Pipe_Op<mnemonic, traits # [Pipe_EngineOpInterface]> {
-  code engineDecl = "::fp4::pipe::Engine getEngine() { return ::fp4::pipe::Engine::" # engine # "; }\n";
+  code engineDecl = "::fp4::pipe::Engine getEngine();\n";
   let extraClassDeclaration = engineDecl;
+  let extraClassDefinition =
+      "::fp4::pipe::Engine $cppClass::getEngine() { return ::fp4::pipe::Engine::" # engine # "; }\n";
 }
 
 /// An op with a channel operand that does `use` (see ChannelUse).

@@ -14,8 +14,8 @@ class Pipe_Type<string name, string typeMnemonic, list<Trait> traits = []>
     /// Columns of the tile, in elements (the K direction, or N of an accumulator).
     int64_t getColumns() const { return getShape()[1]; }
     /// Scales of which each half of the rows has scale tiles of its own.
-    bool isHalved() const { return getLayout() == Layout::Halves128x4; }
-    bool isScales() const { return getLayout() == Layout::Tiled128x4 || isHalved(); }
+    bool isHalved() const { return isHalvedScales(getLayout()); }
+    bool isScales() const { return isTiledScales(getLayout()) || isHalved(); }
     /// Scale tiles, one for each 128 rows or for each half of them, beside each other along m.
     int64_t getRowBlocks() const { return isHalved() ? 2 : (getRows() + 127) / 128; }
   }];
@@ -29,7 +29,7 @@ class Pipe_TileType<string name, string typeMnemonic> : Pipe_Type<name, typeMnem
     "::fp4::pipe::Layout":$layout);
   let builders = [
     TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
-        "::mlir::Type":$elementType, CArg<"Layout", "Layout::Linear">:$layout), [{
+        "::mlir::Type":$elementType, CArg<"Layout", "kLinear">:$layout), [{
       return $_get(elementType.getContext(), shape, elementType, layout);
     }]>
   ];
@@ -52,7 +52,7 @@ def Pipe_GlobalType : Pipe_TileType<"Global", "global"> {
   }];
   let extraClassDeclaration = [{
     int64_t getRank() const { return getShape().size(); }
-    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
+    bool isScales() const { return isTiledScales(getLayout()); }
     /// Bytes from one row to the next of a linear buffer.
     int64_t getRowPitch() const;
     /// 512-byte scale tiles per row of scale tiles of a tiled_128x4 buffer: ceil(columns / 4).
@@ -100,7 +100,7 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     "bool":$residue);
   let builders = [
     TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
-        "::mlir::Type":$elementType, CArg<"Layout", "Layout::Linear">:$layout,
+        "::mlir::Type":$elementType, CArg<"Layout", "kLinear">:$layout,
         CArg<"bool", "false">:$residue), [{
       return $_get(elementType.getContext(), shape, elementType, layout, residue);
     }]>
@@ -113,7 +113,7 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     int64_t getRows() const { return hasPlanes() ? getShape()[0] * getShape()[1] : getShape()[0]; }
     /// Columns of the box, in elements.
     int64_t getColumns() const { return getShape().back(); }
-    bool isScales() const { return getLayout() == Layout::Tiled128x4; }
+    bool isScales() const { return isTiledScales(getLayout()); }
     /// Scale tiles of a box of scales, one for each 128 rows, beside each other along m.
     int64_t getRowBlocks() const { return (getRows() + 127) / 128; }
   }];
@@ -187,7 +187,7 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
     "bool":$pair);
   let builders = [
     TypeBuilderWithInferredContext<(ins "::llvm::ArrayRef<int64_t>":$shape,
-        "::mlir::Type":$elementType, CArg<"Layout", "Layout::Linear">:$layout,
+        "::mlir::Type":$elementType, CArg<"Layout", "kLinear">:$layout,
         CArg<"bool", "false">:$pair), [{
       return $_get(elementType.getContext(), shape, elementType, layout, pair);
     }]>

@@ -1,0 +1,40 @@
+//===- PipeModifiers.td - Modifiers of operations -------------------------===//
+//
+// Operations have defaults of most of them, so that their enumerators are in Pipe.h.
+//
+//===----------------------------------------------------------------------===//
+#ifndef FP4_DIALECT_PIPE_IR_PIPEMODIFIERS_TD
+#define FP4_DIALECT_PIPE_IR_PIPEMODIFIERS_TD
+
+include "fp4/Dialect/Pipe/IR/PipeEnum.td"
+
+def Pipe_RowCombination : Pipe_Enum<"RowCombination", "combination of the elements of a row", [
+  I32EnumAttrCase<"Add", 0, "add">,
+  I32EnumAttrCase<"Maximum", 1, "maximum">]>;
+
+def Pipe_Direction : Pipe_Enum<"Direction", "direction in which a cluster has several CTAs", [
+  I32EnumAttrCase<"M", 0, "m">,
+  I32EnumAttrCase<"N", 1, "n">,
+  I32EnumAttrCase<"Pairs", 2, "pairs">]>;
+
+def Pipe_Scope : Pipe_Enum<"Scope", "CTAs that share the barriers of a channel", [
+  I32EnumAttrCase<"Cta", 0, "cta">,
+  I32EnumAttrCase<"Cluster", 1, "cluster">]>;
+
+def Pipe_Arrival : Pipe_Enum<"Arrival", "threads of a role that arrive at a barrier", [
+  I32EnumAttrCase<"Threads", 0, "threads">,
+  I32EnumAttrCase<"Warps", 1, "warps">,
+  I32EnumAttrCase<"AlignedWarps", 2, "aligned_warps">,
+  I32EnumAttrCase<"Nobody", 3, "nobody">]>;
+
+def Pipe_MmaChain
+    : Pipe_Enum<"MmaChain", "place of an MMA among those of its sums",
+                [I32EnumAttrCase<"Alone", 0, "alone">, I32EnumAttrCase<"Replaces", 1, "replaces">,
+                 I32EnumAttrCase<"Leads", 2, "leads">, I32EnumAttrCase<"Follows", 3, "follows">]>;
+
+def Pipe_MmaAwaiter
+    : Pipe_Enum<"MmaAwaiter", "operation behind which the sums of an MMA are complete",
+                [I32EnumAttrCase<"Itself", 0, "itself">, I32EnumAttrCase<"NextMma", 1, "next_mma">,
+                 I32EnumAttrCase<"NextIteration", 2, "next_iteration">]>;
+
+#endif // FP4_DIALECT_PIPE_IR_PIPEMODIFIERS_TD
