@@ -66,7 +66,6 @@ def cells():
     for batches, keys in ((1, 16384), (16, 4096), (64, 1024)):
         yield Cell("llama8b", 32, 8, 128, batches, 1, keys, page=64)
         yield Cell("llama8b", 32, 8, 128, batches, 1, keys, page=16)
-        yield Cell("llama70b", 64, 8, 128, batches, 1, keys)
         yield Cell("gptoss", 64, 8, 64, batches, 1, keys)
 
 

@@ -96,8 +96,8 @@ def with_powers(runs):
 
 
 def file_name(*values):
-    """A file's name that says the values: ("nvfp4", (1, 0), "?", 0.5) is nvfp4_1-0_any_0p5. It has
-    no suffix, which a library would replace."""
+    """A file's name that says the values: ("nvfp4", (1, 0), "?", 0.5) is nvfp4_1-0_any_0p5. A name
+    has no dot, behind which a library would lose it."""
     words = (str(value).replace("?", "any").replace(", ", "-").replace(".", "p") for value in values)
     return "_".join(re.sub(r"[^\w-]", "", word) for word in words)
 
