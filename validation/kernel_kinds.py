@@ -493,12 +493,19 @@ def attention():
     """Two tiles of queries of one CTA, each with six blocks of keys, some of them with masks."""
     for mask in ("full", "causal"):
         text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", mask, "0.125"))
-        plan = "--plan=tile_attention, tile = [128, 16], stages = 2"
+        plan = "--plan=tile_attention, tile = [128, 16, 1], stages = 2"
         yield Kind(f"attention, {mask}", text, "sm_90a", None, ["--sms=1", plan])
+
+
+def cached_attention():
+    """Clusters whose CTAs share three blocks of keys of each of four sequences, in pages."""
+    text = sweep_attention.program((4, 3, 96, (4, 2), (64, 64), "bf16", "causal", "0.125"), cache=16)
+    plan = "--plan=tile_attention, tile = [64, 32, 2], cluster = [2, 1], stages = 2"
+    yield Kind("attention over a cache", text, "sm_90a", None, ["--sms=2", plan])
 
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
                  experts, gates, codes, other_weights, registers, warps, quantizers, rows, promoted, of_lanes, dynamic,
-                 launches, warp_ranges, long_clusters, attention):
+                 launches, warp_ranges, long_clusters, attention, cached_attention):
         yield from some()
