@@ -10,8 +10,8 @@
 // CHECK:   %[[TILE:.*]] = arith.subi %c1_i32, %[[M]]
 // CHECK:   %[[Q:.*]] = pipe.load %arg0[{{.*}}] : {{.*}} -> !pipe.shared<128x64xbf16, swizzle_128B>
 // CHECK:   %[[SUMS:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
-// CHECK:   %[[K:.*]] = pipe.load %arg1[{{.*}}] {pipe.ring = "keys"} : {{.*}} -> !pipe.shared<160x64xbf16, swizzle_128B>
-// CHECK:   %[[S:.*]] = pipe.fragment : !pipe.fragment<64x160xf32, wgmma>
+// CHECK:   %[[K:.*]] = pipe.load %arg1[{{.*}}] {pipe.ring = "keys"} : {{.*}} -> !pipe.shared<128x64xbf16, swizzle_128B>
+// CHECK:   %[[S:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   pipe.mma %[[S]], %[[Q]], %[[K]] :
 // CHECK:   %[[SCORES:.*]] = pipe.read %[[S]][0]
 // CHECK:   scf.if

@@ -408,3 +408,15 @@ func.func @attention(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %
       -> tensor<1x256x8x64xbf16>
   return %o : tensor<1x256x8x64xbf16>
 }
+
+// CHECK-LABEL: func @attention_over_a_cache
+func.func @attention_over_a_cache(%q: tensor<2x1x32x128xbf16>, %k: tensor<64x16x8x128xbf16>,
+                                  %v: tensor<64x16x8x128xbf16>, %n: tensor<2xi32>, %p: tensor<2x8xi32>)
+    -> tensor<2x1x32x128xbf16> {
+  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} lengths(%{{.*}} : tensor<2xi32>) pages(%{{.*}} : tensor<2x8xi32>) scale 0.0883883535 causal
+  %d = fp4.attention %q, %k, %v lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>)
+      scale 8.838835e-02 causal
+      : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xbf16>, tensor<64x16x8x128xbf16>
+      -> tensor<2x1x32x128xbf16>
+  return %d : tensor<2x1x32x128xbf16>
+}

@@ -62,7 +62,8 @@ func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
 
 func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !data, %row: i32, %k: i32, %it: i32,
                  %sfa: !pipe.global<?x17xf8E4M3FN, tiled_128x4>, %m: i32, %kb: i32, %n: i32,
-                 %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>, %rows: i32, %p: !pipe.global<64x4608xi8>) {
+                 %x: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>, %rows: i32, %p: !pipe.global<64x4608xi8>,
+                 %qs: !pipe.tensor_map<8x8x64xbf16, swizzle_128B>, %head: i32, %token: i32) {
   %ab = pipe.channel from tma to tensor depth 2 payload [0, 32768] barriers 65536 : !channel
   %exist = pipe.existing_rows %rows from %row of 128
   %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
@@ -72,6 +73,8 @@ func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !d
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+  %q = pipe.load %qs[%head, %k] plane %token : !pipe.tensor_map<8x8x64xbf16, swizzle_128B>
+      -> !pipe.shared<64x64xbf16, swizzle_128B>
   %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
   return
 }
@@ -415,7 +418,9 @@ gpu.func @planned() kernel attributes {pipe.role_plan =
 }
 gpu.func @joined() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %m = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
   pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
+  pipe.reduce_fragment maximum %m by 8 : !pipe.fragment<64x16xf32, wgmma>
   gpu.return
 }
 gpu.func @joined_lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {

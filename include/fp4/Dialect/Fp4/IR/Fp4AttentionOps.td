@@ -45,6 +45,9 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     %o = fp4.attention %q, %k, %v scale 1.250000e-01 causal
         : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
         -> tensor<1x256x8x64xbf16>
+    ```
+
+    ```mlir
     %d = fp4.attention %q, %k, %v lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>)
         scale 8.838835e-02 causal
         : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xbf16>, tensor<64x16x8x128xbf16>
