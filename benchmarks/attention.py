@@ -9,14 +9,11 @@ in all, 2048 elements of all heads. Each result is compared with attention in fp
 timed; rounds alternate between the libraries. A line of JSON for each cell has TFLOP/s, where a
 causal cell counts half of the products.
 """
-import argparse
 import itertools
-import json
 import os
-import shutil
 import statistics
-import subprocess
-import sys
+
+import kit
 
 ELEMENTS, LENGTHS = (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384)
 TOKENS, ALL_ELEMENTS = 16384, 2048
@@ -37,25 +34,11 @@ def name_of(elements, length, causal):
     return f"attention_{elements}_{length}_{'causal' if causal else 'full'}"
 
 
-def pack_package(build, folder, *scripts):
-    """Copies the Python package, its libraries and `scripts` into `folder`."""
-    os.makedirs(folder, exist_ok=True)
-    for library in ("libfp4rt.so", "_native.abi3.so"):
-        shutil.copy(os.path.join(build, "lib", library), folder)
-    for script in (__file__, *scripts):
-        shutil.copy(script, folder)
-    shutil.copytree(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python", "fp4"),
-                    os.path.join(folder, "fp4"), dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-
-
 def pack(build, folder):
-    pack_package(build, folder)
-    for elements, length, causal in CELLS:
-        stem = os.path.join(folder, name_of(elements, length, causal))
-        with open(stem + ".mlir", "w") as file:
-            file.write(text(TOKENS // length, length, ALL_ELEMENTS // elements, elements, causal))
-        subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so", "-o",
-                        stem + ".so"], check=True)
+    kit.begin(folder, __file__)
+    kit.copy_package(build, folder)
+    kit.compile_programs(build, folder, [
+        (name_of(*cell), text(TOKENS // cell[1], cell[1], ALL_ELEMENTS // cell[0], cell[0], cell[2])) for cell in CELLS])
 
 
 def operations(elements, length, causal):
@@ -111,11 +94,8 @@ def time_all(functions, torch, rounds=12, calls=4):
 
 
 def measure(folder):
-    os.environ["FP4_LIBRARY"] = os.path.join(folder, "libfp4rt.so")
-    sys.path.insert(0, folder)
+    torch = kit.open_package(folder)
     import fp4
-    import torch
-    torch.manual_seed(1)
     for elements, length, causal in CELLS:
         heads = ALL_ELEMENTS // elements
         q, k, v = (torch.randn(TOKENS // length, length, heads, elements, device="cuda").bfloat16() for _ in range(3))
@@ -130,23 +110,5 @@ def measure(folder):
         yield row
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    packing = commands.add_parser("pack")
-    packing.add_argument("build")
-    packing.add_argument("folder")
-    running = commands.add_parser("run")
-    running.add_argument("folder")
-    running.add_argument("--json")
-    options = parser.parse_args()
-    if options.command == "pack":
-        return pack(options.build, options.folder)
-    with open(options.json, "w") if options.json else open(os.devnull, "w") as file:
-        for row in measure(os.path.abspath(options.folder)):
-            print(json.dumps(row), flush=True)
-            file.write(json.dumps(row) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    kit.main(__doc__, pack, measure)

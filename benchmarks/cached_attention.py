@@ -9,16 +9,11 @@ exceed the L2 cache. Each result is compared with attention in fp32 before it is
 of several calls alternate between the libraries. A line of JSON for each cell has microseconds, and
 the rate at which keys and values are read, relative to that of a copy, which reads and writes.
 """
-import argparse
 import dataclasses
-import json
 import os
 import statistics
-import subprocess
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from attention import pack_package  # noqa: E402
+import kit
 
 LEAST_BYTES = 256 << 20  # of all caches together
 
@@ -69,15 +64,10 @@ def cells():
         yield Cell("gptoss", 64, 8, 64, batches, 1, keys)
 
 
-def pack(build, folder, programs):
-    """Compiles `programs`, pairs of a name and a text."""
-    pack_package(build, folder, __file__)
-    for name, text in programs:
-        stem = os.path.join(folder, name)
-        with open(stem + ".mlir", "w") as file:
-            file.write(text)
-        subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so", "-o",
-                        stem + ".so"], check=True)
+def pack(build, folder):
+    kit.begin(folder, __file__)
+    kit.copy_package(build, folder)
+    kit.compile_programs(build, folder, [(cell.name, cell.text()) for cell in cells()])
 
 
 class Operands:
@@ -194,34 +184,11 @@ def measure(folder, cell, programs, torch):
     return row
 
 
-def open_torch(folder):
-    os.environ["FP4_LIBRARY"] = os.path.join(folder, "libfp4rt.so")
-    sys.path.insert(0, folder)
-    import torch
-    torch.manual_seed(1)
-    return torch
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    packing = commands.add_parser("pack")
-    packing.add_argument("build")
-    packing.add_argument("folder")
-    running = commands.add_parser("run")
-    running.add_argument("folder")
-    running.add_argument("--json")
-    options = parser.parse_args()
-    if options.command == "pack":
-        return pack(options.build, options.folder, [(cell.name, cell.text()) for cell in cells()])
-    folder = os.path.abspath(options.folder)
-    torch = open_torch(folder)
-    with open(options.json, "w") if options.json else open(os.devnull, "w") as file:
-        for cell in cells():
-            row = measure(folder, cell, {"ours": cell.name}, torch)
-            print(json.dumps(row), flush=True)
-            file.write(json.dumps(row) + "\n")
+def measure_all(folder):
+    torch = kit.open_package(folder)
+    for cell in cells():
+        yield measure(folder, cell, {"ours": cell.name}, torch)
 
 
 if __name__ == "__main__":
-    main()
+    kit.main(__doc__, pack, measure_all)

@@ -11,10 +11,11 @@ line of JSON for each program and shape has microseconds.
 import argparse
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
+
+import kit
 
 COLUMNS = (2048, 4096, 7168, 8192, 16384)
 ROWS = (64, 4096, 16384)
@@ -133,16 +134,9 @@ def bytes_of(kind, rows, columns):
 
 
 def pack(build, folder):
-    os.makedirs(folder, exist_ok=True)
-    shutil.copy(os.path.join(build, "bin", "fp4-run"), folder)
-    shutil.copy(__file__, folder)
-    for kind in KINDS:
-        for columns in COLUMNS:
-            stem = os.path.join(folder, f"{kind}_{columns}")
-            with open(stem + ".mlir", "w") as file:
-                file.write(program(kind, columns))
-            subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so",
-                            "-o", stem + ".so"], check=True)
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__)
+    kit.compile_programs(build, folder, [(f"{kind}_{columns}", program(kind, columns))
+                                         for kind in KINDS for columns in COLUMNS])
 
 
 def fp4_run(folder, kind, rows, columns, *options):

@@ -9,9 +9,8 @@ of as many bytes, and times the code that torch.compile makes of the same functi
 for each program and number of tokens has microseconds.
 """
 import os
-import shutil
-import subprocess
 
+import kit
 import norms
 
 TOKENS = (64, 512, 4096, 16384)
@@ -185,15 +184,9 @@ def options_of(kind, tokens):
 
 
 def pack(build, folder):
-    os.makedirs(folder, exist_ok=True)
-    for file in (os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__):
-        shutil.copy(file, folder)
-    for kind in KINDS:
-        stem = os.path.join(folder, f"{kind}_0")
-        with open(stem + ".mlir", "w") as file:
-            file.write(rotation(kind) if "rope" in kind else gathering(kind))
-        subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so", "-o",
-                        stem + ".so"], check=True)
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__)
+    kit.compile_programs(build, folder, [(f"{kind}_0", rotation(kind) if "rope" in kind else gathering(kind))
+                                         for kind in KINDS])
 
 
 def bytes_of(kind, tokens):

@@ -9,9 +9,8 @@ L2 beside a copy of as many bytes, and times plain torch and the code that torch
 it. A line of JSON for each program and number of tokens has microseconds.
 """
 import os
-import shutil
-import subprocess
 
+import kit
 import norms
 
 TOKENS = (1, 64, 512, 4096, 16384)
@@ -43,15 +42,9 @@ def program(kind):
 
 
 def pack(build, folder):
-    os.makedirs(folder, exist_ok=True)
-    for file in (os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__):
-        shutil.copy(file, folder)
-    for kind in KINDS:
-        stem = os.path.join(folder, f"{kind}_0")
-        with open(stem + ".mlir", "w") as file:
-            file.write(program(kind))
-        subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so", "-o",
-                        stem + ".so"], check=True)
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__)
+    kit.compile_programs(build, folder, [(f"{kind}_0", program(kind))
+                                         for kind in KINDS])
 
 
 def in_torch(kind, tokens, torch):

@@ -14,7 +14,6 @@ import ctypes
 import json
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,9 @@ import time
 from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve()
+sys.path.append(str(HERE.parents[1]))  # in a packed folder the module lies beside this file
+import kit  # noqa: E402
+
 GPUS = ("sm_90a/h100", "sm_90a/h200")
 SHAPES = ((4096, 4096), (1024, 4096), (14336, 4096), (4096, 14336))  # rows and columns of weights
 LAYERS, PROMPT, BATCHES = 8, 128, (1, 8)
@@ -29,12 +31,8 @@ COUNT, ROUNDS = 200, 100
 
 
 def pack(build, folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    for library in ("libfp4rt.so", "_native.abi3.so"):
-        shutil.copy(build / "lib" / library, folder)
-    shutil.copytree(HERE.parents[2] / "python" / "fp4", folder / "fp4", dirs_exist_ok=True,
-                    ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(HERE, folder)
+    kit.begin(folder, HERE)
+    kit.copy_package(build, folder)
     subprocess.run(["cc", "-O2", "-shared", "-fPIC", HERE.with_name("launches.c"), "-o",
                     folder / "launches.so", "-ldl"], check=True)
     os.environ.update(FP4_LIBRARY=str(build / "lib" / "libfp4.so"), FP4_CACHE=str(folder / "cache"))

@@ -1,0 +1,64 @@
+"""A folder that is carried to a machine with a GPU: programs that are compiled here, the script
+that times them there, and what it needs."""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def begin(folder, *files):
+    """Makes the folder, with these files and this module."""
+    os.makedirs(folder, exist_ok=True)
+    for file in (__file__, *files):
+        shutil.copy(file, folder)
+
+
+def copy_package(build, folder):
+    """Copies the Python package, and the libraries that it loads."""
+    for library in ("libfp4rt.so", "_native.abi3.so"):
+        shutil.copy(os.path.join(build, "lib", library), folder)
+    shutil.copytree(os.path.join(ROOT, "python", "fp4"), os.path.join(folder, "fp4"), dirs_exist_ok=True,
+                    ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def compile_programs(build, folder, programs):
+    """Compiles programs, pairs of a name and a text, into NAME.so for sm_90a."""
+    for name, text in programs:
+        stem = os.path.join(folder, name)
+        with open(stem + ".mlir", "w") as file:
+            file.write(text)
+        subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so", "-o",
+                        stem + ".so"], check=True)
+
+
+def open_package(folder):
+    """Makes the package of the folder importable, and returns torch."""
+    os.environ["FP4_LIBRARY"] = os.path.join(folder, "libfp4rt.so")
+    sys.path.insert(0, folder)
+    import torch
+    torch.manual_seed(1)
+    return torch
+
+
+def main(documentation, pack, measure):
+    """The commands `pack BUILD FOLDER` and `run FOLDER [--json=FILE]`: measure(folder) gives rows,
+    which are printed as lines of JSON."""
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("build")
+    packing.add_argument("folder")
+    running = commands.add_parser("run")
+    running.add_argument("folder")
+    running.add_argument("--json")
+    options = parser.parse_args()
+    if options.command == "pack":
+        return pack(options.build, options.folder)
+    with open(options.json, "w") if options.json else open(os.devnull, "w") as file:
+        for row in measure(os.path.abspath(options.folder)):
+            print(json.dumps(row), flush=True)
+            file.write(json.dumps(row) + "\n")
