@@ -73,8 +73,7 @@ AttentionBuilder::Range AttentionBuilder::rangeOf(const QueryTile &tile) {
   Value blocks = countBlocks(tile);
   if (attention.splits == 1)
     return {b.constant(0), blocks};
-  Value place = arith::IndexCastOp::create(b, b.getI32Type(),
-                                           gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  Value place = b.placeInCluster(gpu::Dimension::x);
   Value perCta = b.quotientUp(blocks, attention.splits);
   Value begin = arith::MulIOp::create(b, place, perCta);
   Value end = arith::MinSIOp::create(b, b.add(begin, perCta), blocks);

@@ -74,9 +74,7 @@ Value AttentionLoads::rowInPage(const QueryTile &tile, Value key) {
   int64_t tokens = attention.pageTokens(), pagesOfSequence = attention.op.getPagesOfSequence();
   Value number = b.min(b.div(key, tokens), pagesOfSequence - 1);
   Value index = b.add(b.mul(tile.batch, pagesOfSequence), number);
-  auto type = VectorType::get(1, b.getI32Type());
-  Value entry = LoadEntryOp::create(b, type, pages, index, /*of_warp=*/false);
-  Value page = vector::ExtractOp::create(b, entry, int64_t(0));
+  Value page = b.entry(pages, index);
   Value row = b.add(b.mul(page, tokens), b.rem(key, tokens));
   Value isSeen = b.compare(arith::CmpIPredicate::slt, key, tile.keys);
   Value end = b.constant(attention.op.getKeyType().getDimSize(0) * tokens);
@@ -88,9 +86,7 @@ Value AttentionLoads::keysOf(Value batch) {
   Value all = b.constant(attention.keyTokens());
   if (!lengths)
     return all;
-  auto type = VectorType::get(1, b.getI32Type());
-  Value entry = LoadEntryOp::create(b, type, lengths, batch, /*of_warp=*/false);
-  Value length = vector::ExtractOp::create(b, entry, int64_t(0));
+  Value length = b.entry(lengths, batch);
   Value some = arith::MaxSIOp::create(b, length, b.constant(0));
   return arith::MinSIOp::create(b, some, all);
 }

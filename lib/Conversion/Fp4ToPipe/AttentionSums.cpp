@@ -34,8 +34,7 @@ void AttentionBuilder::reduceInCluster(const QueryTile &tile, Value sums, Value 
   int64_t columns = attention.columnsOfPiece();
   reduce(sums, columns, /*maximum=*/false);
   Value inverse = inverseOf(reduceRow(arith::MulFOp::create(b, whole, shrink), /*maximum=*/false));
-  Value place = arith::IndexCastOp::create(b, b.getI32Type(),
-                                           gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  Value place = b.placeInCluster(gpu::Dimension::x);
   for (int64_t first = 0; first < attention.valueElements(); first += columns) {
     Value adding = b.constant(first / columns % attention.splits);
     b.when(b.compare(arith::CmpIPredicate::eq, place, adding),
@@ -63,8 +62,7 @@ Value AttentionBuilder::reduceRow(Value number, bool maximum) {
 
 /// The number of a row in the piece of this CTA.
 Value AttentionBuilder::ownPiece(Value fragment) {
-  Value place = arith::IndexCastOp::create(b, b.getI32Type(),
-                                           gpu::ClusterBlockIdOp::create(b, gpu::Dimension::x));
+  Value place = b.placeInCluster(gpu::Dimension::x);
   Value own;
   for (int64_t part = 0; part < attention.splits; ++part) {
     Value piece = read(fragment, part * kThreadColumns, kThreadColumns);

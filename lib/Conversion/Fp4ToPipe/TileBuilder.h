@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace fp4 {
@@ -50,6 +51,19 @@ public:
   /// The tile of `type` all of whose elements are `scalar`.
   Value splat(mlir::RankedTensorType type, Value scalar) {
     return mlir::tensor::SplatOp::create(*this, type, scalar, mlir::ValueRange());
+  }
+  /// The place of this CTA in its cluster.
+  Value placeInCluster(mlir::gpu::Dimension dimension) {
+    return mlir::arith::IndexCastOp::create(*this, getI32Type(),
+                                            mlir::gpu::ClusterBlockIdOp::create(*this, dimension));
+  }
+  /// Number `column` of row `index` of a table.
+  Value entry(Value table, Value index, int64_t column = 0) {
+    auto type = mlir::cast<pipe::GlobalType>(table.getType());
+    int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
+    auto row = mlir::VectorType::get({columns}, type.getElementType());
+    return mlir::vector::ExtractOp::create(
+        *this, pipe::LoadEntryOp::create(*this, row, table, index), column);
   }
   /// min(unit, total - done): what a tile has of its `unit` parts; null when every tile is whole.
   Value existing(Value done, int64_t unit, int64_t total) {

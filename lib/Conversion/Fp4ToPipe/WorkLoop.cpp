@@ -76,7 +76,7 @@ void WorkLoop::findPlaces() {
 Value WorkLoop::placeIn(gpu::Dimension dimension, int64_t ctas) {
   if (ctas == 1)
     return {};
-  return arith::IndexCastOp::create(b, b.getI32Type(), gpu::ClusterBlockIdOp::create(b, dimension));
+  return b.placeInCluster(dimension);
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,11 +118,11 @@ void WorkLoop::findRange(Tile &tile, Value &m, Value &n) {
 /// tiles.
 Tile::Share WorkLoop::findShare(Value &m, Value &n, Tile::Range &k) {
   Value first = b.mul(m, 2), second = b.add(first, b.constant(1));
-  Tile::Share share = {entry(args.table, second, 0), entry(args.table, second, 1),
-                       entry(args.table, second, 2), entry(args.table, second, 3)};
-  m = entry(args.table, first, 0);
-  n = entry(args.table, first, 1);
-  k = {entry(args.table, first, 2), entry(args.table, first, 3)};
+  Tile::Share share = {b.entry(args.table, second, 0), b.entry(args.table, second, 1),
+                       b.entry(args.table, second, 2), b.entry(args.table, second, 3)};
+  m = b.entry(args.table, first, 0);
+  n = b.entry(args.table, first, 1);
+  k = {b.entry(args.table, first, 2), b.entry(args.table, first, 3)};
   return share;
 }
 
@@ -194,14 +194,6 @@ void WorkLoop::moveToGroup(Tile &tile, Value group) {
 // Groups
 //===----------------------------------------------------------------------===//
 
-/// Number `column` of row `index` of a table.
-Value WorkLoop::entry(Value from, Value index, int64_t column) {
-  auto type = cast<GlobalType>(from.getType());
-  int64_t columns = type.getRank() == 2 ? type.getShape()[1] : 1;
-  auto row = VectorType::get({columns}, type.getElementType());
-  return vector::ExtractOp::create(b, LoadEntryOp::create(b, row, from, index), column);
-}
-
 /// Number `number` of `words` of the offsets, of 64 bits each, at most the rows that there are.
 Value WorkLoop::rowAt(Value words, int64_t number) {
   Value low = vector::ExtractOp::create(b, words, 2 * number);
@@ -240,7 +232,7 @@ Value WorkLoop::countTilesOfGroups() {
   if (gemm.problem.knowsGroups) // a CTA divides by it to find its tiles
     return b.constant(gemm.work.tablePlaces);
   if (!gemm.work.searchedOffsets)
-    return entry(args.table, lastPlace(), 0);
+    return b.entry(args.table, lastPlace(), 0);
   Value end = b.constant(0), tiles = b.constant(0);
   for (int64_t group = 0; group < gemm.problem.groups; ++group) {
     Rows rows = rowsOfGroup(b.constant(group), end);
@@ -259,13 +251,13 @@ WorkLoop::TileOfGroup WorkLoop::tileOfGroup(Value place) {
   TileOfGroup tile;
   if (!gemm.work.searchedOffsets) {
     bool hasList = !gemm.problem.hasF32Scales(), isGroupFirst = gemm.hasFragments();
-    tile.row = entry(args.table, place, 0);
-    tile.rowLimit = entry(args.table, place, 1);
+    tile.row = b.entry(args.table, place, 0);
+    tile.rowLimit = b.entry(args.table, place, 1);
     if (hasList && !isGroupFirst)
-      tile.scaleRow = entry(args.table, place, 3);
-    tile.group = entry(args.table, place, 2);
+      tile.scaleRow = b.entry(args.table, place, 3);
+    tile.group = b.entry(args.table, place, 2);
     if (hasList && isGroupFirst)
-      tile.scaleRow = entry(args.table, place, 3);
+      tile.scaleRow = b.entry(args.table, place, 3);
     return tile;
   }
   for (auto [group, known] : llvm::enumerate(groups)) {
@@ -289,7 +281,7 @@ WorkLoop::TileOfGroup WorkLoop::tileOfGroup(Value place) {
 /// The element of `alphas`, those of one of the GEMMs, for a group; null where a group has none of
 /// its own.
 Value WorkLoop::alphaOfGroup(Value alphas, Value group) {
-  return alphas && gemm.results.alpha == Results::Alpha::Groups ? entry(alphas, group, 0) : Value();
+  return alphas && gemm.results.alpha == Results::Alpha::Groups ? b.entry(alphas, group) : Value();
 }
 
 void WorkLoop::clearSearched() {
@@ -313,7 +305,7 @@ void WorkLoop::clearRows() {
     return clearSearched();
   b.loop(b.constant(0), b.constant(gemm.gaps()), b.constant(1), [&](Value gap) {
     Value place = b.add(gap, b.constant(gemm.work.gapPlaces()));
-    gemm.byAuxiliary(ClearRowsOp::create(b, args.resultBuffer, entry(args.table, place, 0),
-                                         entry(args.table, place, 1)));
+    gemm.byAuxiliary(ClearRowsOp::create(b, args.resultBuffer, b.entry(args.table, place, 0),
+                                         b.entry(args.table, place, 1)));
   });
 }

@@ -99,7 +99,6 @@ private:
   Value countTilesOfGroups();
   TileOfGroup tileOfGroup(Value place);
   Value alphaOfGroup(Value alphas, Value group);
-  Value entry(Value from, Value index, int64_t column);
   Value lastPlace();
   Rows rowsOfGroup(Value group, Value before);
   Value rowAt(Value words, int64_t number);

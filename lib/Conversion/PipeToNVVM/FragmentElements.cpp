@@ -287,8 +287,8 @@ private:
   static Value moveToHead(pipe::StoreOp op, int64_t half, Int32 firstRow, Int32 rows,
                           ElementPlaces &places) {
     ImplicitLocOpBuilder &b = places.b;
-    auto [heads, existing, elements] =
-        std::tuple((*op.getHeads())[0], (*op.getHeads())[1], (*op.getHeads())[2]);
+    ArrayRef<int64_t> sizes = *op.getHeads();
+    int64_t heads = sizes[0], existing = sizes[1], elements = sizes[2];
     Int32 number = places.rowOf(half) - firstRow, head = number % heads;
     Int32 row = firstRow + number / heads;
     places.line = row - ElementPlaces::lineBehind(half);

@@ -94,10 +94,11 @@ static LogicalResult verifyMappedBuffer(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
   TensorMapType map = op.getType();
   int64_t rank = map.hasPlanes() ? 3 : 2;
-  bool hasPlanes = buffer && map.hasPlanes() && buffer.getLayout().isIdentity() &&
-                   buffer.hasStaticShape(); // (C666)
-  if (!buffer || buffer.getRank() != rank || !isRowMajor(buffer) ||
-      buffer.isDynamicDim(unsigned(rank) - 1) || hasPlanes != map.hasPlanes())
+  bool fits = buffer && buffer.getRank() == rank && isRowMajor(buffer) &&
+              !buffer.isDynamicDim(unsigned(rank) - 1);
+  if (fits && map.hasPlanes()) // (C666)
+    fits = buffer.getLayout().isIdentity() && buffer.hasStaticShape();
+  if (!fits)
     return withNote(
         op.emitOpError() << "buffer must be a row-major memref of rank " << rank << " with static "
                          << (map.hasPlanes() ? "sizes" : "columns") << ", but got "
