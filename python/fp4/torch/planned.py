@@ -93,8 +93,9 @@ def _is_available() -> bool:
 
 
 def planned(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function for calls with tensors, None, numbers, strings and dtypes by position.
-    Programs that it runs depend on these and on the types and shapes of tensors alone."""
+    """A function of tensors, None, numbers, strings and dtypes by position, whose repeated calls
+    run no Python code. The programs that `function` runs must depend on these, and on the types
+    and shapes of tensors, alone."""
     if not _is_available():
         return function
     call: Callable[..., Any] = _calls.native.Planned(function, _record(function)).call
