@@ -20,11 +20,12 @@ static_assert(numerics::convertedExponent(numerics::BlockFormat::MXFP4) == -4);
 
 HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &target, Type scaleType,
                            Type element, Type data)
-    : b(b), s(b, target), isE4M3(isa<Float8E4M3FNType>(scaleType)), element(element), data(data) {
+    : b(b), s(b, target), isUnscaled(!scaleType),
+      isE4M3(isa_and_nonnull<Float8E4M3FNType>(scaleType)), element(element), data(data) {
   if (isa_and_nonnull<Float4E2M1FNType>(data))
     this->data = {};
   isSix = isa_and_nonnull<Float6E2M3FNType, Float6E3M2FNType>(data);
-  hasConversion = target.hasFp4Convert && !this->data;
+  hasConversion = target.hasFp4Convert && !this->data && !isUnscaled;
   if (!element)
     this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
   mixesFloats = hasConversion && target.hasMixedFma && isE4M3 && this->element.isBF16();
@@ -163,9 +164,20 @@ SmallVector<Value> HalfOperands::widenToF16(Value codes) {
 }
 
 /// The bits of a code cross the border of the bytes of a bf16: code i and code i + 4 are moved in
-/// place together.
+/// place together. A product with two powers of two moves signs and magnitudes at once: four bits
+/// moved left by 6 and by 12 do not meet.
 SmallVector<Value> HalfOperands::widenToBF16(Value codes) {
   SmallVector<Value> words;
+  if (multiplies) {
+    Value upper = shifted(codes, -8);
+    for (int64_t i : {0, 2, 1, 3}) {
+      const int64_t nibble = i % 2 * 4;
+      Value four = arith::AndIOp::create(b, i < 2 ? codes : upper, s.integer(0x000F000F << nibble));
+      Value moved = arith::MulIOp::create(b, four, s.integer((1 << 6 | 1 << 12) >> nibble));
+      words.push_back(arith::AndIOp::create(b, moved, s.integer(0x81C081C0)));
+    }
+    return words;
+  }
   for (int64_t i : {0, 2, 1, 3})
     words.push_back(align(codes, 6 - 4 * i, 0x01C001C0, 12 - 4 * i, 0x80008000));
   return words;
@@ -272,7 +284,33 @@ Value HalfOperands::scaleInF32(Value pair, Value factor) {
   return arith::TruncFOp::create(b, VectorType::get(2, element), scaled);
 }
 
+/// Codes in the lower and in the upper bytes of pairs. Exponent and fraction become the lowest bits
+/// of the exponent and the highest of the fraction; a factor then restores the exponent.
+SmallVector<Value> HalfOperands::convertUnscaled(ValueRange codes) {
+  const bool isHalf = element.isF16();
+  const uint32_t magnitudes = isHalf ? 0x3F803F80 : 0x07F007F0, signs = 0x80008000;
+  const int64_t upper = isHalf ? -1 : -4; // bits from an upper byte to its place
+  Value restored = splat(isHalf ? 0x1p8 : 0x1p120);
+  SmallVector<Value> pairs;
+  for (int64_t left : {8, 0})
+    for (Value word : codes) {
+      Value pair = asPair(align(word, left + upper, magnitudes, left, signs));
+      pairs.push_back(arith::MulFOp::create(b, pair, restored));
+    }
+  return pairs;
+}
+
+std::array<int64_t, 8> HalfOperands::order() const {
+  if (hasConversion)
+    return {0, 1, 2, 3, 4, 5, 6, 7};
+  if (isE4M3 && element.isBF16())
+    return {0, 4, 2, 6, 1, 5, 3, 7};
+  return {0, 2, 4, 6, 1, 3, 5, 7};
+}
+
 SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
+  if (isUnscaled)
+    return convertUnscaled(codes);
   if (data)
     return convertBytes(codes, factor);
   if (hasConversion)

@@ -22,13 +22,16 @@
 //
 // As f16 beside scales of f8E8M0FNU, a value is multiplied by the f16 of its scale times 2^7.
 //
-// Codes of 8 bits, which have scales of f8E8M0FNU, become f16, then f32, are multiplied by the
-// scale and rounded to bf16.
+// Codes of 8 bits with scales of f8E8M0FNU become f16, then f32, are multiplied by the scale and
+// rounded to bf16. Codes of f8E4M3FN without scales are moved as those of 4 bits: the f16 times 2^8
+// and the bf16 times 2^120 are their values, and NaN is 480.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "Scalars.h"
+
+#include <array>
 
 namespace fp4 {
 
@@ -37,13 +40,16 @@ public:
   /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, with f8E8M0FNU f16 only for
   /// convertInOrder() of codes of 4 bits; null for the type that numerics::convertElement chooses.
   /// Codes are f4E2M1FN, or with scales of f8E8M0FNU `data`: f8E4M3FN, f8E5M2, or for
-  /// convertInOrder() f6E2M3FN or f6E3M2FN.
+  /// convertInOrder() f6E2M3FN or f6E3M2FN. Without `scaleType` they are f8E4M3FN without scales.
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {}, mlir::Type data = {});
 
   /// Makes what convert() looks up, from the index of the thread in its CTA (i32), where all
   /// threads of a warp are.
   void keepTables(mlir::Value threadIndex);
+  /// Moves the bits of E2M1 to those of bf16 by multiplications, beside scales of f8E4M3FN: for
+  /// kernels that the integer pipe limits.
+  void saveIntegers() { multiplies = true; }
   /// Elements that share a scale, and the type of an element: f16 or bf16.
   int64_t blockSize() const { return isE4M3 ? 16 : 32; }
   mlir::Type elementType() const { return element; }
@@ -55,8 +61,10 @@ public:
   /// The eight codes of a word, or of two of 8 bits, times `factor` and
   /// 2^numerics::convertedExponent: two vector<2xelement> of even codes and two of odd ones, or
   /// pairs of neighbours where the target converts E2M1. All words have the same order, which
-  /// therefore does not matter to a sum.
+  /// therefore does not matter to a sum: order(). Without scales, `factor` is null.
   llvm::SmallVector<mlir::Value> convert(mlir::ValueRange codes, mlir::Value factor);
+  /// The number of each of the eight elements that convert() returns.
+  std::array<int64_t, 8> order() const;
   /// Converts to four vector<2xelement> of neighbours, in ascending order: the first two pairs
   /// times `low`, the others times `high`.
   llvm::SmallVector<mlir::Value> convertInOrder(mlir::ValueRange codes, mlir::Value low,
@@ -71,6 +79,7 @@ private:
   llvm::SmallVector<mlir::Value> convertE8M0(mlir::Value codes, mlir::Value factor);
   llvm::SmallVector<mlir::Value> convertSix(mlir::Value codes, mlir::Value factor);
   llvm::SmallVector<mlir::Value> convertBytes(mlir::ValueRange codes, mlir::Value factor);
+  llvm::SmallVector<mlir::Value> convertUnscaled(mlir::ValueRange codes);
   llvm::SmallVector<mlir::Value> scale(mlir::ValueRange words, mlir::Value factor);
   llvm::SmallVector<mlir::Value> widenToF16(mlir::Value codes);
   llvm::SmallVector<mlir::Value> widenToBF16(mlir::Value codes);
@@ -83,6 +92,7 @@ private:
 
   mlir::ImplicitLocOpBuilder &b;
   Scalars s;
+  bool isUnscaled, multiplies = false;
   bool isE4M3, hasConversion = false; ///< scales; the target converts codes of 4 bits
   bool mixesFloats = false;           ///< f16 times f16 is f32
   bool isSix = false;                 ///< codes of 6 bits, a byte each

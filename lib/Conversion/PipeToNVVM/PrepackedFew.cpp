@@ -118,10 +118,9 @@ private:
             halves.convertTile(turn.words[tile].codes, turn.words[tile].scales, powers));
       for (int64_t step = 0; step < kSteps; ++step)
         for (auto [turn, ofTurn] : llvm::zip_equal(turns, weights))
-          multiplyColumns(
-              b, element, ArrayRef(ofTurn).slice(kWarpRegistersA * step, kWarpRegistersA),
-              ArrayRef(turn.columns[tile]).slice(kWarpRegistersB * step, kWarpRegistersB),
-              turn.sums);
+          multiplyWarp(b, element, ArrayRef(ofTurn).slice(kWarpRegistersA * step, kWarpRegistersA),
+                       ArrayRef(turn.columns[tile]).slice(kWarpRegistersB * step, kWarpRegistersB),
+                       turn.sums);
     }
     for (Turn &turn : turns)
       storeElements(b, turn.accumulator, turn.sums);

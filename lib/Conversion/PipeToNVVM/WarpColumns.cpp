@@ -20,28 +20,6 @@ SmallVector<Value> WarpColumns::load(int64_t i, int64_t pair) const {
   return loadMatrices(b, offsetPointer(b, b.getLoc(), first, row * kLineBytes));
 }
 
-/// Operands of an instruction: bf16 comes in words, f16 in pairs.
-static SmallVector<Value> operandsOf(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> words) {
-  SmallVector<Value> operands(words);
-  if (element.isF16())
-    for (Value &word : operands)
-      word = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
-  return operands;
-}
-
-void fp4::multiplyColumns(ImplicitLocOpBuilder &b, Type element, ArrayRef<Value> weights,
-                          ArrayRef<Value> columns, MutableArrayRef<Value> sums) {
-  SmallVector<Type> floats(kWarpSums, b.getF32Type());
-  NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  Value result = NVVM::MmaOp::create(
-      b, LLVM::LLVMStructType::getLiteral(b.getContext(), floats), operandsOf(b, element, weights),
-      operandsOf(b, element, columns), ValueRange(ArrayRef<Value>(sums)),
-      ArrayRef<int64_t>{16, 8, 16}, std::nullopt, std::nullopt, std::array{kind, kind},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (int64_t i = 0; i < kWarpSums; ++i)
-    sums[i] = LLVM::ExtractValueOp::create(b, result, i);
-}
-
 /// Multiplies all columns. Two steps of a column follow one another, between those of other
 /// columns.
 void WarpColumns::multiplyAll(ArrayRef<Value> weights, int64_t first,
@@ -51,8 +29,8 @@ void WarpColumns::multiplyAll(ArrayRef<Value> weights, int64_t first,
     for (int64_t i = 0; i < rows / kWarpColumns; ++i) {
       SmallVector<Value> columns = load(i, (first + step) / 2);
       for (int64_t j : {0, 1})
-        multiplyColumns(b, element, weights.slice((step + j) * kWarpRegistersA, kWarpRegistersA),
-                        ArrayRef(columns).slice(j * kWarpRegistersB, kWarpRegistersB),
-                        sums.slice(i * kWarpSums, kWarpSums));
+        multiplyWarp(b, element, weights.slice((step + j) * kWarpRegistersA, kWarpRegistersA),
+                     ArrayRef(columns).slice(j * kWarpRegistersB, kWarpRegistersB),
+                     sums.slice(i * kWarpSums, kWarpSums));
     }
 }

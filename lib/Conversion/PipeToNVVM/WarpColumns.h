@@ -2,13 +2,9 @@
 #pragma once
 
 #include "TileLines.h"
+#include "WarpMma.h"
 
 namespace fp4 {
-
-/// Rows of the other operand that mma.sync.m16n8k16 multiplies 16 rows of weights with.
-inline constexpr int64_t kWarpColumns = 8;
-/// Elements of a thread in the result of an instruction, and registers of its operands.
-inline constexpr int64_t kWarpSums = 4, kWarpRegistersA = 4, kWarpRegistersB = 2;
 
 /// mma.sync of converted weights. A wgmma of a warpgroup has the fragments of four instructions
 /// with 16 rows each, so that code that makes its operand A or reads its sums sees no difference.
@@ -33,12 +29,6 @@ private:
   Int32 lane;
   TileLine line;
 };
-
-/// Adds to `sums`, kWarpSums of a thread, one step of `weights`, kWarpRegistersA words, times
-/// `columns`, kWarpRegistersB words. Operands are of `element`, bf16 or f16.
-void multiplyColumns(mlir::ImplicitLocOpBuilder &b, mlir::Type element,
-                     llvm::ArrayRef<mlir::Value> weights, llvm::ArrayRef<mlir::Value> columns,
-                     llvm::MutableArrayRef<mlir::Value> sums);
 
 /// Returns true when `target` has no wgmma, so that warps multiply its fragments.
 inline bool multipliesByWarps(const hw::TargetModel &target) {

@@ -1,6 +1,8 @@
 //===- WarpTransform.cpp - Hadamard transforms of a tile by mma.sync ------===//
 #include "TileQuantize/WarpTransform.h"
 
+#include "WarpMma.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -52,15 +54,8 @@ static SmallVector<Value> loadTransposed(ImplicitLocOpBuilder &b, Value pointer)
 /// Four sums of this thread: neighbours of a row of X^T H, and those 8 rows below.
 static SmallVector<Value> multiply(Scalars &s, ImplicitLocOpBuilder &b, ArrayRef<Value> rows,
                                    ArrayRef<Value> columns) {
-  SmallVector<Value> sums(4, s.constant(0));
-  SmallVector<Type> types(4, b.getF32Type());
-  constexpr auto bf16 = NVVM::MMATypes::bf16;
-  Value product = NVVM::MmaOp::create(b, LLVM::LLVMStructType::getLiteral(b.getContext(), types),
-                                      rows, columns, sums, ArrayRef<int64_t>{16, 8, 16},
-                                      std::nullopt, std::nullopt, std::array{bf16, bf16},
-                                      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (int64_t i = 0; i < 4; ++i)
-    sums[i] = LLVM::ExtractValueOp::create(b, product, i);
+  SmallVector<Value> sums(kWarpSums, s.constant(0));
+  multiplyWarp(b, b.getBF16Type(), rows, columns, sums);
   return sums;
 }
 
