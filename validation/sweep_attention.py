@@ -27,6 +27,9 @@ BLOCK = [0, 16, 48, 80, 160]  # keys of a block; 0 leaves them to the planner
 CACHE = ["", "lengths", 8, 16, 64]  # keys of a sequence that are all, or have a length, or lie in pages of so many
 SPLITS = [0, 1, 2, 4, 8]  # CTAs that share the keys of a tile; 0 leaves them to the planner
 DIST = ["gaussian", "zeros"]
+# Keys and values of 16 bits in tiles or warps, or codes: their type, that of scales, the block.
+FORMS = {"": None, "warps": None, "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16), "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 32),
+         "mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32), "fp8": ("f8E4M3FN", None, 0)}
 SCHEDULES = sweeping.schedules(1)
 
 
@@ -49,16 +52,29 @@ def sequences(batches, keys, cache):
     return operands + f" pages(%p : {kind})", definitions + f"  %p = arith.constant dense<{rows}> : {kind}\n"
 
 
-def program(case, cache=""):
+def codes_of(form, tokens, shared, elements):
+    """Arguments and operands of scales, and of factors where there are no scales."""
+    code, scale, block = FORMS[form]
+    if not scale:
+        kind = f"tensor<{shared}xf32>"
+        return code, f", %fk: {kind}, %fv: {kind}", f" factors(%fk, %fv : {kind}, {kind})"
+    kinds = [f"tensor<{tokens}x{shared}x{count // block}x{scale}>" for count in elements]
+    return code, f", %ks: {kinds[0]}, %vs: {kinds[1]}", f" scales(%ks, %vs : {kinds[0]}, {kinds[1]})"
+
+
+def program(case, cache="", form=""):
     batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
     query = f"tensor<{batches}x{queries}x{heads}x{of_keys}x{element}>"
     operands, definitions = sequences(batches, keys, cache)
     tokens = f"{batches * -(-keys // cache)}x{cache}" if isinstance(cache, int) else f"{batches}x{keys}"
-    key = f"tensor<{tokens}x{shared}x{of_keys}x{element}>"
-    value = f"tensor<{tokens}x{shared}x{of_values}x{element}>"
+    code, arguments, scales = element, "", ""
+    if FORMS[form]:
+        code, arguments, scales = codes_of(form, tokens, shared, (of_keys, of_values))
+    key = f"tensor<{tokens}x{shared}x{of_keys}x{code}>"
+    value = f"tensor<{tokens}x{shared}x{of_values}x{code}>"
     result = f"tensor<{batches}x{queries}x{heads}x{of_values}x{element}>"
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}) -> {result} {{\n{definitions}"
-            f"  %o = fp4.attention %q, %k, %v{operands} scale {scale}{' causal' if mask == 'causal' else ''}\n"
+    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {result} {{\n"
+            f"{definitions}  %o = fp4.attention %q, %k, %v{scales}{operands} scale {scale}{' causal' if mask == 'causal' else ''}\n"
             f"      : {query}, {key}, {value} -> {result}\n"
             f"  return %o : {result}\n}}\n")
 
@@ -69,8 +85,21 @@ def is_small(case):
     return queries * (1 << (heads // shared - 1).bit_length()) <= 64
 
 
+def is_valid_form(case):
+    """A form that has the elements of heads, the queries, the pages and the parts of keys."""
+    _, _, keys, _, elements, element, *_, block, _, cache, splits, form = case
+    if block or cache == 8 or (splits and splits > -(-keys // 16)):
+        return False
+    if form in ("warps", "fp8"):
+        return True
+    return 192 not in elements and (form == "nvfp4" or element == "bf16")
+
+
 def valid(case):
-    batches, queries, keys, (heads, _), (of_keys, of_values), *_, block, _, cache, splits = case
+    batches, queries, keys, (heads, _), (of_keys, of_values), *_, block, _, cache, splits, form = case
+    if form:
+        work = batches * queries * heads * keys * (of_keys + of_values)
+        return is_valid_form(case) and work < 1 << 24  # a step for a few keys and rows
     if of_values > 128 and block > 80:  # registers have no room for more
         return False
     if splits and (not is_small(case) or of_values % (8 * splits)):
@@ -81,24 +110,27 @@ def valid(case):
 
 
 def library(case):
-    *_, block, dist, cache, splits = case
+    *_, block, dist, cache, splits, form = case
     _, _, _, (heads, shared), *_ = case
     fields = []
-    if block:
+    if form and splits:
+        fields.append(f"k_slices = {splits}")
+    elif block:
         rows, together = (64, 1 << (heads // shared - 1).bit_length()) if is_small(case) else (128, 1)
         fields.append(f"tile = [{rows}, {block}, {together}]")
-    if splits:
+    if splits and not form:
         fields.append(f"cluster = [{splits}, 1]")
-    plan = [f"--plan=tile_attention, {', '.join(fields)}"] if fields else []
+    family = "warp_attention" if form else "tile_attention"
+    plan = [f"--plan={', '.join([family, *fields])}"] if fields or form == "warps" else []
     name = sweeping.file_name(*("of".join(map(str, part)) if isinstance(part, tuple) else part or "all"
                                 for part in case))
-    return sweeping.Program(name, program(case, cache), ["--target=sm_90a", *plan], [[f"--dist={dist}"]])
+    return sweeping.Program(name, program(case, cache, form), ["--target=sm_90a", *plan], [[f"--dist={dist}"]])
 
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
     parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST, CACHE,
-                  SPLITS]
+                  SPLITS, list(FORMS)]
     if options.full:
         cases = list(filter(valid, itertools.product(*parameters)))
     else:

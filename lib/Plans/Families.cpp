@@ -56,7 +56,10 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](ExpertOrderOp) { return Families{ReduceRows}; })
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
-      .Case([](AttentionOp) { return Families{TileAttention}; })
+      .Case([](AttentionOp attention) {
+        return attention.isQuantized() ? Families{WarpAttention}
+                                       : Families{TileAttention, WarpAttention};
+      })
       .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp,
             InterleaveShardsOp, MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
       .Case([](linalg::GenericOp generic) {
@@ -85,6 +88,8 @@ const FamilyRules &fp4::rulesOf(KernelFamily family) {
     return kReduceGridRules;
   case ReduceRows:
     return kReduceRowsRules;
+  case WarpAttention:
+    return kWarpAttentionRules;
   case Gemv:
     return kGemvRules;
   }
@@ -102,6 +107,10 @@ KernelFamily fp4::familyOf(Operation *op) {
 }
 
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
+  auto attention = dyn_cast<AttentionOp>(op);
+  if (attention && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
+      (!route::hasCore(target, route::Core::Wgmma) || prefersWarps(attention)))
+    return WarpAttention;
   auto quantize = dyn_cast<QuantizeOp>(op);
   bool isOfWarps =
       quantize && transformsOnTensorCore(quantize) && !route::hasCore(target, route::Core::Tcgen05);

@@ -27,7 +27,12 @@ struct FamilyRules {
 };
 
 extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
-    kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules, kAttentionRules;
+    kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules, kAttentionRules,
+    kWarpAttentionRules;
+
+/// Returns true when warp_attention is faster than tile_attention: for few queries, and large
+/// caches or small heads.
+bool prefersWarps(AttentionOp op);
 
 struct MatmulSize;
 struct GemmTile;

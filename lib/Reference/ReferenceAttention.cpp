@@ -3,26 +3,76 @@
 #include "Interpreter.h"
 
 #include "fp4/Numerics/Attention.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/E4M3.h"
 
 #include <bit>
+#include <cmath>
 
 namespace fp4::harness {
+namespace {
 
-/// Attention in fp64, with the bound of its kernels: the order of their sums is not that of the
-/// operation, so that results have no bits of their own.
-Status runAttention(Step &step) {
-  if (step.operands.size() < 3)
-    return step.wrong("must have queries, keys and values");
-  FP4_ASSIGN(auto lengths, step.optional(3));
-  FP4_ASSIGN(auto pages, step.optional(4));
-  FP4_TRY(step.expect(3 + size_t(lengths != nullptr) + size_t(pages != nullptr), 1));
-  for (size_t i = 0; i < 3; ++i)
-    if (step.operands[i]->type.shape.size() != 4)
-      return step.wrong("must have operands of four dimensions");
-  const std::vector<int64_t> &query = step.operands[0]->type.shape,
-                             &key = step.operands[1]->type.shape,
-                             &value = step.operands[2]->type.shape;
-  FP4_ASSIGN(auto scale, step.integer("scale", std::bit_cast<uint32_t>(1.0f)));
+/// Keys or values: codes, the scales of their blocks, and the factor of all or of each head.
+struct CacheOperand {
+  const Tensor &codes;
+  const Tensor *scales, *factors; ///< null where there are none
+
+  bool isPacked() const { return codes.type.element == ElementType::F4E2M1FN; }
+  Expected<numerics::BlockFormat> format(const Step &step) const;
+  Expected<std::vector<float>> numbers(const Step &step, numerics::FloatType type) const;
+};
+
+Expected<numerics::BlockFormat> CacheOperand::format(const Step &step) const {
+  using enum numerics::BlockFormat;
+  if (scales->type.element == ElementType::F8E4M3FN && isPacked())
+    return NVFP4;
+  if (scales->type.element == ElementType::F8E8M0FNU)
+    return isPacked() ? MXFP4 : MXFP8E4M3;
+  return step.wrong("must have scales of f8E4M3FN beside f4E2M1FN, or of f8E8M0FNU");
+}
+
+/// A code without a scale; kernels read NaN as the number that its bits would be.
+float byteOf(uint8_t code) {
+  const float largest = (code & 0x7F) == 0x7F ? 480.f : numerics::decodeE4M3(code & 0x7F);
+  return code & 0x80 ? -largest : largest;
+}
+
+Expected<std::vector<float>> CacheOperand::numbers(const Step &step,
+                                                   numerics::FloatType type) const {
+  if (codes.type.element == step.operands[0]->type.element)
+    return floats(codes);
+  const std::span<const uint8_t> bytes = bytesOf(codes);
+  const std::vector<int64_t> &shape = codes.type.shape;
+  std::vector<float> result(size_t(shape[0] * shape[1] * shape[2] * shape[3]));
+  auto codeOf = [&](size_t i) -> uint8_t {
+    return isPacked() ? bytes[i / 2] >> 4 * (i % 2) & 15 : bytes[i];
+  };
+  for (size_t i = 0; !scales && i < result.size(); ++i)
+    result[i] = byteOf(codeOf(i));
+  if (scales) {
+    FP4_ASSIGN(auto format, this->format(step));
+    const uint64_t block = numerics::blockSizeOf(format);
+    const float unit = std::ldexp(1.f, -numerics::convertedExponent(format, type));
+    for (size_t i = 0; i < result.size(); ++i) {
+      const uint16_t bits =
+          numerics::convertElement(format, type, codeOf(i), bytesOf(*scales)[i / block]);
+      result[i] = (type == numerics::FloatType::F16 ? numerics::decodeF16(bits)
+                                                    : numerics::decodeBF16(bits)) *
+                  unit;
+    }
+  }
+  if (factors)
+    for (size_t i = 0; i < result.size(); ++i) {
+      const size_t head = i / size_t(shape[3]) % size_t(shape[2]);
+      const std::span<const float> all = factors->as<float>();
+      result[i] *= all[all.size() == 1 ? 0 : head];
+    }
+  return result;
+}
+
+numerics::AttentionShape shapeOf(const std::vector<int64_t> &query,
+                                 const std::vector<int64_t> &key,
+                                 const std::vector<int64_t> &value) {
   numerics::AttentionShape shape;
   shape.batches = uint64_t(query[0]);
   shape.queryTokens = uint64_t(query[1]);
@@ -31,6 +81,30 @@ Status runAttention(Step &step) {
   shape.keyTokens = uint64_t(key[1]);
   shape.keyHeads = uint64_t(key[2]);
   shape.valueElements = uint64_t(value[3]);
+  return shape;
+}
+
+} // namespace
+
+/// Attention in fp64, with the bound of its kernels: the order of their sums is not that of the
+/// operation, so that results have no bits of their own.
+Status runAttention(Step &step) {
+  if (step.operands.size() < 3)
+    return step.wrong("must have queries, keys and values");
+  std::array<const Tensor *, 6> more;
+  for (size_t i = 0; i < more.size(); ++i) {
+    FP4_ASSIGN(more[i], step.optional(3 + i));
+  }
+  FP4_TRY(step.expect(3 + size_t(more.size() - std::ranges::count(more, nullptr)), 1));
+  auto [keyScales, valueScales, keyFactors, valueFactors, lengths, pages] = more;
+  for (size_t i = 0; i < 3; ++i)
+    if (step.operands[i]->type.shape.size() != 4)
+      return step.wrong("must have operands of four dimensions");
+  const std::vector<int64_t> &query = step.operands[0]->type.shape,
+                             &key = step.operands[1]->type.shape,
+                             &value = step.operands[2]->type.shape;
+  FP4_ASSIGN(auto scale, step.integer("scale", std::bit_cast<uint32_t>(1.0f)));
+  numerics::AttentionShape shape = shapeOf(query, key, value);
   shape.scale = std::bit_cast<float>(uint32_t(scale));
   shape.causal = step.op.attributes.contains("causal");
   if (lengths)
@@ -41,9 +115,11 @@ Status runAttention(Step &step) {
     shape.keyTokens = shape.pages.size() / shape.batches * shape.pageTokens;
   }
   const numerics::FloatType type = floatType(step.operands[0]->type.element);
+  FP4_ASSIGN(auto keys, CacheOperand(*step.operands[1], keyScales, keyFactors).numbers(step, type));
+  FP4_ASSIGN(auto values,
+             CacheOperand(*step.operands[2], valueScales, valueFactors).numbers(step, type));
   FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, floats(*step.operands[0]),
-                                                          floats(*step.operands[1]),
-                                                          floats(*step.operands[2]), step.threads));
+                                                          keys, values, step.threads));
   FP4_TRY(
       step.defineFloats(0, std::vector<float>(reference.values.begin(), reference.values.end())));
   step.results[0].sums = std::move(reference.values);

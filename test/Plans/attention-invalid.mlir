@@ -41,3 +41,59 @@ func.func @cluster(%q: !q, %k: !k, %v: !k) -> !q {
   %o = fp4.attention %q, %k, %v scale 1.0 {fp4.plan = #fp4.plan<tile_attention, cluster = [16, 1]>} : !q, !k, !k -> !q
   return %o : !q
 }
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!c = tensor<9x24x8x128xf8E4M3FN>
+func.func @pages_of_codes(%q: !q, %k: !c, %n: tensor<2xi32>, %p: tensor<2x4xi32>) -> !q {
+  // expected-error @+2 {{has kernels for pages of a multiple of 16 tokens, but those of operand 'key' have 24}}
+  // expected-note @+1 {{pages of 16, 32, 64 or 128 tokens are usual}}
+  %o = fp4.attention %q, %k, %k lengths(%n : tensor<2xi32>) pages(%p : tensor<2x4xi32>) scale 1.0 : !q, !c, !c -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x1x8x192xbf16>
+!k = tensor<2x96x2x192xf4E2M1FN>
+!s = tensor<2x96x2x12xf8E4M3FN>
+func.func @elements_of_codes(%q: !q, %k: !k, %s: !s) -> !q {
+  // expected-error @+2 {{has kernels for heads of 64, 128 or 256 elements, but operand 'key' has 192}}
+  // expected-note @+1 {{append zeros to the heads of query and key, or of value}}
+  %o = fp4.attention %q, %k, %k scales(%s, %s : !s, !s) scale 1.0 : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x4x8x128xbf16>
+!k = tensor<2x96x2x128xf8E4M3FN>
+func.func @threads(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{must have a plan whose 'threads' are a power of two whose states fit in 49152 bytes of shared memory, but got 512}}
+  // expected-note @+1 {{leave 'threads' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<warp_attention, threads = 512>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x4x8x128xbf16>
+!k = tensor<2x96x2x128xf8E4M3FN>
+func.func @parts(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{must have a plan whose 'k_slices' is at most 6, but got 7}}
+  // expected-note @+1 {{leave 'k_slices' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<warp_attention, k_slices = 7>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x4x8x128xbf16>
+!k = tensor<2x96x2x128xf8E4M3FN>
+func.func @family(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{has no kernel of family tile_attention}}
+  // expected-note @+1 {{it has kernels of: warp_attention}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention>} : !q, !k, !k -> !q
+  return %o : !q
+}

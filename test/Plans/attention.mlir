@@ -1,10 +1,11 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
-// RUN: not fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TCGEN05
-// TCGEN05: 'fp4.attention' op target 'sm_100a' has no wgmma
-// TCGEN05: targets with wgmma: sm_90a
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=TCGEN05
 
 // Keys of a block are as many as registers have room for beside the sums of a head.
+// Without wgmma, warps multiply.
 // CHECK-LABEL: func.func @one
+// TCGEN05-LABEL: func.func @one
+// TCGEN05: fp4.attention {{.*}}#fp4.plan<warp_attention, k_slices = 1, threads = 256, ctas_per_sm = 1>
 // CHECK: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [128, 160, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240
 !t = tensor<1x4096x8x128xbf16>
 func.func @one(%q: !t, %k: !t, %v: !t) -> !t {
@@ -67,4 +68,46 @@ func.func @decode(%q: !q, %k: !k, %v: !k) -> !q {
 func.func @batch(%q: !q, %k: !k, %v: !k) -> !q {
   %o = fp4.attention %q, %k, %v scale 1.0 causal : !q, !k, !k -> !q
   return %o : !q
+}
+
+// -----
+
+// Few queries over quantized keys: all CTAs run at a time, and have the keys of a sequence in parts.
+// CHECK-LABEL: func.func @codes
+// CHECK: #fp4.plan<warp_attention, k_slices = 16, threads = 512, ctas_per_sm = 1>
+!q = tensor<1x1x32x128xbf16>
+!k = tensor<1x16384x8x128xf8E4M3FN>
+func.func @codes(%q: !q, %k: !k) -> !q {
+  %o = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+// CHECK-LABEL: func.func @many_sequences
+// CHECK: #fp4.plan<warp_attention, k_slices = 1, threads = 256, ctas_per_sm = 2>
+!q = tensor<64x1x32x128xbf16>
+!k = tensor<64x1024x8x128xf8E4M3FN>
+func.func @many_sequences(%q: !q, %k: !k) -> !q {
+  %o = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+// So it is with small heads, and where there are many bytes of keys.
+// CHECK-LABEL: func.func @small_heads
+// CHECK: #fp4.plan<warp_attention, k_slices = 16, threads = 512, ctas_per_sm = 1>
+// CHECK: #fp4.plan<tile_attention
+// CHECK: #fp4.plan<warp_attention, k_slices = 16, threads = 256, ctas_per_sm = 1>
+!q = tensor<1x1x64x64xbf16>
+!k = tensor<1x16384x8x64xbf16>
+!p = tensor<1x1x32x128xbf16>
+!j = tensor<1x4096x8x128xbf16>
+!i = tensor<1x131072x8x128xbf16>
+func.func @small_heads(%q: !q, %k: !k, %p: !p, %j: !j, %i: !i) -> (!q, !p, !p) {
+  %a = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  %b = fp4.attention %p, %j, %j scale 1.0 : !p, !j, !j -> !p
+  %c = fp4.attention %p, %i, %i scale 1.0 : !p, !i, !i -> !p
+  return %a, %b, %c : !q, !p, !p
 }

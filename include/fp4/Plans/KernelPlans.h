@@ -28,6 +28,10 @@ inline constexpr int64_t kAmaxEighths = 7, kAmaxMostCtas = 1024;
 /// needs it before. Null where there is none.
 AmaxOp amaxOfKernel(QuantizeOp quantize);
 
+/// Rows of queries, tokens and the heads that share keys, of a CTA of a warp_attention kernel: a
+/// multiple of 8.
+int64_t rowsOfWarpTile(AttentionOp op);
+
 /// A transform of the quantizer runs on the tensor core.
 bool transformsOnTensorCore(QuantizeOp op);
 

@@ -66,6 +66,7 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       })
       .Case([&](fp4::MatmulAlphaOp op) { return fp4::lowerMatmulAlpha(op, context); })
       .Case([&](fp4::ExpertOrderOp op) { return fp4::lowerExpertOrder(op, context); })
+      .Case([&](fp4::AttentionOp op) { return fp4::lowerWarpAttention(op, context); })
       .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerGemv(op, context); })
       .Case([&](linalg::GenericOp op) { return fp4::lowerElementwise(op, context); })
       .Default([](Operation *) { return failure(); });

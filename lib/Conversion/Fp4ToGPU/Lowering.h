@@ -61,6 +61,8 @@ mlir::LogicalResult lowerElementwise(mlir::linalg::GenericOp op, LoweringContext
 mlir::LogicalResult lowerRows(mlir::Operation *op, LoweringContext &context);
 /// Lowers an order of tokens to one CTA; a twin without arithmetic is the same kernel.
 mlir::LogicalResult lowerExpertOrder(ExpertOrderOp op, LoweringContext &context);
+/// Lowers attention of plan warp_attention (Attention/WarpAttention.cpp).
+mlir::LogicalResult lowerWarpAttention(AttentionOp op, LoweringContext &context);
 mlir::LogicalResult lowerGemv(BlockScaledMatmulOp op, LoweringContext &context);
 mlir::LogicalResult lowerHadamardAmax(HadamardAmaxOp op, LoweringContext &context);
 

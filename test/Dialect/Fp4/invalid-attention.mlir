@@ -43,8 +43,8 @@ func.func @query_elements(%q: !q) {
 func.func @elements(%q: !q, %k: !k, %other: tensor<2x96x2x128xbf16>) {
   %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
   // attention (C2)
-  // expected-error @+2 {{operand 'key' must have elements of the query, bf16 or f16, but got 'tensor<2x96x2x128xbf16>'}}
-  // expected-note @+1 {{convert it with arith.truncf or arith.extf}}
+  // expected-error @+2 {{operand 'key' must have elements of the query, bf16 or f16, or f8E4M3FN or f4E2M1FN, but got 'tensor<2x96x2x128xbf16>'}}
+  // expected-note @+1 {{convert it with arith.truncf or arith.extf, or quantize it}}
   %1 = fp4.attention %q, %other, %k scale 1.0 : !q, tensor<2x96x2x128xbf16>, !k -> !q
   return
 }
@@ -149,5 +149,86 @@ func.func @pages_of_values(%q: !q, %k: !c, %v: !d, %n: tensor<2xi32>, %p: tensor
   // expected-error @+2 {{operand 'value' must have the 9 pages of operand 'key', but got 'tensor<8x16x2x128xbf16>'}}
   // expected-note @+1 {{dimensions are batch, tokens, heads, and elements of a head}}
   %1 = fp4.attention %q, %k, %v lengths(%n : tensor<2xi32>) pages(%p : tensor<2x4xi32>) scale 1.0 : !q, !c, !d -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<2x96x2x128xf8E4M3FN>
+func.func @one_format(%q: !q, %k: !k, %v: tensor<2x96x2x128xbf16>) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  // attention (C2)
+  // expected-error @+2 {{operand 'value' must have the elements of operand 'key', but got 'tensor<2x96x2x128xbf16>'}}
+  // expected-note @+1 {{keys and values are of one format}}
+  %1 = fp4.attention %q, %k, %v scale 1.0 : !q, !k, tensor<2x96x2x128xbf16> -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<2x96x2x128xf4E2M1FN>
+!s = tensor<2x96x2x8xf8E4M3FN>
+func.func @scales(%q: !q, %k: !k, %s: !s) {
+  %0 = fp4.attention %q, %k, %k scales(%s, %s : !s, !s) scale 1.0 : !q, !k, !k -> !q
+  // attention (C9)
+  // expected-error @+2 {{operand 'key' of f4E2M1FN must come with 'scales', but got none}}
+  // expected-note @+1 {{pass the scales of the blocks of keys and values}}
+  %1 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xf16>
+!k = tensor<2x96x2x128xf4E2M1FN>
+!s = tensor<2x96x2x4xf8E8M0FNU>
+func.func @scales_of_f16(%q: !q, %k: !k, %s: !s) {
+  // attention (C9)
+  // expected-error @+2 {{operand 'key_scales' must have elements f8E4M3FN beside f4E2M1FN, or f8E8M0FNU beside a query of bf16, but got}}
+  // expected-note @+1 {{NVFP4 has a scale of f8E4M3FN for 16 elements, MXFP4 and MXFP8 one of f8E8M0FNU for 32}}
+  %1 = fp4.attention %q, %k, %k scales(%s, %s : !s, !s) scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<2x96x2x128xf4E2M1FN>
+!s = tensor<2x96x2x8xf8E4M3FN>
+!t = tensor<2x96x2x4xf8E4M3FN>
+func.func @size_of_scales(%q: !q, %k: !k, %s: !s, %t: !t) {
+  // attention (C9)
+  // expected-error @+1 {{operand 'value_scales' must be 'tensor<2x96x2x8xf8E4M3FN>', but got 'tensor<2x96x2x4xf8E4M3FN>'}}
+  %1 = fp4.attention %q, %k, %k scales(%s, %t : !s, !t) scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+!s = tensor<2x96x2x8xf8E4M3FN>
+func.func @scales_of_numbers(%q: !q, %k: !k, %s: !s) {
+  // attention (C9)
+  // expected-error @+2 {{operand 'key_scales' must come with keys of f8E4M3FN or f4E2M1FN, but got 'tensor<2x96x2x128xbf16>'}}
+  // expected-note @+1 {{elements of the query's type are as they are}}
+  %1 = fp4.attention %q, %k, %k scales(%s, %s : !s, !s) scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<2x96x2x128xf8E4M3FN>
+!f = tensor<2xf32>
+!g = tensor<3xf32>
+func.func @factors(%q: !q, %k: !k, %f: !f, %g: !g) {
+  %0 = fp4.attention %q, %k, %k factors(%f, %f : !f, !f) scale 1.0 : !q, !k, !k -> !q
+  // attention (C10)
+  // expected-error @+2 {{operand 'value_factors' must have 1 f32, or the 2 of the heads of operand 'key', but got 'tensor<3xf32>'}}
+  // expected-note @+1 {{a factor multiplies all keys, or all values, of a head}}
+  %1 = fp4.attention %q, %k, %k factors(%f, %g : !f, !g) scale 1.0 : !q, !k, !k -> !q
   return
 }

@@ -15,16 +15,26 @@ using namespace fp4::verify;
 /// Dimensions of an operand: batch, tokens, heads, and elements of a head.
 enum Dimension : unsigned { Batch, Tokens, Heads, Elements, kRank };
 
-/// attention (C1), (C2): four static dimensions, of elements of the query.
-static LogicalResult verifyTokens(const Checked &value, Type element) {
-  if (value.type.getRank() != kRank || !value.type.hasStaticShape() ||
-      llvm::is_contained(value.type.getShape(), 0))
-    return withNote(value.must("have 4 static, positive dimensions"), // attention (C1)
-                    "write batch x tokens x heads x elements of a head");
-  if (value.type.getElementType() != element || value.type.getEncoding())
-    return withNote(value.must("have elements of the query, bf16 or f16"), // attention (C2)
-                    "convert it with arith.truncf or arith.extf");
-  return success();
+/// attention (C1): four static dimensions.
+static LogicalResult verifyTokens(const Checked &value) {
+  if (value.type.getRank() == kRank && value.type.hasStaticShape() &&
+      !llvm::is_contained(value.type.getShape(), 0))
+    return success();
+  return withNote(value.must("have 4 static, positive dimensions"),
+                  "write batch x tokens x heads x elements of a head");
+}
+
+/// attention (C2): elements of keys, or of values, which are those of keys.
+static LogicalResult verifyElements(const Checked &value, Type query, Type key) {
+  Type element = value.type.getElementType();
+  bool isCode = isa<Float8E4M3FNType, Float4E2M1FNType>(element);
+  if ((element == query || isCode) && element == key && !value.type.getEncoding())
+    return success();
+  if (isCode || element == query)
+    return withNote(value.must("have the elements of operand 'key'"),
+                    "keys and values are of one format");
+  return withNote(value.must("have elements of the query, bf16 or f16, or f8E4M3FN or f4E2M1FN"),
+                  "convert it with arith.truncf or arith.extf, or quantize it");
 }
 
 /// Checks that `value` has the size of `other` in `dimension`.
@@ -63,6 +73,82 @@ static LogicalResult verifySequences(AttentionOp op, int64_t batches) {
                   "a sequence ends in the middle of a page"); // (C8)
 }
 
+/// Elements of a block with scales of `scale`: those that (C9) allows, else 0.
+static int64_t blockOf(Type query, Type code, Type scale) {
+  bool isPacked = isa<Float4E2M1FNType>(code);
+  if (isPacked && isa<Float8E4M3FNType>(scale))
+    return blockSize(Format::NVFP4);
+  bool isMX = isa<Float8E8M0FNUType>(scale) && query.isBF16();
+  return isMX && (isPacked || isa<Float8E4M3FNType>(code)) ? blockSize(Format::MXFP4) : 0;
+}
+
+int64_t AttentionOp::getBlockSize() {
+  return getKeyScales() ? blockOf(getQueryType().getElementType(), getKeyType().getElementType(),
+                                  getElementTypeOrSelf(getKeyScales().getType()))
+                        : 0;
+}
+
+/// Checks that operands that keys and values have are given for both, and beside codes alone.
+static LogicalResult verifyTogether(AttentionOp op, StringRef what, Value ofKeys, Value ofValues) {
+  if (!ofKeys && !ofValues)
+    return success();
+  if (!ofKeys || !ofValues)
+    return withNote(op.emitOpError("operands 'key_" + what + "' and 'value_" + what +
+                                   "' must come together, but got one"),
+                    "keys and values are of one format");
+  if (op.isQuantized())
+    return success();
+  return withNote(op.emitOpError("operand 'key_" + what +
+                                 "' must come with keys of f8E4M3FN or f4E2M1FN, but got ")
+                      << op.getKeyType(),
+                  "elements of the query's type are as they are");
+}
+
+/// attention (C9): scales of the blocks of `codes`.
+static LogicalResult verifyScales(AttentionOp op, const Checked &scales, const Checked &codes) {
+  Type query = op.getQueryType().getElementType();
+  int64_t block = blockOf(query, codes.type.getElementType(), scales.type.getElementType());
+  if (!block)
+    return withNote(scales.must("have elements f8E4M3FN beside f4E2M1FN, or f8E8M0FNU beside a "
+                                "query of bf16"),
+                    "NVFP4 has a scale of f8E4M3FN for 16 elements, MXFP4 and MXFP8 one of "
+                    "f8E8M0FNU for 32");
+  SmallVector<int64_t> shape(codes.type.getShape());
+  shape.back() = int64_t(llvm::divideCeil(shape.back(), block));
+  return verifyType(scales, RankedTensorType::get(shape, scales.type.getElementType()));
+}
+
+/// attention (C10): a factor for all heads, or for each.
+static LogicalResult verifyFactors(const Checked &factors, int64_t heads) {
+  bool isList = factors.type.getRank() == 1 && factors.type.getElementType().isF32();
+  if (isList && (factors.type.getDimSize(0) == 1 || factors.type.getDimSize(0) == heads))
+    return success();
+  return withNote(factors.must("have 1 f32, or the " + Twine(heads) +
+                               " of the heads of operand "
+                               "'key'"),
+                  "a factor multiplies all keys, or all values, of a head");
+}
+
+/// attention (C9), (C10): scales and factors of quantized keys and values.
+static LogicalResult verifyQuantized(AttentionOp op, const Checked &key, const Checked &value) {
+  if (failed(verifyTogether(op, "scales", op.getKeyScales(), op.getValueScales())) ||
+      failed(verifyTogether(op, "factors", op.getKeyFactors(), op.getValueFactors())))
+    return failure();
+  if (!op.getKeyScales() && isa<Float4E2M1FNType>(key.type.getElementType()))
+    return withNote(
+        op.emitOpError("operand 'key' of f4E2M1FN must come with 'scales', but got none"),
+        "pass the scales of the blocks of keys and values");
+  for (auto [name, scales, codes] : {std::tuple("key_scales", op.getKeyScales(), &key),
+                                     std::tuple("value_scales", op.getValueScales(), &value)})
+    if (scales && failed(verifyScales(op, operand(op, name, scales), *codes)))
+      return failure();
+  for (auto [name, factors] : {std::pair("key_factors", op.getKeyFactors()),
+                               std::pair("value_factors", op.getValueFactors())})
+    if (factors && failed(verifyFactors(operand(op, name, factors), key.type.getDimSize(Heads))))
+      return failure();
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());
   Checked value = operand(*this, "value", getValue());
@@ -71,7 +157,12 @@ LogicalResult AttentionOp::verify() {
     return withNote(query.must("have elements of type bf16 or f16"), // attention (C2)
                     "convert it with arith.truncf");
   for (const Checked &tokens : {query, key, value})
-    if (failed(verifyTokens(tokens, element))) // attention (C1), (C2)
+    if (failed(verifyTokens(tokens))) // attention (C1)
+      return failure();
+  if (query.type.getEncoding())
+    return withNote(query.must("have no layout"), "layouts are of scales"); // attention (C2)
+  for (const Checked &tokens : {key, value})
+    if (failed(verifyElements(tokens, element, key.type.getElementType()))) // attention (C2)
       return failure();
   bool isPaged = bool(getPages());
   if ((!isPaged && failed(verifySame(key, query, Batch, "batches"))) || // attention (C3)
@@ -89,7 +180,8 @@ LogicalResult AttentionOp::verify() {
                         << scale.convertToFloat(),
                     "1 over the square root of the elements of a head is usual; with 0 all keys have "
                     "one weight");
-  if (failed(verifySequences(*this, query.type.getDimSize(Batch))))
+  if (failed(verifySequences(*this, query.type.getDimSize(Batch))) ||
+      failed(verifyQuantized(*this, key, value)))
     return failure();
   SmallVector<int64_t> shape(query.type.getShape());
   shape[Elements] = value.type.getDimSize(Elements);

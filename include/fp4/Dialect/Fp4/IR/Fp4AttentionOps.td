@@ -25,6 +25,12 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     `pages[b, j div T]`; Sk = P * T. Pages behind the length are not read, and keys of a page that
     does not exist are zeros.
 
+    Keys and values may be quantized. With `scales`, an element is its code times the scale of its
+    block: of 16 codes f4E2M1FN with scales of f8E4M3FN (NVFP4), or of 32 codes f4E2M1FN or f8E4M3FN
+    with scales of f8E8M0FNU (MXFP4, MXFP8). Such elements are numbers of the query's type. Without
+    `scales`, elements of f8E4M3FN are as they are. `factors` multiply all keys, and all values, or
+    those of each head. Codes and scales must be numbers: kernels read the NaN of f8E4M3FN as 480.
+
     Kernels take the keys in blocks (online softmax). A block multiplies on the tensor core with
     sums of fp32; probabilities are powers of two of `s * scale * log2(e)`, rounded to the element
     type before they multiply values, and added up unrounded. The order of blocks and the
@@ -34,9 +40,11 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     | operand | element type | shape |
     |---------|--------------|-------|
     | query   | bf16, f16    | B x Sq x Hq x D |
-    | key     | as query     | B x Sk x Hk x D, Hq a multiple of Hk |
-    | value   | as query     | B x Sk x Hk x E |
-    | key, value with pages | as query | N x T x Hk x D, N x T x Hk x E |
+    | key     | as query, f8E4M3FN, f4E2M1FN | B x Sk x Hk x D, Hq a multiple of Hk |
+    | value   | as key       | B x Sk x Hk x E |
+    | key, value with pages | the same | N x T x Hk x D, N x T x Hk x E |
+    | key_scales, value_scales | f8E4M3FN, f8E8M0FNU | as key and value, a scale for each block of a head |
+    | key_factors, value_factors | f32 | 1 or Hk |
     | lengths | i32          | B |
     | pages   | i32          | B x P |
     | result  | as query     | B x Sq x Hq x E |
@@ -53,13 +61,28 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
         : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xbf16>, tensor<64x16x8x128xbf16>
         -> tensor<2x1x32x128xbf16>
     ```
+
+    ```mlir
+    %e = fp4.attention %q, %ck, %cv scales(%ks, %vs : tensor<64x16x8x8xf8E4M3FN>, tensor<64x16x8x8xf8E4M3FN>)
+        factors(%fk, %fv : tensor<1xf32>, tensor<1xf32>)
+        lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>) scale 8.838835e-02
+        : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xf4E2M1FN>, tensor<64x16x8x128xf4E2M1FN>
+        -> tensor<2x1x32x128xbf16>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       Optional<AnyRankedTensor>:$key_scales,
+                       Optional<AnyRankedTensor>:$value_scales,
+                       Optional<AnyRankedTensor>:$key_factors,
+                       Optional<AnyRankedTensor>:$value_factors,
                        Optional<AnyRankedTensor>:$lengths, Optional<AnyRankedTensor>:$pages,
                        F32Attr:$scale, UnitAttr:$causal);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $query `,` $key `,` $value (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    $query `,` $key `,` $value
+    (`scales` `(` $key_scales^ `,` $value_scales `:` type($key_scales) `,` type($value_scales) `)`)?
+    (`factors` `(` $key_factors^ `,` $value_factors `:` type($key_factors) `,`
+     type($value_factors) `)`)? (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`pages` `(` $pages^ `:` type($pages) `)`)? `scale` $scale (`causal` $causal^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result)
   }];
@@ -79,6 +102,9 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                  ? ::llvm::cast<::mlir::RankedTensorType>(getPages().getType()).getDimSize(1)
                  : 1;
     }
+    /// Returns true when keys and values are codes, and elements that share a scale; else 0.
+    bool isQuantized() { return getKeyType().getElementType() != getQueryType().getElementType(); }
+    int64_t getBlockSize();
     /// Most keys of a sequence.
     int64_t getKeyTokens() { return getPagesOfSequence() * getKeyType().getDimSize(1); }
   }];

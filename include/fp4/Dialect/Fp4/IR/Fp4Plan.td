@@ -13,7 +13,8 @@ def Fp4_KernelFamily : Fp4_I32Enum<"KernelFamily", "family of kernels", [
     I32EnumAttrCase<"ReduceGrid", 5, "reduce_grid">,
     I32EnumAttrCase<"ReduceRows", 6, "reduce_rows">,
     I32EnumAttrCase<"Gemv", 7, "gemv">,
-    I32EnumAttrCase<"TileAttention", 8, "tile_attention">]>;
+    I32EnumAttrCase<"TileAttention", 8, "tile_attention">,
+    I32EnumAttrCase<"WarpAttention", 9, "warp_attention">]>;
 
 def Fp4_ResultStore : Fp4_I32Enum<"ResultStore", "way of a result to global memory", [
     I32EnumAttrCase<"Direct", 0, "direct">,
@@ -77,6 +78,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | threads, ctas_per_sm |
     | tile_attention | blocks of queries pass over blocks of keys | tile, cluster, schedule, roles, stages, ctas_per_sm |
+    | warp_attention | warps share the keys of few queries, and multiply with mma.sync | threads, ctas_per_sm, k_slices |
     | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
 
     | field | meaning |

@@ -1,0 +1,79 @@
+//===- WarpState.cpp - Maxima, sums and results of a warp's keys ----------===//
+#include "Attention/WarpState.h"
+
+#include "InlinePtx.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace fp4;
+
+Value fp4::combineRows(ImplicitLocOpBuilder &b, Value value,
+                       function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance : {4, 8, 16})
+    value = combine(value, NVVM::ShflOp::create(b, value.getType(), constI32(b, -1), value,
+                                                constI32(b, distance), constI32(b, 31),
+                                                NVVM::ShflKind::bfly, UnitAttr()));
+  return value;
+}
+
+void WarpState::clear() {
+  maxima.assign(size_t(tiles * kRowsOfLane), s.constant(-std::numeric_limits<float>::infinity()));
+  sums.assign(size_t(tiles * kRowsOfLane), s.constant(0));
+  results.assign(size_t(tiles * valueTiles * kWarpSums), s.constant(0));
+}
+
+WarpState::Values WarpState::flat() const {
+  Values all(maxima);
+  llvm::append_range(all, sums);
+  llvm::append_range(all, results);
+  return all;
+}
+
+void WarpState::assign(ValueRange numbers) {
+  auto rows = size_t(tiles * kRowsOfLane);
+  maxima.assign(numbers.begin(), numbers.begin() + rows);
+  sums.assign(numbers.begin() + rows, numbers.begin() + 2 * rows);
+  results.assign(numbers.begin() + 2 * rows, numbers.end());
+}
+
+/// The maximum, or 0 where no key was seen: distances from it are then -infinity.
+Value WarpState::originOf(Value maximum) {
+  Value nothing = s.constant(-std::numeric_limits<float>::infinity());
+  Value isNothing = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, maximum, nothing);
+  return arith::SelectOp::create(b, isNothing, s.constant(0), maximum);
+}
+
+Value WarpState::powerOf(Value score, int64_t row) {
+  return approximateExp2(b, s.subtract(score, originOf(maxima[size_t(row)])));
+}
+
+void WarpState::raise(const Values &raised) {
+  Values before = maxima;
+  maxima = raised;
+  for (int64_t row = 0; row < tiles * kRowsOfLane; ++row) {
+    Value shrink = powerOf(before[size_t(row)], row);
+    sums[size_t(row)] = s.multiply(sums[size_t(row)], shrink);
+    int64_t tile = row / kRowsOfLane, first = tile * valueTiles * kWarpSums + row % kRowsOfLane;
+    for (int64_t i = 0; i < valueTiles * kWarpSums; i += kRowsOfLane)
+      results[size_t(first + i)] = s.multiply(results[size_t(first + i)], shrink);
+  }
+}
+
+void WarpState::merge(const WarpState &other) {
+  Values larger;
+  for (auto [mine, theirs] : llvm::zip_equal(maxima, other.maxima))
+    larger.push_back(s.maximumNumber(mine, theirs));
+  WarpState raised = other;
+  raised.raise(larger);
+  raise(larger);
+  for (auto [mine, theirs] : llvm::zip_equal(sums, raised.sums))
+    mine = s.add(mine, theirs);
+  for (auto [mine, theirs] : llvm::zip_equal(results, raised.results))
+    mine = s.add(mine, theirs);
+}
+
+void WarpState::addLanes() {
+  for (Value &sum : sums)
+    sum = combineRows(b, sum, [&](Value x, Value y) { return s.add(x, y); });
+}

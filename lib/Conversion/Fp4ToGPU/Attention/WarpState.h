@@ -1,0 +1,64 @@
+//===- WarpState.h - Maxima, sums and results of a warp's keys ------------===//
+//
+// A warp has passed over some keys. For each of its rows of queries it has the largest score (an
+// exponent of 2), the sum of the powers of two of distances from that, and the sums of these powers
+// times values. Two such states become one of all their keys.
+//
+// Lane 4 g + t has columns 2t and 2t + 1 of each eight rows, and of values the elements of its
+// places in the accumulators of mma.sync (WarpMma.h), where rows are columns.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "KernelBuilder.h"
+#include "Scalars.h"
+#include "WarpMma.h"
+
+#include <array>
+
+namespace fp4 {
+
+/// Rows of a lane in each eight.
+inline constexpr int64_t kRowsOfLane = 2;
+
+/// The state of `tiles` times eight rows, and heads of `valueTiles` times 16 elements.
+class WarpState {
+public:
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  WarpState(Scalars &s, mlir::ImplicitLocOpBuilder &b, int64_t tiles, int64_t valueTiles)
+      : tiles(tiles), valueTiles(valueTiles), s(s), b(b) {}
+
+  /// Makes the state of no keys.
+  void clear();
+  /// All numbers (f32), and the state that has such numbers.
+  Values flat() const;
+  void assign(mlir::ValueRange numbers);
+  int64_t size() const { return tiles * (2 * kRowsOfLane + valueTiles * kWarpSums); }
+
+  /// Scales the sums as if the largest scores were `maxima`, which are no less than those of
+  /// before.
+  void raise(const Values &maxima);
+  /// Takes in `other`, of other keys.
+  void merge(const WarpState &other);
+  /// The power of two of a score's distance from the maximum of row `row` of the lane.
+  mlir::Value powerOf(mlir::Value score, int64_t row);
+  /// Adds up the sums of lanes that have the same rows.
+  void addLanes();
+
+  int64_t tiles, valueTiles;
+  Values maxima, sums; ///< of rows 2 j and 2 j + 1 of the lane, those of tile j
+  Values results;      ///< by tile, tile of values, and place in an accumulator
+
+private:
+  mlir::Value originOf(mlir::Value maximum);
+
+  Scalars &s;
+  mlir::ImplicitLocOpBuilder &b;
+};
+
+/// Combines `value` of the lanes that have the same rows, 4, 8 and 16 apart.
+mlir::Value combineRows(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                        llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+
+} // namespace fp4

@@ -1,0 +1,153 @@
+//===- WarpAttentionPlans.cpp - Plans of attention with mma.sync ----------===//
+//
+// A CTA has some rows of queries and a part of the keys of their sequence, which its warps share.
+// Memory limits such kernels, so that all CTAs are to run at a time, and each is to have as many
+// keys.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "fp4/Plans/KernelPlans.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Rows of an instruction, keys of a warp's step, lanes of a warp, and bytes of shared memory.
+static constexpr int64_t kInstructionRows = 8, kKeys = 16, kWarp = 32, kMostShared = 48 << 10;
+/// Most rows of a CTA, whose queries and sums are in registers, of heads of up to 128 elements.
+static constexpr int64_t kMostRows = 16, kMostElementsOfMostRows = 128;
+
+static bool hasHeadsUpTo(AttentionOp op, int64_t elements) {
+  return std::max(op.getQueryType().getDimSize(3), op.getValueType().getDimSize(3)) <= elements;
+}
+
+int64_t fp4::rowsOfWarpTile(AttentionOp op) {
+  int64_t group = op.getQueryType().getDimSize(2) / op.getKeyType().getDimSize(2);
+  int64_t rows = op.getQueryType().getDimSize(1) * group;
+  bool hasRoom = hasHeadsUpTo(op, kMostElementsOfMostRows);
+  return rows > kInstructionRows && hasRoom ? kMostRows : kInstructionRows;
+}
+
+/// Checks that a lane's chunk of a row is whole blocks, or that blocks are whole chunks.
+static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type,
+                                 int64_t lanes) {
+  constexpr int64_t unit = 64, most = 256;
+  int64_t elements = type.getDimSize(3), chunk = elements / lanes, block = op.getBlockSize();
+  bool hasChunks = !block || block % chunk == 0 ||
+                   (chunk % block == 0 && llvm::isPowerOf2_64(uint64_t(chunk / block)));
+  if (elements % unit == 0 && elements <= most && hasChunks)
+    return success();
+  InFlightDiagnostic diag = op.emitOpError()
+                            << "has kernels for heads of 64, 128" << (block ? "" : ", 192")
+                            << " or 256 elements, but operand '" << name << "' has " << elements;
+  diag.attachNote() << "append zeros to the heads of query and key, or of value";
+  return failure();
+}
+
+static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
+                                          const hw::TargetModel &) {
+  auto attention = cast<AttentionOp>(op);
+  if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
+      failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
+    return failure();
+  int64_t tokens = attention.getKeyType().getDimSize(1);
+  if (!attention.getPages() || tokens % kKeys == 0)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError()
+                            << "has kernels for pages of a multiple of " << kKeys
+                            << " tokens, but those of operand 'key' have " << tokens;
+  diag.attachNote() << "pages of 16, 32, 64 or 128 tokens are usual";
+  return failure();
+}
+
+/// Bytes of the states of all warps but the first half.
+static int64_t sharedBytes(AttentionOp op, int64_t threads) {
+  constexpr int64_t rowNumbers = 2, sumsOfTile = 4; // of a lane, for each row and 16 elements
+  int64_t tiles = rowsOfWarpTile(op) / kInstructionRows;
+  int64_t numbers = tiles * (2 * rowNumbers + op.getValueType().getDimSize(3) / 16 * sumsOfTile);
+  return threads / kWarp / 2 * numbers * kWarp * 4;
+}
+
+/// Results that CTAs of their own compute.
+static int64_t worksOf(AttentionOp op) {
+  RankedTensorType query = op.getQueryType();
+  int64_t keyHeads = op.getKeyType().getDimSize(2);
+  int64_t rows = query.getDimSize(1) * (query.getDimSize(2) / keyHeads);
+  return query.getDimSize(0) * keyHeads * int64_t(llvm::divideCeil(rows, rowsOfWarpTile(op)));
+}
+
+/// The parts of keys by which the last wave of CTAs ends first. A CTA costs as much as a few steps
+/// beside those of its keys.
+static int64_t partsOfKeys(AttentionOp op, int64_t threads, int64_t ctas) {
+  constexpr int64_t mostParts = 64, costOfCta = 4;
+  int64_t steps = int64_t(llvm::divideCeil(op.getKeyTokens(), kKeys)), warps = threads / kWarp;
+  int64_t works = worksOf(op), best = 1;
+  auto cost = [&](int64_t parts) {
+    int64_t waves = int64_t(llvm::divideCeil(works * parts, ctas));
+    return waves * (int64_t(llvm::divideCeil(steps, parts * warps)) + costOfCta);
+  };
+  for (int64_t parts = 2; parts <= mostParts && parts * warps <= steps; ++parts)
+    if (cost(parts) < cost(best))
+      best = parts;
+  return best;
+}
+
+/// Bytes of the keys and values of all sequences.
+static int64_t bytesOfKeys(AttentionOp op) {
+  RankedTensorType key = op.getKeyType();
+  int64_t elements = key.getDimSize(3) + op.getValueType().getDimSize(3);
+  int64_t rows = op.getQueryType().getDimSize(0) * op.getKeyTokens() * key.getDimSize(2);
+  return rows * elements * key.getElementTypeBitWidth() / 8;
+}
+
+bool fp4::prefersWarps(AttentionOp op) {
+  constexpr int64_t smallHead = 64, manyBytes = 128 << 20, manyKeys = 16384; // by an H200
+  int64_t group = op.getQueryType().getDimSize(2) / op.getKeyType().getDimSize(2);
+  bool hasPages = !op.getPages() || op.getKeyType().getDimSize(1) % kKeys == 0;
+  bool isFaster = hasHeadsUpTo(op, smallHead) ||
+                  (hasHeadsUpTo(op, kMostElementsOfMostRows) &&
+                   (bytesOfKeys(op) >= manyBytes || op.getKeyTokens() >= manyKeys));
+  return op.getQueryType().getDimSize(1) * group <= kInstructionRows && hasPages && isFaster;
+}
+
+/// Threads of a CTA, and CTAs per SM: the fastest on an H200 (notebook/attention.md). One CTA has all
+/// registers of an SM if all run at a time; else the next one begins while one ends.
+static std::pair<int64_t, int64_t> shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
+  constexpr int64_t smallHead = 64;
+  if (rowsOfWarpTile(op) > kInstructionRows || !hasHeadsUpTo(op, kMostElementsOfMostRows))
+    return {256, 1};
+  bool isOneWave = worksOf(op) <= target.sms;
+  if (op.isQuantized())
+    return isOneWave ? std::pair(512, 1) : std::pair(256, 2);
+  return isOneWave ? std::pair(hasHeadsUpTo(op, smallHead) ? 512 : 256, 1) : std::pair(128, 2);
+}
+
+static KernelPlan proposeWarpAttention(Operation *op, const KernelPlan &partial,
+                                       const hw::TargetModel &target) {
+  auto attention = cast<AttentionOp>(op);
+  KernelPlan plan = planOfFamily(KernelFamily::WarpAttention);
+  auto [threads, ctas] = shapeOfCtas(attention, target);
+  plan.threads = partial.threads.value_or(threads);
+  plan.ctasPerSm = partial.ctasPerSm.value_or(partial.threads ? 1 : ctas);
+  plan.kSlices = partsOfKeys(attention, *plan.threads, target.sms * *plan.ctasPerSm);
+  return plan;
+}
+
+static LogicalResult checkWarpAttention(Operation *op, const KernelPlan &plan,
+                                        const hw::TargetModel &target) {
+  auto attention = cast<AttentionOp>(op);
+  if (failed(checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target)))
+    return failure();
+  if (!llvm::isPowerOf2_64(uint64_t(*plan.threads)) ||
+      sharedBytes(attention, *plan.threads) > kMostShared)
+    return misfit(op, "threads",
+                  "are a power of two whose states fit in " + Twine(kMostShared) +
+                      " bytes of shared memory",
+                  Twine(*plan.threads));
+  return checkAtMost(op, "k_slices", *plan.kSlices,
+                     int64_t(llvm::divideCeil(attention.getKeyTokens(), kKeys)));
+}
+
+constexpr FamilyRules fp4::kWarpAttentionRules = {requireWarpAttention, proposeWarpAttention,
+                                                  checkWarpAttention};
