@@ -75,6 +75,54 @@ class Attention(unittest.TestCase):
         torch.testing.assert_close(got.float(), plain(query, keys, values, True, None), rtol=2e-2,
                                    atol=1e-2)
 
+    def test_quantized_cache(self) -> None:
+        """Attention over codes is attention over the numbers that they stand for."""
+        for format, dtype in (("nvfp4", torch.bfloat16), ("nvfp4", torch.float16),
+                              ("mxfp4", torch.bfloat16), ("fp8", torch.float16)):
+            with self.subTest(format=format, dtype=dtype), \
+                    ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+                cache = ft.PagedCache(2, 40, key_heads=2, elements=64, value_elements=128,
+                                      page_tokens=16, dtype=dtype, format=format)
+                if cache.key_factors is not None:
+                    cache.key_factors.fill_(0.25)
+                keys, values = heads(2, 21, 2, 64, seed=1), heads(2, 21, 2, 128, seed=2)
+                for part in (slice(0, 15), slice(15, 21)):
+                    cache.append(keys[:, part].to(dtype), values[:, part].to(dtype))
+                key, value = (x[:, :21] for x in cache.gather())
+                for got, given in ((key, keys), (value, values)):
+                    self.assertLess((got.float() - given.float()).norm() / given.float().norm(),
+                                    0.04 if format == "fp8" else 0.2)
+                query = heads(2, 3, 4, 64).to(dtype)
+                got = cache.attention(query)
+                torch.testing.assert_close(got.float(), plain(query, key, value, True, None),
+                                           rtol=2e-2, atol=1e-2)
+
+    def test_refused_codes(self) -> None:
+        q = heads(1, 1, 2, 64)
+        codes, scales = torch.zeros(1, 16, 1, 32, dtype=torch.uint8), torch.ones(1, 16, 1, 4)
+        e4m3 = scales.to(torch.float8_e4m3fn)
+        factor = torch.ones(1)
+        for keys, more, text in (
+                ((codes, q), {}, "'value' must be of the dtype of 'key', uint8"),
+                ((codes, codes), {}, "'key_scales' must be given for codes of 4 bits"),
+                ((codes, codes), {"key_scales": e4m3}, "must come together, but got one"),
+                ((codes, codes), {"key_scales": scales, "value_scales": e4m3},
+                 "'key_scales' must be float8_e4m3fn or float8_e8m0fnu"),
+                ((codes, codes), {"key_scales": e4m3, "value_scales": e4m3[..., :2]},
+                 r"'value_scales' must be of shape \[1, 16, 1, 4\]"),
+                ((q, q), {"key_factors": factor, "value_factors": factor},
+                 "'key_factors' must come with codes"),
+                ((codes, codes), {"key_scales": e4m3, "value_scales": e4m3,
+                                  "key_factors": factor, "value_factors": factor.half()},
+                 r"'value_factors' must be float32 of shape \[1\] or \[1\]")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(q, *keys, **more)
+        for options, text in (({"format": "int4"}, "'format' must be nvfp4, mxfp4, fp8 or ''"),
+                              ({"format": "mxfp4", "dtype": torch.float16}, "come with bfloat16"),
+                              ({"format": "fp8", "page_tokens": 8}, "must be a multiple of 16")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.PagedCache(1, 16, key_heads=1, elements=64, **options)
+
     def test_scaled_dot_product_attention(self) -> None:
         query, key, value = heads(1, 4, 9, 64), heads(1, 2, 9, 64, seed=1), heads(1, 2, 9, 64)
         got = ft.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)

@@ -1,6 +1,6 @@
 """Attention in one kernel.
 
-    attention(query, key, value, causal?, scale?, lengths?, pages?) -> elements
+    attention(query, key, value, causal?, scale?, lengths?, pages?, key_scales?, ...) -> elements
     scaled_dot_product_attention(query, key, value, ...) -> elements, as torch.nn.functional has it
 
 The compiler makes a kernel for each shape, and keeps it for the process.
@@ -22,11 +22,17 @@ from .programs import Runnable
 from .row_results import check_number, check_tensor, said
 from .strides import dense
 
+_PACKED = (torch.uint8, torch.float4_e2m1fn_x2)
+_CODES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float4_e2m1fn_x2: "f4E2M1FN"}
+_SCALES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float8_e8m0fnu: "f8E8M0FNU"}
+_BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}
+
 
 @dataclasses.dataclass(frozen=True)
 class Attention:
-    """The facts that decide the program: shapes of [B, S, H, D], the element type, and the mask;
-    `pages` of a sequence, or 0 without a cache."""
+    """The facts that decide the program: shapes of [B, S, H, D] in elements, the type of queries,
+    and the mask; `pages` of a sequence, or 0 without a cache; the types of codes and of scales, or
+    none; and the numbers of factors."""
 
     query: tuple[int, ...]
     key: tuple[int, ...]
@@ -36,25 +42,43 @@ class Attention:
     causal: bool
     has_lengths: bool = False
     pages: int = 0
+    code: str = ""
+    scale_type: str = ""
+    factors: tuple[int, ...] = ()
 
 
 @functools.lru_cache(maxsize=256)
 def _program(what: Attention, target: str) -> Runnable:
-    """(query, key, value, lengths?, pages?) -> result."""
-    return programs.compile_text(_text(what), target)
+    """(query, key, value, scales?, factors?, lengths?, pages?) -> result."""
+    return programs.compile_text(text_of(what), target)
 
 
-def _text(what: Attention) -> str:
-    query, key, value, result = (
-        f"tensor<{'x'.join(map(str, shape))}x{what.element}>"
-        for shape in (what.query, what.key, what.value, _result(what.query, what.value)))
-    mask = " causal" if what.causal else ""
-    batches = what.query[0]
-    sequences = [("lengths", f"tensor<{batches}xi32>")] if what.has_lengths else []
+def text_of(what: Attention) -> str:
+    """The program of attention as MLIR text."""
+    def tensor(shape: tuple[int, ...], element: str) -> str:
+        return f"tensor<{'x'.join(map(str, shape))}x{element}>"
+
+    code, batches = what.code or what.element, what.query[0]
+    query, result = (tensor(x, what.element) for x in (what.query, _result(what.query, what.value)))
+    key, value = tensor(what.key, code), tensor(what.value, code)
+    groups: dict[str, list[tuple[str, str]]] = {}
+    if what.scale_type:
+        block = _BLOCKS[what.scale_type]
+        groups["scales"] = [(name, tensor((*shape[:3], -(-shape[3] // block)), what.scale_type))
+                            for name, shape in (("ks", what.key), ("vs", what.value))]
+    if what.factors:
+        groups["factors"] = [(name, f"tensor<{count}xf32>")
+                             for name, count in zip(("fk", "fv"), what.factors)]
+    if what.has_lengths:
+        groups["lengths"] = [("n", f"tensor<{batches}xi32>")]
     if what.pages:
-        sequences.append(("pages", f"tensor<{batches}x{what.pages}xi32>"))
-    more = "".join(f" {name}(%{name} : {kind})" for name, kind in sequences)
-    arguments = "".join(f", %{name}: {kind}" for name, kind in sequences)
+        groups["pages"] = [("p", f"tensor<{batches}x{what.pages}xi32>")]
+    more = "".join(f" {word}({', '.join(f'%{name}' for name, _ in operands)} : "
+                   f"{', '.join(kind for _, kind in operands)})"
+                   for word, operands in groups.items())
+    arguments = "".join(f", %{name}: {kind}" for operands in groups.values()
+                        for name, kind in operands)
+    mask = " causal" if what.causal else ""
     return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {result} {{\n"
             f"  %o = fp4.attention %q, %k, %v{more} scale {what.scale:.9e}{mask}\n"
             f"      : {query}, {key}, {value} -> {result}\n"
@@ -65,49 +89,77 @@ def _result(query: tuple[int, ...], value: tuple[int, ...]) -> tuple[int, ...]:
     return (*query[:3], value[3])
 
 
+def _elements(tensor: torch.Tensor) -> tuple[int, ...]:
+    """The shape of keys or values in elements: two codes of 4 bits are a byte."""
+    packed = tensor.dtype in _PACKED
+    return (*tensor.shape[:3], tensor.shape[3] * 2) if packed else tuple(tensor.shape)
+
+
 def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                lengths: torch.Tensor | None, pages: torch.Tensor | None, scale: float,
-               causal: bool) -> torch.Tensor:
+               causal: bool, key_scales: torch.Tensor | None = None,
+               value_scales: torch.Tensor | None = None,
+               key_factors: torch.Tensor | None = None,
+               value_factors: torch.Tensor | None = None) -> torch.Tensor:
     if not query.numel():
         return _attention_fake(query, key, value, lengths, pages, scale, causal)
-    what = Attention(tuple(query.shape), tuple(key.shape), tuple(value.shape),
+    if key.dtype in _PACKED:
+        key, value = (x.view(torch.float4_e2m1fn_x2) for x in (key, value))
+    factors = () if key_factors is None or value_factors is None else (
+        key_factors.numel(), value_factors.numel())
+    what = Attention(tuple(query.shape), _elements(key), _elements(value),
                      programs.ELEMENTS[query.dtype], scale, causal, lengths is not None,
-                     0 if pages is None else pages.shape[1])
-    sequences = (None if x is None else dense(x) for x in (lengths, pages))
-    result: torch.Tensor = run(_program, (what,), dense(query), dense(key), dense(value),
-                               *sequences, target="sm_90a")
+                     0 if pages is None else pages.shape[1], _CODES.get(key.dtype, ""),
+                     "" if key_scales is None else _SCALES[key_scales.dtype], factors)
+    more = (None if x is None else dense(x)
+            for x in (key_scales, value_scales, key_factors, value_factors, lengths, pages))
+    result: torch.Tensor = run(_program, (what,), dense(query), dense(key), dense(value), *more,
+                               target="sm_90a")
     return result
 
 
 def _attention_fake(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                     lengths: torch.Tensor | None, pages: torch.Tensor | None, scale: float,
-                    causal: bool) -> torch.Tensor:
-    return query.new_empty((*query.shape[:3], value.shape[3]))
+                    causal: bool, key_scales: torch.Tensor | None = None,
+                    value_scales: torch.Tensor | None = None,
+                    key_factors: torch.Tensor | None = None,
+                    value_factors: torch.Tensor | None = None) -> torch.Tensor:
+    return query.new_empty((*query.shape[:3], _elements(value)[3]))
 
 
 _operation = Operation(
     "attention(Tensor query, Tensor key, Tensor value, Tensor? lengths, Tensor? pages, float scale,"
-    " bool causal) -> Tensor", _attention, _attention_fake)
+    " bool causal, Tensor? key_scales=None, Tensor? value_scales=None, Tensor? key_factors=None,"
+    " Tensor? value_factors=None) -> Tensor", _attention, _attention_fake)
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
               scale: float | None = None, lengths: torch.Tensor | None = None,
-              pages: torch.Tensor | None = None) -> torch.Tensor:
-    """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E], on Hopper.
+              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
+              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
+              value_factors: torch.Tensor | None = None) -> torch.Tensor:
+    """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
     The layout is that of FlashAttention. A kernel is compiled for each shape; lengths and pages are
     read by the kernel, so that a CUDA graph follows them. No gradient flows.
 
     Args:
         query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256.
-        key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk.
+        key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk. Or
+            codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2] with the even element in
+            the low nibble.
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
         scale: a positive number; 1 / sqrt(D) unless given.
         lengths: int32 [B], the keys of each sequence in place of Sk. Values behind them must be
             finite: the kernel multiplies them by 0.
         pages: int32 [B, P], with lengths: key and value are a cache [N, T, Hk, D] and
             [N, T, Hk, E], T a multiple of 8, and key j of sequence b is key j % T of page
-            `pages[b, j // T]`.
+            `pages[b, j // T]`. For codes T is a multiple of 16.
+        key_scales, value_scales: of blocks of codes, in the shape of key and value but for the last
+            size: float8_e4m3fn for 16 codes of 4 bits (NVFP4), float8_e8m0fnu for 32 codes (MXFP4,
+            MXFP8) of a bfloat16 query.
+        key_factors, value_factors: float32 [1] or [Hk], by which all codes, or those of a head, are
+            multiplied: decode scales.
 
     Raises:
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
@@ -115,19 +167,23 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(tensor, name)
         _check_heads(tensor, name, query)
+    _check_codes(query, key, value, key_scales, value_scales, key_factors, value_factors)
     _check_numbers(lengths, "lengths", (query.shape[0],))
     _check_numbers(pages, "pages", (query.shape[0], -1))
     if pages is not None and lengths is None:
         raise UsageError("'pages' must come with 'lengths', but got none",
                          "a sequence ends in the middle of a page")
-    given = {"lengths": lengths, "pages": pages}
+    given = {"lengths": lengths, "pages": pages, "key_scales": key_scales,
+             "value_scales": value_scales, "key_factors": key_factors,
+             "value_factors": value_factors}
     functional._check_devices(query=query, key=key, value=value,
                               **{name: x for name, x in given.items() if x is not None})
     if scale is None:
         scale = 1 / math.sqrt(query.shape[3])
     check_number(scale, "scale")
     result: torch.Tensor = torch.ops.fp4.attention(query, key, value, lengths, pages, float(scale),
-                                                   bool(causal))
+                                                   bool(causal), key_scales, value_scales,
+                                                   key_factors, value_factors)
     return result
 
 
@@ -180,6 +236,60 @@ def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor) -> None:
     if tensor.dim() != 4:
         raise UsageError(f"'{name}' must be batches x tokens x heads x elements, but got the shape "
                          f"{list(tensor.shape)}", "pass x.view(batches, tokens, heads, -1)")
-    if query.dtype not in (torch.bfloat16, torch.float16) or tensor.dtype != query.dtype:
+    is_code = name != "query" and (tensor.dtype in _CODES or tensor.dtype == torch.uint8)
+    if query.dtype not in (torch.bfloat16, torch.float16) or (
+            tensor.dtype != query.dtype and not is_code):
         raise UsageError(f"'{name}' must be bfloat16 or float16 as 'query', but got {said(tensor)}",
                          "convert it with .to(torch.bfloat16)")
+
+
+def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                 *more: torch.Tensor | None) -> None:
+    """Keys and values are of one format, with the scales and factors that it has."""
+    if key.dtype != value.dtype:
+        raise UsageError(f"'value' must be of the dtype of 'key', {str(key.dtype)[6:]}, but got "
+                         f"{said(value)}", "keys and values are of one format")
+    names = ("key_scales", "value_scales", "key_factors", "value_factors")
+    given = {name: x for name, x in zip(names, more) if x is not None}
+    for name, tensor in given.items():
+        check_tensor(tensor, name)
+    for kind in ("scales", "factors"):
+        if (f"key_{kind}" in given) != (f"value_{kind}" in given):
+            raise UsageError(f"'key_{kind}' and 'value_{kind}' must come together, but got one",
+                             "keys and values are of one format")
+    if given and key.dtype == query.dtype:
+        raise UsageError(f"'{next(iter(given))}' must come with codes, but 'key' is {said(key)}",
+                         "elements of the query's dtype are as they are")
+    if key.dtype in _PACKED and "key_scales" not in given:
+        raise UsageError("'key_scales' must be given for codes of 4 bits, but got none",
+                         "pass the scales of the blocks of keys and values")
+    for name, codes in (("key_scales", key), ("value_scales", value)):
+        if name in given:
+            _check_scales(given[name], name, codes, query)
+    for name in ("key_factors", "value_factors"):
+        if name in given:
+            _check_factors(given[name], name, key.shape[2])
+
+
+def _check_scales(scales: torch.Tensor, name: str, codes: torch.Tensor,
+                  query: torch.Tensor) -> None:
+    packed = codes.dtype in _PACKED
+    allowed = ([torch.float8_e4m3fn] if packed else []) + (
+        [torch.float8_e8m0fnu] if query.dtype == torch.bfloat16 else [])
+    if scales.dtype in allowed:
+        block = _BLOCKS[_SCALES[scales.dtype]]
+        shape = (*codes.shape[:3], -(-_elements(codes)[3] // block))
+        if tuple(scales.shape) == shape:
+            return
+        raise UsageError(f"'{name}' must be of shape {list(shape)}, but got {said(scales)}",
+                         f"it has a scale for each {block} elements of a head")
+    dtypes = " or ".join(str(x)[6:] for x in allowed) or "left out"
+    raise UsageError(f"'{name}' must be {dtypes} beside {str(codes.dtype)[6:]} and a "
+                     f"{str(query.dtype)[6:]} query, but got {said(scales)}",
+                     "NVFP4 has float8_e4m3fn, MXFP4 and MXFP8 float8_e8m0fnu")
+
+
+def _check_factors(factors: torch.Tensor, name: str, heads: int) -> None:
+    if factors.dtype != torch.float32 or tuple(factors.shape) not in ((1,), (heads,)):
+        raise UsageError(f"'{name}' must be float32 of shape [1] or [{heads}], but got "
+                         f"{said(factors)}", "it has a number for all heads of keys, or for each")

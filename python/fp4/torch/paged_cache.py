@@ -5,8 +5,17 @@ from __future__ import annotations
 import torch
 
 from ..errors import UsageError
+from . import functional
 from .attend import attention
 from .row_results import check_tensor, said
+from .scaled import Scaled
+
+#: The dtype of codes and of scales, the elements of a code's dtype, and those that share a scale.
+_FORMATS = {"nvfp4": (torch.uint8, torch.float8_e4m3fn, 2, 16),
+            "mxfp4": (torch.uint8, torch.float8_e8m0fnu, 2, 32),
+            "fp8": (torch.float8_e4m3fn, None, 1, 0)}
+#: The largest number of codes times a scale, by which NVFP4 divides an amax; and of f8E4M3FN.
+_RANGE, _MOST = 2688.0, 448.0
 
 
 class PagedCache:
@@ -19,20 +28,30 @@ class PagedCache:
     Nothing waits for the device: a CUDA graph of `append` and `attention` can be replayed for each
     token.
 
+    With `format`, tokens are quantized as they are appended: "fp8" (float8_e4m3fn), "nvfp4" or
+    "mxfp4". `key_factors` and `value_factors` are then decode scales, 1 unless set: numbers of fp8
+    are up to 448 times theirs, and of nvfp4 up to 2688 times.
+
     Attributes:
-        key, value: [N, T, Hk, D] and [N, T, Hk, E], zero at first: N pages of T tokens.
+        key, value: [N, T, Hk, D] and [N, T, Hk, E], zero at first: N pages of T tokens. Codes of 4
+            bits are uint8 with half as many.
+        key_scales, value_scales: of the blocks of codes, [N, T, Hk, D/16] or [N, T, Hk, D/32];
+            None without.
+        key_factors, value_factors: float32 [1], decode scales of "fp8" and "nvfp4"; else None.
         pages: int32 [B, P], the pages of each sequence.
         lengths: int32 [B], the tokens of each sequence.
     """
 
     def __init__(self, sequences: int, tokens: int, *, key_heads: int, elements: int,
                  value_elements: int | None = None, page_tokens: int = 64,
-                 dtype: torch.dtype = torch.bfloat16,
+                 dtype: torch.dtype = torch.bfloat16, format: str = "",
                  device: torch.device | str | None = None) -> None:
         """Makes room for `tokens` tokens of each of `sequences`, in whole pages.
 
         Args:
-            page_tokens: tokens of a page, a multiple of 8.
+            page_tokens: tokens of a page, a multiple of 8, or of 16 with a format.
+            dtype: of keys and values that are appended, bfloat16 or float16.
+            format: "fp8", "nvfp4" or "mxfp4" (bfloat16); elements as they are unless given.
             value_elements: E, elements of a head of values; D unless given.
 
         Raises:
@@ -43,13 +62,28 @@ class PagedCache:
         for name, size in sizes.items():
             if size < 1:
                 raise UsageError(f"'{name}' must be positive, but got {size}", "")
-        if page_tokens % 8:
-            raise UsageError(f"'page_tokens' must be a multiple of 8, but got {page_tokens}",
+        if format and format not in _FORMATS:
+            raise UsageError(f"'format' must be {', '.join(_FORMATS)} or '', but got {format!r}",
+                             "'' keeps elements as they are")
+        if format == "mxfp4" and dtype != torch.bfloat16:
+            raise UsageError("'format' mxfp4 must come with bfloat16, but got "
+                             f"{str(dtype)[6:]}", "its scales have the exponents of bfloat16")
+        unit = 16 if format else 8
+        if page_tokens % unit:
+            raise UsageError(f"'page_tokens' must be a multiple of {unit}, but got {page_tokens}",
                              "16, 32, 64 or 128 tokens are usual")
         count = -(-tokens // page_tokens)
         shape = (sequences * count, page_tokens, key_heads)
-        self.key = torch.zeros(*shape, elements, dtype=dtype, device=device)
-        self.value = torch.zeros(*shape, value_elements or elements, dtype=dtype, device=device)
+        self.format, self._dtype = format, dtype
+        code, scale, packed, block = _FORMATS.get(format, (dtype, None, 1, 0))
+        self._elements = (elements, value_elements or elements)
+        self.key, self.value = (torch.zeros(*shape, size // packed, dtype=code, device=device)
+                                for size in self._elements)
+        self.key_scales, self.value_scales = (
+            torch.zeros(*shape, -(-size // block), dtype=torch.uint8, device=device).view(scale)
+            if scale is not None else None for size in self._elements)
+        self.key_factors, self.value_factors = (
+            torch.ones(1, device=device) if format in ("fp8", "nvfp4") else None for _ in range(2))
         pages = torch.arange(sequences * count, dtype=torch.int32, device=device)
         self.pages = pages.view(sequences, count)
         self.lengths = torch.zeros(sequences, dtype=torch.int32, device=device)
@@ -63,30 +97,83 @@ class PagedCache:
             UsageError: an argument that does not fit.
         """
         sequences, tokens = len(self.lengths), self.key.shape[1]
-        for name, tensor, cache in (("key", key, self.key), ("value", value, self.value)):
+        heads = self.key.shape[2]
+        for name, tensor, size in (("key", key, self._elements[0]),
+                                   ("value", value, self._elements[1])):
             check_tensor(tensor, name)
-            if (tensor.dim() != 4 or tensor.shape[0] != sequences or tensor.dtype != cache.dtype
-                    or tensor.shape[2:] != cache.shape[2:]
+            if (tensor.dim() != 4 or tensor.shape[0] != sequences or tensor.dtype != self._dtype
+                    or tuple(tensor.shape[2:]) != (heads, size)
                     or tensor.shape[1] != key.shape[1]):
-                raise UsageError(f"'{name}' must be {str(cache.dtype).removeprefix('torch.')} of "
-                                 f"shape {[sequences, 'S', *cache.shape[2:]]}, but got "
+                raise UsageError(f"'{name}' must be {str(self._dtype).removeprefix('torch.')} of "
+                                 f"shape {[sequences, 'S', heads, size]}, but got "
                                  f"{said(tensor)}", "pass the same new tokens of all sequences")
         place = self.lengths[:, None] + torch.arange(key.shape[1], device=self.key.device)
         page = self.pages.gather(1, (place // tokens).long())
         slot = (page * tokens + place % tokens).flatten()
-        self.key.flatten(0, 1).index_copy_(0, slot, key.flatten(0, 1))
-        self.value.flatten(0, 1).index_copy_(0, slot, value.flatten(0, 1))
+        for tensor, codes, scales, factor in (
+                (key, self.key, self.key_scales, self.key_factors),
+                (value, self.value, self.value_scales, self.value_factors)):
+            data, blocks = self._quantized(tensor, factor)
+            _place(codes, slot, data)
+            if scales is not None:
+                _place(scales, slot, blocks)
         self.lengths += key.shape[1]
+
+    def _quantized(self, tensor: torch.Tensor, factor: torch.Tensor | None
+                   ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The codes of all tokens, a row for each head, and the scales of their blocks."""
+        rows = tensor.reshape(-1, tensor.shape[3])
+        if not self.format:
+            return rows, rows
+        if self.format == "fp8":
+            codes = (rows.float() / factor).clamp(-_MOST, _MOST).to(torch.float8_e4m3fn)
+            return codes, codes
+        amax = None if factor is None else factor[0] * _RANGE
+        scaled = functional.quantize(rows, format=self.format, layout="linear", amax=amax)
+        return scaled.data, scaled.scales
+
+    def _numbers(self, codes: torch.Tensor, scales: torch.Tensor | None,
+                 factor: torch.Tensor | None, elements: int) -> torch.Tensor:
+        """Rows of codes as numbers of the cache's dtype."""
+        if not self.format:
+            return codes
+        if scales is None:
+            return (codes.float() * factor).to(self._dtype)
+        rows = codes.view(-1, codes.shape[-1])
+        amax = None if factor is None else factor[0] * _RANGE
+        scaled = Scaled(rows, scales.view(len(rows), -1), amax, (len(rows), elements), self.format,
+                        "linear")
+        return functional.dequantize(scaled, self._dtype).view(*codes.shape[:-1], elements)
 
     def gather(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The keys and values of all sequences in their order, [B, P * T, Hk, D] and
-        [B, P * T, Hk, E]: those behind a length are no tokens of it."""
+        [B, P * T, Hk, E]: those behind a length are no tokens of it. Codes are decoded."""
         pages = self.pages.long()
-        return self.key[pages].flatten(1, 2), self.value[pages].flatten(1, 2)
+        found = []
+        for codes, scales, factor, size in (
+                (self.key, self.key_scales, self.key_factors, self._elements[0]),
+                (self.value, self.value_scales, self.value_factors, self._elements[1])):
+            chosen = None if scales is None else _bytes(scales)[pages].view(scales.dtype)
+            numbers = self._numbers(_bytes(codes)[pages].view(codes.dtype), chosen, factor, size)
+            found.append(numbers.flatten(1, 2))
+        return found[0], found[1]
 
     def attention(self, query: torch.Tensor, *, causal: bool = True,
                   scale: float | None = None) -> torch.Tensor:
         """`fp4.torch.attention` of queries [B, Sq, Hq, D], those of the last tokens of each
         sequence, and all keys of the cache."""
         return attention(query, self.key, self.value, causal=causal, scale=scale,
-                         lengths=self.lengths, pages=self.pages)
+                         lengths=self.lengths, pages=self.pages, key_scales=self.key_scales,
+                         value_scales=self.value_scales, key_factors=self.key_factors,
+                         value_factors=self.value_factors)
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of codes as one that torch can index."""
+    return tensor if tensor.dtype in (torch.bfloat16, torch.float16) else tensor.view(torch.uint8)
+
+
+def _place(cache: torch.Tensor, slot: torch.Tensor, rows: torch.Tensor) -> None:
+    """Writes rows of heads to the slots of their tokens."""
+    to = _bytes(cache).flatten(0, 1)
+    to.index_copy_(0, slot, _bytes(rows).reshape(len(slot), *to.shape[1:]))
