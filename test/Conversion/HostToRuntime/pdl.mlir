@@ -6,8 +6,8 @@ module attributes {gpu.container_module} {
 // CHECK-LABEL: gpu.module @streaming
 gpu.module @streaming {
   // CHECK: llvm.func @kernel
-  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
   // CHECK: llvm.inline_asm {{.*}}"ld.global.L1::no_allocate.b32 $0, [$1];"
   llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
@@ -23,8 +23,8 @@ gpu.module @streaming {
 // CHECK-LABEL: gpu.module @silent
 gpu.module @silent {
   // CHECK: llvm.func @kernel
-  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK: llvm.inline_asm has_side_effects "{\0A.reg .pred p;\0Asetp.ne.b32 p, $2, 0;\0A@p ld.global.f32 $0, [$1];\0A}"
   // CHECK: llvm.inline_asm "cvt.rn.f16.f32 $0, $1;"
   llvm.func @kernel(%x: !llvm.ptr<1>, %flag: i32) attributes {gpu.kernel, nvvm.kernel} {
@@ -41,8 +41,8 @@ gpu.module @product {
   // CHECK: nvvm.shfl.sync
   // CHECK: nvvm.mbarrier.init
   // CHECK: nvvm.barrier
-  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.tcgen05.alloc
   llvm.func @kernel(%x: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %columns: i32) attributes {gpu.kernel, nvvm.kernel} {
     %warp = nvvm.shfl.sync idx %columns, %columns, %columns, %columns : i32 -> i32
@@ -56,8 +56,8 @@ gpu.module @product {
     llvm.return
   }
   // CHECK: llvm.func @early
-  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.griddepcontrol wait
+  // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
   // CHECK-NEXT: nvvm.tcgen05.alloc
   llvm.func @early(%shared: !llvm.ptr<3>, %columns: i32) attributes {gpu.kernel, nvvm.kernel} {
     nvvm.tcgen05.alloc %shared, %columns : !llvm.ptr<3>, i32

@@ -11,8 +11,8 @@
 // PTX-NOT: {{tcgen05.alloc|ld.global|griddepcontrol}}
 // PTX: mbarrier.init
 // PTX-NOT: {{tcgen05.alloc|ld.global}}
-// PTX: griddepcontrol.launch_dependents;
-// PTX-NEXT: griddepcontrol.wait;
+// PTX: griddepcontrol.wait;
+// PTX-NEXT: griddepcontrol.launch_dependents;
 // PTX-NOT: ld.global.nc
 // PTX: tcgen05.alloc
 // PTX-NOT: ld.global.nc

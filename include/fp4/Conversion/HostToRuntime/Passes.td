@@ -139,9 +139,9 @@ def PdlLaunchesPass : Pass<"fp4-pdl-launches", "::mlir::ModuleOp"> {
 
     **Precondition.** Kernels are llvm.func of the nvvm dialect, and launches are gpu.launch_func.
 
-    **Postcondition.** Every kernel executes `griddepcontrol.launch_dependents` and
-    `griddepcontrol.wait` before it touches global memory or takes tensor memory, and reads global
-    memory as memory that may be written meanwhile. Launches have the attribute `fp4.dependent`, for
+    **Postcondition.** Every kernel executes `griddepcontrol.wait` and then
+    `griddepcontrol.launch_dependents` before it touches global memory or takes tensor memory, and
+    reads global memory as memory that may be written meanwhile. Launches have the attribute `fp4.dependent`, for
     which `convert-host-to-runtime` calls `fp4rt_launch_dependent`. No result changes.
 
     With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of
@@ -164,8 +164,8 @@ def PdlLaunchesPass : Pass<"fp4-pdl-launches", "::mlir::ModuleOp"> {
     // becomes
     gpu.module @m {
       llvm.func @k(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
-        nvvm.griddepcontrol launch_dependents
         nvvm.griddepcontrol wait
+        nvvm.griddepcontrol launch_dependents
         %v = llvm.load %x : !llvm.ptr<1> -> i32
         llvm.return
       }
