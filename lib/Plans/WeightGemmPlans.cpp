@@ -96,12 +96,19 @@ static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges)
   return splits % ranges == 0 && k % (splits * int64_t(numerics::splitSlice)) == 0;
 }
 
+/// Returns true for a gated unit of a decoder: a dual GEMM of one matrix.
+static bool isUnit(Operation *op) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  return product.isDual() && !product.isGrouped();
+}
+
 /// The depth of a tile: as deep as leaves room for several stages. Beside e4m3 whose sums stay in
 /// the tensor core, two k tiles to a stage pay up to 176 rows of 128 columns
 /// (benchmarks/results/gemm_tiles_h100_2026-11-27.json).
 static int64_t depthOf(Operation *op, int64_t rows, int64_t columns) {
-  constexpr int64_t mostDeepRows = 176, mostDeepHalves = 64;
-  if (!isPrepacked(op) || (isPromoted(op) && rows == kResidentTileM))
+  constexpr int64_t mostDeepRows = 176, mostDeepHalves = 64, smallM = 8;
+  if (!isPrepacked(op) || (isPromoted(op) && rows == kResidentTileM) ||
+      (isUnit(op) && rows <= smallM)) // stages of both weights are twice as large
     return kTileK;
   int64_t most = takesBytes(op) ? mostDeepRows : mostDeepHalves;
   return isPromoted(op) || rows * columns <= most * kTileN ? kPrepackedTileK : kTileK;
@@ -410,11 +417,13 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
 
 /// The PDL of a plan. If CTAs of one launch leave places free, those of the next one take some, and
 /// two of one launch then share an SM while other SMs have none. A conversion of the lhs that
-/// begins beside more than 16 rows takes more time than it saves (notebook/gemm-fp4.md).
+/// begins beside more than 16 rows takes more time than it saves (notebook/gemm-fp4.md). What is
+/// behind a gated unit is another matmul, and before it a norm, which leaves all SMs free
+/// (notebook/models.md).
 static PdlMode pdlOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
                      const hw::TargetModel &target) {
   constexpr int64_t smallM = 16;
-  bool takesAll = *plan.ctasPerSm == 1 || blocks > target.sms;
+  bool takesAll = *plan.ctasPerSm == 1 || blocks > target.sms || isUnit(product);
   bool isConvertedBeside = product.getLhsScales() && plan.tile[0] > smallM;
   return takesAll && !isConvertedBeside ? PdlMode::Both : PdlMode::Waits;
 }
