@@ -374,7 +374,8 @@ class _Call:
         return [empty(like, kind, stream) for kind in self.kinds]
 
     def on_host(self, verify: bool) -> list[View]:
-        """Copies arguments to the device and results back."""
+        """Copies arguments to the device and results back. Rows that no scatter writes stay as they
+        are in arrays that the caller gives, so these are copied to the device too."""
         device = self.executable.device.handle
         outputs = self.allocate_results()
         with _memory(self.library, device) as allocate:
@@ -382,8 +383,11 @@ class _Call:
                 argument.address = allocate(argument.bytes)
                 self.library.fp4_device_copy_to(device, argument.address, source.address,
                                                 argument.bytes)
-            for result in self.results:
+            for result, output in zip(self.results, outputs):
                 result.address = allocate(result.bytes)
+                for offset, size in _Extent.of(output, result).rows() if self.given else ():
+                    self.library.fp4_device_copy_to(device, result.address + offset,
+                                                    output.address + offset, size)
             self.issue(verify)
             for result, output in zip(self.results, outputs):
                 for offset, size in _Extent.of(output, result).rows():

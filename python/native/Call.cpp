@@ -98,14 +98,14 @@ fp4_error *Call::onCuda(uint64_t stream, Temporary &memory) {
   return call(&options);
 }
 
-fp4_error *Call::onHost() {
+fp4_error *Call::onHost(bool areResultsGiven) {
   fp4_error *error = nullptr;
   std::array<uint64_t, kMostOperands> outputs;
   for (size_t i = 0; i < plan_.arguments.size() && !error; ++i)
     error = upload(arguments_[i]);
   for (size_t i = 0; i < plan_.results.size() && !error; ++i) {
     outputs[i] = results_[i].address;
-    error = allocate(results_[i]);
+    error = areResultsGiven ? upload(results_[i]) : allocate(results_[i]);
   }
   if (!error)
     error = call(nullptr);

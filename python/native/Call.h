@@ -57,7 +57,8 @@ public:
 
   /// Issues the work to a stream.
   fp4_error *onCuda(uint64_t stream, Temporary &memory);
-  fp4_error *onHost();
+  /// Rows of results that no scatter writes stay as they are in memory that the caller gives.
+  fp4_error *onHost(bool areResultsGiven);
 
 private:
   fp4_error *call(const fp4_call_options *options);

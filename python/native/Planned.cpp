@@ -262,7 +262,8 @@ bool issue(const Step &step, size_t number, const Inputs &inputs, const Results 
   }
   for (size_t i = 0; i < step.makers.size(); ++i)
     call.setResult(i, addressOf(results.tensors[results.begins[number] + i]));
-  error = inputs.deviceType() == dlpack::kCuda ? call.onCuda(stream, memory) : call.onHost();
+  error = inputs.deviceType() == dlpack::kCuda ? call.onCuda(stream, memory)
+                                              : call.onHost(/*areResultsGiven=*/false);
   step.route->gate->leave();
   return true;
 }

@@ -71,8 +71,8 @@ Object runPlan(const Route &route, const Plan &plan, const Arguments &arguments,
     call.setArgument(i, addressOf(arguments[i]));
   for (size_t i = 0; i < plan.results.size(); ++i)
     call.setResult(i, addressOf(results.tensors[i]));
-  fp4_error *error =
-      isCuda ? call.onCuda(reinterpret_cast<uint64_t>(stream), memory) : call.onHost();
+  fp4_error *error = isCuda ? call.onCuda(reinterpret_cast<uint64_t>(stream), memory)
+                            : call.onHost(given.object != nullptr);
   route.gate->leave();
   PyEval_RestoreThread(thread);
   ran = true;
