@@ -3,7 +3,8 @@
     $FP4_CACHE/COMPILER/KEY.fp4
 
 COMPILER is the digest of libfp4.so, and KEY that of what else decides the code: the text of the
-program, the target, the product that plans are for, and whether there are cubins. The driver
+program, the target, the product that plans are for, whether there are cubins, and which launches
+overlap. The driver
 decides nothing of it: cubins run on every driver of their CUDA or a later one, and PTX on all.
 An entry is a library (Compiled.save), then its facts as JSON, both sizes, and a digest of all that.
 A writer renames a file that is whole, so that readers never see half an entry. An entry that
@@ -45,12 +46,14 @@ class Key:
     Attributes:
         device: the product that plans are for, or "".
         code: "cubin" or "ptx".
+        pdl: of fp4.compile.
     """
 
     text: str
     target: str
     device: str
     code: str
+    pdl: str = "chosen"
 
     @property
     def name(self) -> str:

@@ -95,6 +95,23 @@ def run(make: _Make, facts: tuple[Any, ...], *tensors: torch.Tensor | None,
     return _program(make, facts, place, device, target)(*given, verify=verify)
 
 
+def run_into(make: _Make, facts: tuple[Any, ...], out: tuple[torch.Tensor, ...],
+             *tensors: torch.Tensor | None, target: str = "sm_100a") -> None:
+    """Calls the program as `run` does, for results in memory that the caller gives. Nothing is
+    written where programs are collected, and no call is repeated from a record."""
+    given = [tensor for tensor in tensors if tensor is not None]
+    place = given[0].device
+    if _collecting.programs is not None:
+        _collecting.programs[make, facts, place, target] = None
+        return
+    device, verify = _settings.get()
+    into = out if len(out) > 1 else out[0]
+    if (device is None and not verify) or place.type == "cuda":
+        ready(make, facts, place, target)(*given, out=into)
+    else:
+        _program(make, facts, place, device, target)(*given, out=into, verify=verify)
+
+
 def ready(make: _Make, facts: tuple[Any, ...], place: torch.device, target: str) -> Program:
     """The program of an operation at a place, which later calls find at once."""
     program = _programs.get((make, facts, place))

@@ -61,19 +61,20 @@ def assembling() -> Iterator[None]:
         _assembles.value = False
 
 
-def compile_text(text: str, target: str) -> Runnable:
+def compile_text(text: str, target: str, pdl: str = "chosen") -> Runnable:
     """Takes a program from the cache, or compiles it for a target, or for a GPU and its product:
-    "sm_90a/h200", or "sm_90a/" where fp4 does not know the product (execution.py)."""
+    "sm_90a/h200", or "sm_90a/" where fp4 does not know the product (execution.py). `pdl` is that of
+    fp4.compile."""
     name, gpu, device = target.partition("/")
     codes = ("cubin", "ptx") if gpu else ("ptx",)
-    keys = [_cache.Key(text, name, device, code) for code in codes]
+    keys = [_cache.Key(text, name, device, code, pdl) for code in codes]
     assemble = bool(gpu) and getattr(_assembles, "value", False) and has_assembler()
     for key in keys[:1] if assemble else keys:
         found = _cache.find(key)
         if found is not None:
             return Cached(found)
     compiled = compile(text, target=name, device=device or None, name="fp4.torch",
-                       assemble=assemble)
+                       assemble=assemble, pdl=pdl)
     _compiled.append(keys[0] if assemble else keys[-1])
     _cache.keep(keys[0] if assemble else keys[-1], compiled)
     return compiled

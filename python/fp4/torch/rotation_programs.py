@@ -50,12 +50,21 @@ def rotation(what: Rotation, target: str) -> Runnable:
 
 def rotation_text(what: Rotation) -> str:
     """The program of a rotation as MLIR text."""
+    text, inputs, body = begin_rotation(what)
+    amax = amax_argument(text, what.ending)
+    end(text, what.ending, text.elements("y", inputs, body, "%z", what.source), amax)
+    return text.text("rotation")
+
+
+def begin_rotation(what: Rotation) -> tuple[Text, list[Tensor], str]:
+    """A function that has no results yet; and of its heads, each of which is a row, the inputs and
+    the body of an operation in which %z is what they are rotated to. The first input is the heads
+    that are rotated."""
     text = Text(what.columns, what.source, what.strided)
     x = text.argument("x", f"tensor<?x{what.heads}x{what.columns}x{what.source}>", rows="T")
     positions = text.argument("positions", "tensor<?xi64>", "#row", rows="T")
     table = text.argument("cos_sin", f"tensor<?x{what.rotated}x{what.angles}>", "#table", rows="P")
     scales = [_weight(text, what, what.norm.weight)] if what.norm and what.norm.weight else []
-    amax = amax_argument(text, what.ending)
     heads = Tensor("heads", text.matrix(what.source))
     text.lines.append(f"  %heads = tensor.collapse_shape %x [[0, 1], [2]] : {x.type} into "
                       f"{heads.type}")
@@ -63,8 +72,7 @@ def rotation_text(what: Rotation) -> str:
     angles = text.gather("angles", table, positions)
     if what.norm:
         heads = normed(text, what.norm, heads, scales, "normed")
-    end(text, what.ending, _rotated(text, what, heads, angles), amax)
-    return text.text("rotation")
+    return text, *_rotated(what, heads, angles)
 
 
 def _weight(text: Text, what: Rotation, element: str) -> Tensor:
@@ -74,7 +82,7 @@ def _weight(text: Text, what: Rotation, element: str) -> Tensor:
     return text.argument("w", f"tensor<{what.heads}x{what.columns}x{element}>", place)
 
 
-def _rotated(text: Text, what: Rotation, x: Tensor, angles: Tensor) -> Tensor:
+def _rotated(what: Rotation, x: Tensor, angles: Tensor) -> tuple[list[Tensor], str]:
     """x * cos + partner * sin, where the partner of the first of two columns is negative."""
     half, size = what.rotated // 2, what.rotated
     if what.interleaved:
@@ -99,7 +107,7 @@ def _rotated(text: Text, what: Rotation, x: Tensor, angles: Tensor) -> Tensor:
     %inside = arith.cmpi ult, %at, %size : i32
     %z = arith.select %inside, %turned, %{x.inner}.f : f32
 """
-    return text.elements("y", inputs, body, "%z", what.source)
+    return inputs, body
 
 
 def _map(row: str, column: str) -> str:

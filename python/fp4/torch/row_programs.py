@@ -140,16 +140,24 @@ class Text:
                  result: Tensor, loops: Sequence[str]) -> None:
         maps = ", ".join(value.map for value in (*inputs, result))
         names = ", ".join(f"%{value.name}" for value in inputs)
-        arguments = ", ".join(f"%{value.inner}.{'f' if value.element == 'f32' else 'e'}: "
-                              f"{value.element}" for value in inputs)
-        wide = "".join(_widened(value) for value in inputs)
         kinds = ", ".join(f'"{loop}"' for loop in loops)
         self.lines.append(f"""  %{name} = linalg.generic {{
       indexing_maps = [{maps}], iterator_types = [{kinds}]}}
       ins({names} : {', '.join(value.type for value in inputs)}) outs({place} : {result.type}) {{
-  ^bb0({arguments}, %{name}.out: {result.element}):
-{wide}{body}    linalg.yield {last} : {result.element}
+  ^bb0({self.inner(inputs)}, %{name}.out: {result.element}):
+{self.widened(inputs)}{body}    linalg.yield {last} : {result.element}
   }} -> {result.type}""")
+
+    @staticmethod
+    def inner(inputs: Sequence[Tensor]) -> str:
+        """The arguments of a body for these inputs."""
+        return ", ".join(f"%{value.inner}.{'f' if value.element == 'f32' else 'e'}: "
+                         f"{value.element}" for value in inputs)
+
+    @staticmethod
+    def widened(inputs: Sequence[Tensor]) -> str:
+        """Lines that make f32 of the elements of the inputs."""
+        return "".join(_widened(value) for value in inputs)
 
     def gather(self, name: str, source: Tensor, rows: Tensor) -> Tensor:
         """The rows of `source` that a vector of numbers names."""
@@ -159,6 +167,18 @@ class Text:
       : {rows.type} into tensor<?x1xi64>
   %{name} = tensor.gather %{source.name}[%{name}.rows] gather_dims([0])
       : ({source.type}, tensor<?x1xi64>) -> {type}""")
+        return Tensor(name, type)
+
+    def scatter(self, name: str, source: Tensor, rows: Tensor, count: int) -> Tensor:
+        """A matrix of `count` rows, which a caller gives as `out`: row rows[i] is row i of
+        `source`, negative numbers are skipped, and the others stay as they are."""
+        type = f"tensor<{count}x{source.type.split('x', 1)[1]}"
+        self.lines.append(f"""  %{name}.size = tensor.dim %{rows.name}, %c0 : {rows.type}
+  %{name}.rows = tensor.expand_shape %{rows.name} [[0, 1]] output_shape [%{name}.size, 1]
+      : {rows.type} into tensor<?x1xi64>
+  %{name}.empty = tensor.empty() : {type}
+  %{name} = tensor.scatter %{source.name} into %{name}.empty[%{name}.rows] scatter_dims([0]) unique
+      : ({source.type}, {type}, tensor<?x1xi64>) -> {type}""")
         return Tensor(name, type)
 
     def result(self, name: str, type: str) -> None:
