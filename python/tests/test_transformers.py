@@ -42,7 +42,7 @@ def model(name: str, **options: Any) -> Any:
             sizes |= {"num_local_experts": 4, "num_experts_per_tok": 2}
         if name in ("Qwen3", "GptOss"):
             sizes |= {"head_dim": 64}
-        config = getattr(transformers, f"{name}Config")(**sizes, **options)
+        config = getattr(transformers, f"{name}Config")(**{**sizes, **options})
     kind = getattr(transformers, "GPT2LMHeadModel" if name == "GPT2" else f"{name}ForCausalLM")
     made = kind._from_config(config, dtype=torch.bfloat16).eval()
     with torch.no_grad():  # weights as of a trained model: the first ones are too small to matter

@@ -16,6 +16,7 @@ from .attend import attention, scaled_dot_product_attention
 from .buffers import ScaledBuffers
 from .convert import dequantize_, quantize_
 from .cross_entropies import cross_entropy
+from .decoder import Decoder
 from .drop_in import scaled_mm
 from .execution import simulator
 from .experts import WeightOnlyExperts
@@ -31,6 +32,7 @@ from .functional import (
     swizzle,
 )
 from .layers import Linear, NVFP4Training, QuantizedLinear
+from .merged import WeightOnlyGate, merge_linears
 from .norms import (
     layer_norm,
     layer_norm_quantize,
@@ -55,13 +57,14 @@ from .scales import (
 from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
-__all__ = ["SIGN_MASK", "ExpertOrder", "Exported", "LayerReport", "Linear", "NVFP4Training",
-           "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report", "RoutedExperts",
-           "Scaled", "ScaledBuffers", "ScaledFP8", "StoredWeight", "WeightOnlyExperts",
-           "WeightOnlyLinear", "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention",
-           "combine", "cross_entropy", "decode_scale_of", "dequantize", "dequantize_",
-           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "gather_quantize",
-           "hadamard", "layer_norm", "layer_norm_quantize", "linear", "permute_tokens", "prepare",
+__all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "LayerReport", "Linear",
+           "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report",
+           "RoutedExperts", "Scaled", "ScaledBuffers", "ScaledFP8", "StoredWeight",
+           "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear", "amax",
+           "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine", "cross_entropy",
+           "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of", "experts_from",
+           "fake_quantize", "from_export", "gather_quantize", "hadamard", "layer_norm",
+           "layer_norm_quantize", "linear", "merge_linears", "permute_tokens", "prepare",
            "quantize", "quantize_", "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize",
            "route", "scaled_dot_product_attention", "scaled_mm", "silu_and_mul_quantize",
            "simulator", "swizzle"]

@@ -1,0 +1,340 @@
+"""Decoding with a model of transformers whose linear layers are weight-only: the fewest launches,
+and a cache that advances on the device."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from . import decoder_programs, programs, weight_programs
+from .attend import Attention
+from .decoder_layers import Fallbacks, Layer, check_model, layers_of
+from .decoder_programs import Heads
+from .execution import run_into
+from .norm_programs import Norm
+from .paged_cache import PagedCache
+from .rotation_programs import Rotation
+
+#: Stands for a row that no head has, whatever is added to it.
+_NOWHERE = -(2**62)
+
+
+class Decoder:
+    """A causal language model of transformers and its cache, for `sequences` sequences.
+
+        fp4.torch.quantize_(model, weight_only=True)
+        decoder = fp4.torch.Decoder(model, sequences=2, tokens=4096)
+        print(decoder.generate(ids, 100))            # ids [2, S], greedy
+
+        logits = decoder.prefill(ids)                # or step by step: [2, vocabulary]
+        decoder.capture()                            # on a GPU: a step is one CUDA graph
+        for _ in range(100):
+            logits = decoder.step()                  # of decoder.token, the best of the logits
+
+    A layer has 8 launches: the residual and RMSNorm; queries, keys and values by one matmul; their
+    norm, where there is one, their rotation and the cache; attention; its output; the residual and
+    RMSNorm; the gated unit of two matmuls; what is behind it. Embeddings and the head are those of
+    the model. Positions and lengths are on the device, and a captured step advances them, so that
+    graphs can be replayed without the host.
+
+    Each value that a kernel gives is rounded once, where transformers rounds after each operation,
+    and rotations have cosines and sines in float32. So logits are nearer to those of the model in
+    float32 (python/tests/test_torch_decoder.py), and not the same bits.
+
+    Attributes:
+        token: int64 [sequences], the token that the next step reads.
+        caches: a PagedCache for each layer; they share lengths and pages.
+        fallbacks: layers that run by torch, and why; empty unless `allow_fallback` is on.
+
+    Args:
+        model: a Llama, Mistral, Qwen2 or Qwen3 of transformers with a language head, in bfloat16,
+            whose layers are WeightOnlyLinear (`quantize_`, or a checkpoint). Its weights are
+            shared and not copied: projections of queries, keys and values become parts of one.
+        sequences: that are decoded at a time, all with prompts of one length.
+        tokens: of each sequence for which the caches have room, at most.
+        page_tokens: tokens of a page.
+        allow_fallback: run layers without a kernel by torch, list them in `fallbacks`, and warn.
+
+    Raises:
+        UsageError: a model that a decoder does not run, or layers without a kernel. The message
+            names them.
+    """
+
+    def __init__(self, model: Any, sequences: int, tokens: int, *, page_tokens: int = 64,
+                 allow_fallback: bool = False) -> None:
+        self._config = check_model(model)
+        fallbacks = Fallbacks()
+        self._layers = layers_of(model, self._config, fallbacks)
+        if not allow_fallback:
+            fallbacks.refuse()
+        self.fallbacks = fallbacks.reasons
+        if self.fallbacks:
+            warnings.warn(f"{len(self.fallbacks)} layers of the decoder run by torch: "
+                          f"{', '.join(self.fallbacks)}", stacklevel=2)
+        self._embeddings, self._norm = model.model.embed_tokens, model.model.norm.weight.detach()
+        self._head = model.lm_head
+        device = self._norm.device
+        self.token = torch.zeros(sequences, dtype=torch.int64, device=device)
+        self._places = _Places(self._config, sequences, tokens, page_tokens, device)
+        self.caches = self._places.caches(len(self._layers))
+        self._angles = _angles(model.model.rotary_emb, self._places.tokens, device)
+        self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor] | None = None
+        self._used = 0
+
+    @property
+    def used(self) -> int:
+        """Tokens that each sequence has."""
+        return self._used
+
+    def truncate(self, count: int = 0) -> None:
+        """Forgets the tokens of all sequences but the first `count` of each.
+
+        Raises:
+            UsageError: the sequences have fewer.
+        """
+        if not 0 <= count <= self._used:
+            raise UsageError(f"'count' must be up to {self._used}, the tokens that there are, but "
+                             f"got {count}", "truncate() forgets all")
+        self._places.move(count)
+        self._used = count
+
+    @torch.no_grad()
+    def prefill(self, ids: torch.Tensor) -> torch.Tensor:
+        """Appends the tokens int64 [sequences, S] of all sequences, and returns the logits
+        [sequences, vocabulary] of the last ones. `token` becomes the best of them. A kernel of
+        attention is compiled for each S that was not seen before.
+
+        Raises:
+            UsageError: other tokens, or no room for them.
+        """
+        sequences = len(self.token)
+        if ids.dim() != 2 or ids.shape[0] != sequences or ids.dtype != torch.int64 or (
+                not ids.shape[1]):
+            raise UsageError(f"'ids' must be int64 of shape [{sequences}, S], but got "
+                             f"{str(ids.dtype)[6:]} of shape {list(ids.shape)}",
+                             "all sequences have prompts of one length")
+        self._take(ids.shape[1])
+        return self._run(ids)
+
+    @torch.no_grad()
+    def step(self, token: torch.Tensor | None = None) -> torch.Tensor:
+        """Appends `token`, int64 [sequences], or without it the token that the last call chose,
+        and returns its logits [sequences, vocabulary]. Those of a captured step are overwritten by
+        the next one."""
+        if token is not None:
+            if token.shape != self.token.shape or token.dtype != torch.int64:
+                raise UsageError(f"'token' must be int64 of shape {list(self.token.shape)}, but "
+                                 f"got {str(token.dtype)[6:]} of shape {list(token.shape)}",
+                                 "pass one token of each sequence")
+            self.token.copy_(token)
+        self._take(1)
+        if self._graph is None:
+            return self._run(self.token[:, None])
+        graph, logits = self._graph
+        graph.replay()
+        return logits
+
+    @torch.no_grad()
+    def generate(self, ids: torch.Tensor, count: int) -> torch.Tensor:
+        """Appends `ids` [sequences, S] and then `count` tokens, each the best behind those before
+        it. Returns the tokens, int64 [sequences, count]; nothing else waits for the device."""
+        self.prefill(ids)
+        found = [self.token.clone()]
+        for _ in range(count - 1):
+            self.step()
+            found.append(self.token.clone())
+        return torch.stack(found, 1)
+
+    @torch.no_grad()
+    def capture(self) -> None:
+        """Makes the step one CUDA graph, which later calls of `step` replay. The caches keep the
+        tokens that they have.
+
+        Raises:
+            UsageError: the model is not on a GPU, or there is no room for a token.
+        """
+        if self.token.device.type != "cuda":
+            raise UsageError(f"the model must be on a GPU, but is on {self.token.device}",
+                             "a step on the CPU runs as it is")
+        self._graph = None
+        self._check_room(1)
+        token = self.token.clone()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(2):  # what is behind the tokens of a cache may have any numbers
+                self._run(self.token[:, None])
+                self._places.move(self._used)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            logits = self._run(self.token[:, None])
+        self._graph = graph, logits
+        self.token.copy_(token)
+
+    def _check_room(self, count: int) -> None:
+        if self._used + count > self._places.tokens:
+            raise UsageError(f"there must be room for {count} more tokens, but {self._used} of "
+                             f"{self._places.tokens} are used",
+                             "make a Decoder with more 'tokens', or call truncate()")
+
+    def _take(self, count: int) -> None:
+        self._check_room(count)
+        self._used += count
+
+    # ===--- A pass through the layers ------------------------------------=== #
+
+    def _run(self, ids: torch.Tensor) -> torch.Tensor:
+        """The logits of the last of `ids` [sequences, S]."""
+        sequences, count = ids.shape
+        places = self._places.begin(count)
+        h = self._embeddings(ids).view(sequences * count, -1)
+        y, _ = self._normed(h, None, self._layers[0].norm)
+        for number, layer in enumerate(self._layers):
+            a = self._attended(layer, self.caches[number], y, places, count)
+            y, h = self._normed(layer.out(a), h, layer.norm_behind)
+            d = layer.down(layer.unit(y))
+            if number + 1 < len(self._layers):
+                y, h = self._normed(d, h, self._layers[number + 1].norm)
+        self._places.end(count)
+        if count > 1:
+            d, h = (x.view(sequences, count, -1)[:, -1].contiguous() for x in (d, h))
+        y, _ = self._normed(d, h, self._norm)
+        logits: torch.Tensor = self._head(y)
+        self.token.copy_(_best(logits))
+        return logits
+
+    def _normed(self, x: torch.Tensor, residual: torch.Tensor | None,
+                weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The norm of x + residual, and the sum; of x alone, which is the sum then."""
+        what = Norm(x.shape[1], "bf16", "rms", self._config.rms_norm_eps, "bf16",
+                    residual="" if residual is None else "rounded", is_normed_rounded=True)
+        y = torch.empty_like(x)
+        if residual is None:
+            run_into(decoder_programs.norm, (what,), (y,), x, weight)
+            return y, x
+        total = torch.empty_like(x)
+        run_into(decoder_programs.norm, (what,), (y, total), x, residual, weight)
+        return y, total
+
+    def _attended(self, layer: Layer, cache: PagedCache, y: torch.Tensor,
+                  places: tuple[torch.Tensor, ...], count: int) -> torch.Tensor:
+        """Attention of new tokens whose normed rows are `y`, [tokens, heads * D]."""
+        positions, *rows = places
+        heads, key_heads, size = self._places.heads
+        norm = None if layer.head_weights is None else Norm(
+            size, "bf16", "rms", self._config.rms_norm_eps, "bf16", is_normed_rounded=True)
+        rotation = Rotation(heads + 2 * key_heads, size, "bf16", self._angles.shape[1], "f32",
+                            False, norm, has_head_weights=norm is not None)
+        what = Heads(rotation, len(y) * heads, cache.key.numel() // size)
+        query = y.new_empty(len(y) * heads, size)
+        run_into(decoder_programs.heads, (what,),
+                 (query, cache.key.view(-1, size), cache.value.view(-1, size)),
+                 layer.qkv(y).view(len(y), -1, size), positions, self._angles, layer.head_weights,
+                 *rows)
+        query = query.view(len(self.token), count, heads, size)
+        found = torch.empty_like(query)
+        shape = Attention(tuple(query.shape), tuple(cache.key.shape), tuple(cache.value.shape),
+                          programs.ELEMENTS[query.dtype], layer.scale, count > 1, True,
+                          cache.pages.shape[1])
+        run_into(decoder_programs.attention, (shape,), (found,), query, cache.key, cache.value,
+                 cache.lengths, cache.pages, target=weight_programs.TARGET)
+        return found.view(len(y), heads * size)
+
+
+class _Places:
+    """The places of tokens and heads in the caches of all layers, on the device.
+
+    Attributes:
+        heads: of queries, of keys, and elements of a head.
+        tokens: for which a sequence has room.
+    """
+
+    def __init__(self, config: Any, sequences: int, tokens: int, page_tokens: int,
+                 device: torch.device) -> None:
+        size = getattr(config, "head_dim", None) or (
+            config.hidden_size // config.num_attention_heads)
+        self.heads = config.num_attention_heads, config.num_key_value_heads, size
+        self._first = PagedCache(sequences, tokens, key_heads=self.heads[1], elements=size,
+                                 page_tokens=page_tokens, device=device)
+        pages = self._first.pages.shape[1]
+        self.tokens = pages * page_tokens
+        # Slots of the tokens of a sequence: its pages never change.
+        self._slots = torch.arange(sequences * self.tokens, device=device).view(sequences, -1)
+        self._positions = torch.zeros(sequences, 1, dtype=torch.int64, device=device)
+        self._patterns = self._rows_of_heads(device)
+        self._queries: dict[int, torch.Tensor] = {}  # by numbers of tokens
+
+    def caches(self, layers: int) -> list[PagedCache]:
+        first = self._first
+        _, key_heads, size = self.heads
+        found = [first]
+        while len(found) < layers:
+            other = PagedCache(len(first.pages), self.tokens, key_heads=key_heads, elements=size,
+                               page_tokens=first.key.shape[1], device=first.key.device)
+            other.pages, other.lengths = first.pages, first.lengths
+            found.append(other)
+        return found
+
+    def _rows_of_heads(self, device: torch.device) -> torch.Tensor:
+        """[2, 1, heads]: what is added to the first row of a slot for a head of a token, among keys
+        and among values."""
+        heads, key_heads, _ = self.heads
+        rows = torch.full((2, 1, heads + 2 * key_heads), _NOWHERE, dtype=torch.int64)
+        rows[0, 0, heads:heads + key_heads] = torch.arange(key_heads)
+        rows[1, 0, heads + key_heads:] = torch.arange(key_heads)
+        return rows.to(device)
+
+    def _rows_of_queries(self, tokens: int) -> torch.Tensor:
+        heads, key_heads, _ = self.heads
+        device = self._slots.device
+        rows = torch.full((tokens, heads + 2 * key_heads), _NOWHERE, dtype=torch.int64,
+                          device=device)
+        rows[:, :heads] = torch.arange(tokens * heads, device=device).view(tokens, heads)
+        return rows.flatten()
+
+    def begin(self, count: int) -> tuple[torch.Tensor, ...]:
+        """Positions of `count` more tokens of each sequence, and the rows of their heads among
+        queries, keys and values. Lengths have the tokens then."""
+        self._first.lengths += count
+        positions = self._positions
+        if count > 1:
+            positions = positions + torch.arange(count, device=positions.device)
+        slots = self._slots.gather(1, positions).view(1, -1, 1)
+        keys, values = torch.add(self._patterns, slots, alpha=self.heads[1]).flatten(1)
+        tokens = positions.numel()
+        if tokens not in self._queries:
+            self._queries[tokens] = self._rows_of_queries(tokens)
+        return positions.flatten(), self._queries[tokens], keys, values
+
+    def end(self, count: int) -> None:
+        self._positions += count
+
+    def move(self, count: int) -> None:
+        """Gives all sequences so many tokens."""
+        self._first.lengths.fill_(count)
+        self._positions.fill_(count)
+
+
+def _best(logits: torch.Tensor) -> torch.Tensor:
+    """The places of the largest of each row. Few threads of torch.argmax read a row, so that parts
+    of rows come first: 8 us for one row of 128,256 in place of 37 on an H200."""
+    parts = math.gcd(logits.shape[1], 512)
+    if parts < 16:
+        return logits.argmax(-1)
+    values, places = logits.view(len(logits), parts, -1).max(-1)
+    part = values.argmax(-1, keepdim=True)
+    return (places.gather(1, part) + part * (logits.shape[1] // parts)).flatten()
+
+
+def _angles(rotary: Any, tokens: int, device: torch.device) -> torch.Tensor:
+    """[tokens, D]: cosines, then sines, of the first half of a head in float32."""
+    places = torch.arange(tokens, device=device)[None]
+    with torch.no_grad():
+        cosines, sines = rotary(torch.empty(0, dtype=torch.float32, device=device), places)
+    half = cosines.shape[-1] // 2
+    return torch.cat([cosines[0, :, :half], sines[0, :, :half]], -1).float().contiguous()

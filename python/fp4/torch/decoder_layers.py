@@ -1,0 +1,172 @@
+"""The layers of a model of transformers as a decoder runs them: which are merged, which have a
+kernel, and what keeps one from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from .merged import WeightOnlyGate, merge_linears, share_tiles
+from .weight_only import WeightOnlyLinear
+
+_Call = Callable[[torch.Tensor], torch.Tensor]
+
+#: Values of `model_type` whose layers are: RMSNorm, attention with rotated heads, its residual,
+#: RMSNorm, a gated unit, its residual.
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+#: Kinds of rotary embeddings whose angles depend on the position alone.
+_ROTATIONS = ("default", "linear", "llama3", "yarn", "proportional")
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """A layer of a decoder.
+
+    Attributes:
+        norm, norm_behind: weights of RMSNorm before attention and before the gated unit.
+        qkv: [T, K] -> the heads of queries, keys and values, one behind the other.
+        head_weights: of RMSNorm of heads, [heads of queries, keys and values, D], or None.
+        out, unit, down: what is behind attention; the gated unit, and what is behind it.
+        scale: of attention.
+    """
+
+    norm: torch.Tensor
+    qkv: _Call
+    head_weights: torch.Tensor | None
+    out: _Call
+    norm_behind: torch.Tensor
+    unit: _Call
+    down: _Call
+    scale: float
+
+
+class Fallbacks:
+    """The layers of a model that run without a kernel of fp4: their names, and why."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, str] = {}
+
+    def refuse(self) -> None:
+        """A UsageError that names the layers, if there are any."""
+        if not self.reasons:
+            return
+        first = "; ".join(f"'{name}' {reason}" for name, reason in list(self.reasons.items())[:3])
+        more = len(self.reasons) - 3
+        count = "a layer has" if len(self.reasons) == 1 else f"{len(self.reasons)} layers have"
+        raise UsageError(f"{count} no kernel: {first}" + (f"; and {more} more" if more > 0 else ""),
+                         "fp4.torch.quantize_(model, weight_only=True) makes layers that have "
+                         "kernels, and allow_fallback=True runs the others by torch")
+
+
+def check_model(model: Any) -> Any:
+    """The configuration of a model that a decoder runs, or a UsageError that says why it runs
+    none."""
+    config = getattr(model, "config", None)
+    family = getattr(config, "model_type", None)
+    if family not in FAMILIES or not hasattr(model, "lm_head"):
+        raise UsageError(f"'model' must be a causal language model of {', '.join(FAMILIES)}, but "
+                         f"is a {type(model).__name__}"
+                         + (f" of {family}" if family else ""),
+                         "fp4.torch.quantize_ serves other models, layer by layer")
+    dtypes = {parameter.dtype for parameter in model.parameters()
+              if parameter.is_floating_point()}
+    if dtypes - {torch.bfloat16}:
+        names = ", ".join(sorted(str(dtype)[6:] for dtype in dtypes))
+        raise UsageError(f"'model' must be bfloat16, but its parameters are {names}",
+                         "call model.bfloat16() before it is quantized")
+    kinds = set(getattr(config, "layer_types", None) or ())
+    window = getattr(config, "sliding_window", None)
+    is_windowed = "sliding_attention" in kinds or (
+        window is not None and not kinds and getattr(config, "use_sliding_window", True))
+    if is_windowed:
+        raise UsageError(f"'model' must see all tokens, but has a window of {window}",
+                         "set config.sliding_window = None for no more tokens than the window")
+    rotary = getattr(model.model.rotary_emb, "rope_type", "default")
+    if rotary not in _ROTATIONS:
+        raise UsageError(f"'model' must have rotary embeddings of {', '.join(_ROTATIONS)}, but has "
+                         f"{rotary}", "its angles depend on the length, which changes on the device")
+    return config
+
+
+def layers_of(model: Any, config: Any, fallbacks: Fallbacks) -> list[Layer]:
+    """The layers of the model. The layers that it has read the tiles of those that are merged."""
+    reader = _Reader(config, fallbacks)
+    return [reader.layer(f"model.layers.{number}", layer)
+            for number, layer in enumerate(model.model.layers)]
+
+
+class _Reader:
+    def __init__(self, config: Any, fallbacks: Fallbacks) -> None:
+        self.config, self.fallbacks = config, fallbacks
+
+    def layer(self, name: str, layer: Any) -> Layer:
+        attention, mlp = layer.self_attn, layer.mlp
+        qkv = self.together(f"{name}.self_attn",
+                            {part: getattr(attention, part)
+                             for part in ("q_proj", "k_proj", "v_proj")})
+        return Layer(_weight_of(f"{name}.input_layernorm", layer.input_layernorm, self.config),
+                     qkv, _head_weights(attention, self.config),
+                     self.one(f"{name}.self_attn.o_proj", attention.o_proj),
+                     _weight_of(f"{name}.post_attention_layernorm", layer.post_attention_layernorm,
+                                self.config),
+                     self.unit(f"{name}.mlp", mlp), self.one(f"{name}.mlp.down_proj", mlp.down_proj),
+                     float(attention.scaling))
+
+    def one(self, name: str, layer: torch.nn.Module) -> _Call:
+        if not isinstance(layer, WeightOnlyLinear):
+            self.fallbacks.reasons[name] = f"is a {type(layer).__name__}"
+        return layer
+
+    def together(self, name: str, parts: dict[str, Any]) -> _Call:
+        """Layers of one input as one call."""
+        before = len(self.fallbacks.reasons)
+        calls = [self.one(f"{name}.{part}", layer) for part, layer in parts.items()]
+        if len(self.fallbacks.reasons) == before:
+            try:
+                merged = merge_linears(*parts.values())
+                share_tiles(merged, *parts.values())
+                return merged
+            except UsageError as error:
+                self.fallbacks.reasons[name] = f"cannot be merged: {error.message}"
+        return lambda x: torch.cat([call(x) for call in calls], -1)
+
+    def unit(self, name: str, mlp: Any) -> _Call:
+        """The gated unit of an MLP."""
+        before = len(self.fallbacks.reasons)
+        gate = self.one(f"{name}.gate_proj", mlp.gate_proj)
+        up = self.one(f"{name}.up_proj", mlp.up_proj)
+        activation = getattr(self.config, "hidden_act", "silu")
+        if activation not in ("silu", "swish"):
+            self.fallbacks.reasons[name] = f"has the activation {activation}, and not silu"
+        if len(self.fallbacks.reasons) == before:
+            try:
+                return WeightOnlyGate(mlp.gate_proj, mlp.up_proj)
+            except UsageError as error:
+                self.fallbacks.reasons[name] = f"cannot be one kernel: {error.message}"
+        return lambda x: mlp.act_fn(gate(x)) * up(x)
+
+
+def _weight_of(name: str, norm: Any, config: Any) -> torch.Tensor:
+    """The weight of an RMSNorm, which rounds the normed value before it multiplies."""
+    epsilon = getattr(norm, "variance_epsilon", None)
+    if epsilon is None or epsilon != config.rms_norm_eps:
+        raise UsageError(f"'{name}' must be an RMSNorm with the epsilon of the configuration, "
+                         f"{config.rms_norm_eps}, but is a {type(norm).__name__} with {epsilon}",
+                         "fp4.torch.quantize_ serves other models, layer by layer")
+    weight: torch.Tensor = norm.weight.detach()
+    return weight
+
+
+def _head_weights(attention: Any, config: Any) -> torch.Tensor | None:
+    """The weights of RMSNorm of heads: those of values, which are stored as they are, are 1."""
+    norms = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
+    if norms[0] is None or norms[1] is None:
+        return None
+    query, key = (_weight_of(name, norm, config) for name, norm in zip(("q_norm", "k_norm"), norms))
+    heads, key_heads = config.num_attention_heads, config.num_key_value_heads
+    return torch.cat([query.expand(heads, -1), key.expand(key_heads, -1),
+                      torch.ones_like(key).expand(key_heads, -1)])

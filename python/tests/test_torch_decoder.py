@@ -1,0 +1,201 @@
+"""fp4.torch.Decoder beside transformers, on tiny models of random weights in the simulator.
+
+    pip install transformers
+
+Both decode with the same numbers of quantized weights. The reference is the model in float32. Each
+rounding to bfloat16 has a relative error of up to 2^-9, and transformers rounds after each
+operation, so the error of its bfloat16 model is the measure: the decoder rounds less often. The two
+errors are sums of different roundings, so that one of so few logits may be twice the other.
+"""
+
+import copy
+import unittest
+import warnings
+from typing import Any
+
+import fp4
+from programs import torch
+from test_transformers import error, model, quantized, reference, tokens, transformers
+
+if torch is not None:
+    import fp4.torch as ft
+    from fp4.torch import decoder_programs
+    from fp4.torch.norm_programs import Norm
+    from fp4.torch.rotation_programs import Rotation
+
+NAMES = ("Llama", "Mistral", "Qwen2", "Qwen3")
+MOST = 2.0
+
+
+def made(name: str, format: str = "nvfp4", **options: Any) -> "tuple[Any, Any]":
+    """A model with weights in 4 bits, and one of the numbers that they have."""
+    if name == "Mistral":
+        options["sliding_window"] = None
+    plain = model(name, **options)
+    ours = copy.deepcopy(plain)
+    ft.quantize_(ours, weight_only=True, format=format)
+    return ours, reference(plain, ours)
+
+
+@unittest.skipIf(transformers is None, "torch or transformers is not installed")
+class Decoding(unittest.TestCase):
+    def check(self, logits: Any, exact: Any, wide: Any, ids: Any) -> None:
+        with torch.no_grad():
+            true = wide(ids).logits[:, -1]
+            least = error(exact(ids).logits[:, -1], true)
+        self.assertLess(error(logits, true), MOST * least)
+
+    def follow(self, name: str, steps: int = 3, **options: Any) -> Any:
+        """Decodes behind two prompts, and compares the logits of each step."""
+        ours, exact = made(name, **options)
+        wide, ids = copy.deepcopy(exact).float(), tokens(2, 20)
+        decoder = ft.Decoder(ours, 2, 40, page_tokens=16)
+        self.assertEqual(decoder.fallbacks, {})
+        self.check(decoder.prefill(ids), exact, wide, ids)
+        for _ in range(steps):
+            ids = torch.cat([ids, decoder.token[:, None]], 1)
+            self.check(decoder.step(), exact, wide, ids)
+        self.assertEqual(decoder.caches[0].lengths.tolist(), [20 + steps] * 2)
+        return decoder
+
+    def test_families(self) -> None:
+        for name in NAMES:
+            with self.subTest(name):
+                self.follow(name)
+
+    def test_formats_and_heads(self) -> None:
+        self.follow("Llama", steps=1, format="mxfp4")
+        ours, exact = made("Llama")
+        head = ft.WeightOnlyLinear.from_linear(ours.lm_head)
+        exact.lm_head.weight = torch.nn.Parameter(head.weight + 0)
+        ours.lm_head = head
+        ids = tokens(2, 5)
+        self.check(ft.Decoder(ours, 2, 8).prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+
+    def test_generate(self) -> None:
+        """The tokens are the best of the logits, whether a prompt comes at once or in parts."""
+        decoder = self.follow("Qwen3", steps=1)
+        ids = tokens(2, 12)
+        decoder.truncate()
+        found = decoder.generate(ids, 4)
+        decoder.truncate()
+        decoder.prefill(ids[:, :7])
+        logits = decoder.prefill(ids[:, 7:])
+        self.assertTrue(torch.equal(logits.argmax(-1), found[:, 0]))
+        for number in range(1, 4):
+            logits = decoder.step(found[:, number - 1])
+            self.assertTrue(torch.equal(logits.argmax(-1), found[:, number]))
+        self.assertEqual(decoder.used, 15)
+        decoder.truncate(12)  # the same step again
+        self.assertTrue(torch.equal(decoder.step(found[:, 0]).argmax(-1), found[:, 1]))
+
+    def test_weights_are_shared(self) -> None:
+        """The layers of the model read the tiles of the merged layer, and have their bits."""
+        ours, _ = made("Llama", hidden_size=256, num_attention_heads=4, num_key_value_heads=2)
+        ids = tokens(1, 4)
+        with torch.no_grad():
+            before = ours(ids).logits
+            decoder = ft.Decoder(ours, 1, 8)
+            self.assertTrue(torch.equal(ours(ids).logits, before))
+        merged, attention = decoder._layers[0].qkv, ours.model.layers[0].self_attn
+        self.assertEqual(attention.k_proj.packed.untyped_storage().data_ptr(),
+                         merged.packed.untyped_storage().data_ptr())
+
+    def test_fallbacks(self) -> None:
+        ours, exact = made("Llama")
+        exact.config.num_hidden_layers = 1
+        attention = ours.model.layers[0].self_attn
+        attention.k_proj = copy.deepcopy(exact.model.layers[0].self_attn.k_proj)
+        with self.assertRaisesRegex(fp4.UsageError, "a layer has no kernel: 'model.layers.0.self_a"
+                                    "ttn.k_proj' is a Linear"):
+            ft.Decoder(ours, 2, 8)
+        ours.model.layers[0].mlp.down_proj = exact.model.layers[0].mlp.down_proj
+        with warnings.catch_warnings(record=True) as heard:  # assertWarns imports all of
+            warnings.simplefilter("always")                  # transformers
+            decoder = ft.Decoder(ours, 2, 8, allow_fallback=True)
+        self.assertIn("2 layers of the decoder run by torch", str(heard[-1].message))
+        self.assertEqual(set(decoder.fallbacks), {"model.layers.0.self_attn.k_proj",
+                                                  "model.layers.0.mlp.down_proj"})
+        ids = tokens(2, 5)
+        self.check(decoder.prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+
+    def test_other_activations_and_formats_fall_back(self) -> None:
+        ours, exact = made("Llama", hidden_act="gelu")
+        attention = ours.model.layers[0].self_attn
+        attention.q_proj = ft.WeightOnlyLinear.from_linear(
+            exact.model.layers[0].self_attn.q_proj, format="mxfp4")
+        exact.model.layers[0].self_attn.q_proj.weight.data = attention.q_proj.weight + 0
+        with self.assertRaisesRegex(fp4.UsageError, "2 layers have no kernel: .*cannot be merged: "
+                                    "layer 1 .* has the activation gelu"):
+            ft.Decoder(ours, 2, 8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            decoder = ft.Decoder(ours, 2, 8, allow_fallback=True)
+        ids = tokens(2, 5)
+        self.check(decoder.prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+
+    def test_what_no_decoder_runs(self) -> None:
+        gpt2 = quantized("GPT2", weight_only=True)[1]
+        windowed = model("Mistral", sliding_window=16)
+        wide = model("Llama").float()
+        turned = model("Llama", rope_parameters={"rope_type": "dynamic", "factor": 2.0,
+                                                 "rope_theta": 10000.0})
+        for other, text in ((gpt2, "must be a causal language model of llama, .* of gpt2"),
+                            (windowed, "must see all tokens, but has a window of 16"),
+                            (wide, "must be bfloat16, but its parameters are float32"),
+                            (turned, "must have rotary embeddings of .*, but has dynamic")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.Decoder(other, 1, 8)
+
+    def test_refusals(self) -> None:
+        ours, _ = made("Llama")
+        decoder, ids = ft.Decoder(ours, 2, 16, page_tokens=8), tokens(2, 15)
+        for call, text in ((lambda: decoder.prefill(ids[:1]), "'ids' must be int64 of shape"),
+                           (lambda: decoder.step(ids[0]), "'token' must be int64 of shape"),
+                           (lambda: decoder.truncate(1), "'count' must be up to 0"),
+                           (decoder.capture, "the model must be on a GPU")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                call()
+        decoder.prefill(ids)
+        decoder.step()
+        with self.assertRaisesRegex(fp4.UsageError, "room for 1 more tokens, but 16 of 16"):
+            decoder.step()
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Programs(unittest.TestCase):
+    def heads(self, norm: "Norm | None") -> Any:
+        """Queries, and caches whose other rows stay as they are, of 3 tokens."""
+        torch.manual_seed(1)
+        x = torch.randn(3, 6, 64).bfloat16()
+        angles, places = torch.randn(10, 64), torch.tensor([0, 4, 9])
+        what = decoder_programs.Heads(Rotation(6, 64, "bf16", 64, "f32", False, norm,
+                                               has_head_weights=norm is not None), 12, 20)
+        weights = () if norm is None else (torch.rand(6, 64).bfloat16(),)
+        none = torch.full((3, 6), -1)
+        rows = [none.clone() for _ in range(3)]
+        rows[0][:, :4] = torch.arange(12).view(3, 4)
+        rows[1][:, 4], rows[2][:, 5] = torch.tensor([7, 0, 19]), torch.tensor([3, 4, 5])
+        out = tuple(torch.full((size, 64), 2.0).bfloat16() for size in (12, 20, 20))
+        program = fp4.compile(decoder_programs.heads_text(what), target="sm_90a", pdl="all")
+        device = fp4.Device("sim", target="sm_90a", check="strict")
+        program.program(device)(x, places, angles, *weights, *(row.flatten() for row in rows),
+                                out=out)
+        y = x if norm is None else ft.rms_norm(x, None, order="llama")
+        if norm is not None:
+            y = (y.float() * weights[0].float()).bfloat16()
+        return x, ft.rotate(y, angles, places), out
+
+    def test_heads_go_to_their_rows(self) -> None:
+        for norm in (None, Norm(64, "bf16", "rms", 1e-6, "bf16", is_normed_rounded=True)):
+            with self.subTest(norm=norm is not None):
+                x, turned, (query, key, value) = self.heads(norm)
+                self.assertTrue(torch.equal(query.view(3, 4, 64), turned[:, :4]))
+                self.assertTrue(torch.equal(key[[7, 0, 19]], turned[:, 4]))
+                self.assertTrue(torch.equal(value[[3, 4, 5]], x[:, 5]))
+                self.assertEqual(int((key != 2).any(1).sum()), 3)
+                self.assertEqual(int((value != 2).any(1).sum()), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
