@@ -1,0 +1,441 @@
+#!/usr/bin/env python3
+"""A decoder of fp4.torch beside transformers in bf16: tokens per second, launches, and each kernel.
+
+  benchmarks/models/run.py pack BUILD FOLDER     compiles the programs for GPUs into FOLDER
+  benchmarks/models/run.py run FOLDER [--layers=8] [--json=FILE] [--kernels=FILE]
+
+`run` needs a Hopper GPU, PyTorch and transformers, and no compiler: the programs come from the
+exported cache. The model has the shapes of Llama-3-8B, random weights, and a head in bf16.
+A step has one token for each sequence behind 128 others, and ends with the best token. Three
+decoders take turns as CUDA graphs: transformers in bf16 with a static cache, transformers with
+WeightOnlyLinear layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Before anything is timed, the logits of prompts and
+steps are compared with those of the model in float32 with the numbers of the quantized weights:
+their error must be at most 1.5 times that of transformers in bf16 with these numbers.
+
+The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
+next, in replays of the graph, medians over the layers. Those of a layer name what it reads from
+memory, and the rate at which it does so beside that of a copy, which reads and writes.
+"""
+import argparse
+import copy
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve()
+sys.path.append(str(HERE.parents[1]))  # in a packed folder the modules lie beside this file
+sys.path.append(str(HERE.parent))
+import host  # noqa: E402
+import kit  # noqa: E402
+
+PROMPT, ROOM, BATCHES, LONG = 128, 256, (1, 8, 64), 8192
+PARTS = ("norm", "qkv", "heads", "attention", "out", "norm behind", "unit", "down")
+BEFORE = 4  # launches: lengths, slots, rows of heads, embeddings
+MOST_ERROR = 1.5  # of that of transformers in bf16
+
+
+# ===--- Programs ---------------------------------------------------------=== #
+
+
+def pack(build, folder, gpus):
+    kit.begin(folder, HERE, HERE.with_name("host.py"))
+    kit.copy_package(build, folder)
+    revision = subprocess.run(["git", "-C", kit.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    (folder / "revision").write_text(revision.stdout.strip())
+    os.environ.update(FP4_LIBRARY=str(build / "lib" / "libfp4.so"), FP4_CACHE=str(folder / "cache"))
+    sys.path.insert(0, str(folder))
+    import fp4.torch
+    import torch
+    from fp4.torch import execution, programs
+    torch.set_default_dtype(torch.bfloat16)
+    with torch.no_grad(), execution.collecting() as found:
+        model = host.model_of(1, vocab_size=128).eval()
+        fp4.torch.quantize_(model, weight_only=True)
+        for number, layer in enumerate(linears(model)):
+            layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)  # those of layers that are merged differ
+        model(torch.zeros(1, 1, dtype=torch.int64))
+        linears_of(model, 1)
+        model.head = fp4.torch.WeightOnlyLinear.from_linear(
+            torch.nn.Linear(model.config.hidden_size, host.model_of(0).config.vocab_size, bias=False))
+        model.head(torch.zeros(1, model.config.hidden_size))
+        for layer in linears(model):
+            layer.weight + 0
+        for batch, prompt, room in [*((batch, PROMPT, ROOM) for batch in BATCHES), (1, LONG, LONG)]:
+            decoder = fp4.torch.Decoder(model, batch, room)
+            decoder.prefill(torch.zeros(batch, prompt, dtype=torch.int64))
+            if room > prompt:
+                decoder.step()
+    with programs.assembling():
+        for make, facts, _, _ in found:
+            for gpu in gpus:
+                make(*facts, gpu)
+
+
+def linears(model):
+    import fp4.torch
+    return [layer for layer in model.modules() if isinstance(layer, fp4.torch.WeightOnlyLinear)]
+
+
+# ===--- Models -----------------------------------------------------------=== #
+
+
+def models(layers):
+    """The model in bf16, with WeightOnlyLinear layers, and with the numbers that these multiply by."""
+    import fp4.torch
+    import torch
+    torch.manual_seed(1)
+    with torch.device("cuda"):
+        torch.set_default_dtype(torch.bfloat16)
+        plain = host.model_of(layers).eval()
+        torch.set_default_dtype(torch.float32)
+    ours = copy.deepcopy(plain)
+    fp4.torch.quantize_(ours, weight_only=True)
+    fp4.torch.prepare(ours)
+    exact = copy.deepcopy(plain)
+    for name, layer in ours.named_modules():
+        if isinstance(layer, fp4.torch.WeightOnlyLinear):
+            exact.get_submodule(name).weight.copy_(layer.weight + 0)
+    return plain, ours, exact
+
+
+def prompt_of(batch, length):
+    import torch
+    torch.manual_seed(batch)
+    return torch.randint(1, 128256, (batch, length), device="cuda")
+
+
+def verify(decoder, batch, length, exact, wide):
+    """Compares the logits of a prompt and of two steps, and returns the largest ratio of errors."""
+    import torch
+    ids, ratios = prompt_of(batch, length), []
+    steps = 0 if length == LONG else 2
+    found = [decoder.prefill(ids).clone()]
+    for _ in range(steps):
+        ids = torch.cat([ids, decoder.token[:, None]], 1)
+        found.append(decoder.step().clone())
+    for number, logits in enumerate(found):
+        part = ids[:, :length + number]
+        true = last_logits(wide, part)
+        errors = [((one.float() - true).norm() / true.norm()).item() for one in (logits, last_logits(exact, part))]
+        ratios.append(errors[0] / errors[1])
+        print(f"batch {batch}, {part.shape[1]} tokens: error {errors[0]:.4f}, of transformers in bf16 "
+              f"{errors[1]:.4f}", file=sys.stderr, flush=True)
+    if not max(ratios) <= MOST_ERROR:
+        raise RuntimeError(f"the logits have {max(ratios)} times the error of transformers")
+    return max(ratios)
+
+
+def last_logits(model, ids):
+    """The logits behind the last of each row of `ids`; rows go through the model one by one."""
+    import torch
+    return torch.cat([model(input_ids=row[None], use_cache=False, logits_to_keep=1).logits[:, -1].float() for row in ids])
+
+
+# ===--- Steps ------------------------------------------------------------=== #
+
+
+class Steps:
+    """Steps of transformers with a static cache, ended by the best token."""
+
+    def __init__(self, model, batch):
+        self.inner = host.Decoder(model, batch)
+        self.inner.token = self.inner.token[:, 0].clone()[:, None]
+        self.best = self.inner.token[:, 0].clone()
+        self.replay = host.captured(self.step)
+
+    def step(self):
+        import torch
+        torch.argmax(self.inner.step()[:, -1], -1, out=self.best)
+
+    def forget(self):
+        self.inner.forget()
+
+
+class Ours:
+    def __init__(self, model, batch):
+        import fp4.torch
+        self.inner = fp4.torch.Decoder(model, batch, ROOM)
+
+    def ready(self, batch):
+        self.inner.truncate()
+        self.inner.prefill(prompt_of(batch, PROMPT))
+        self.inner.capture()
+        self.replay = self.inner.step
+
+    def forget(self):
+        self.inner.truncate(PROMPT)
+
+
+def milliseconds_of(decoders, steps=16, rounds=12):
+    """Median milliseconds of a step of each decoder; rounds take turns."""
+    import torch
+    times = {name: [] for name in decoders}
+    for number in range(rounds + 2):
+        for name, decoder in decoders.items():
+            decoder.forget()
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(steps):
+                decoder.replay()
+            torch.cuda.synchronize()
+            if number >= 2:
+                times[name].append((time.perf_counter() - begin) * 1e3 / steps)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def kernels_of(decoder):
+    """Name, and microseconds from the end of the kernel before, of each kernel of a step; the mean
+    of several replays."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+    decoder.forget()
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
+        for _ in range(8):
+            decoder.replay()
+        torch.cuda.synchronize()
+    events = sorted(((event.time_range.start, event.time_range.end, event.name) for event in trace.events()
+                     if event.device_type == torch.autograd.DeviceType.CUDA), key=lambda event: event[1])
+    count, rest = divmod(len(events), 8)
+    if rest:
+        raise RuntimeError(f"{len(events)} kernels are no 8 steps")
+    found = []
+    for place in range(count):
+        gaps = [events[step * count + place][1] - events[step * count + place - 1][1] for step in range(1, 8)]
+        durations = [events[step * count + place][1] - events[step * count + place][0] for step in range(1, 8)]
+        found.append((events[place][2], statistics.median(gaps), statistics.median(durations)))
+    return found
+
+
+def copy_rate():
+    """Bytes per microsecond that a copy of 1 GiB reads and writes."""
+    import torch
+    source, to = torch.zeros(2, 1 << 28, dtype=torch.float32, device="cuda").unbind(0)
+    return 2 * source.nbytes / graph_time([lambda: torch.neg(source, out=to)] * 32)
+
+
+def graph_time(functions, rounds=10):
+    """Median microseconds of each of `functions`, whose calls are one graph."""
+    import torch
+    for function in functions:
+        function()
+    torch.cuda.synchronize()
+    graph, times, kept = torch.cuda.CUDAGraph(), [], []
+    with torch.cuda.graph(graph):
+        for function in functions:
+            kept.append(function())
+            del kept[:-1]
+    for number in range(rounds + 2):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        if number >= 2:
+            times.append(begin.elapsed_time(end) * 1e3 / len(functions))
+    return statistics.median(times)
+
+
+def linears_of(model, rows):
+    """Calls of the matmuls of all layers by name, and the bytes of weights that one reads."""
+    import fp4.torch
+    import torch
+    parts = {}
+    for layer in model.model.layers:
+        attention, mlp = layer.self_attn, layer.mlp
+        made = {"qkv": fp4.torch.merge_linears(attention.q_proj, attention.k_proj, attention.v_proj),
+                "out": attention.o_proj, "unit": fp4.torch.WeightOnlyGate(mlp.gate_proj, mlp.up_proj),
+                "gate and up, merged": fp4.torch.merge_linears(mlp.gate_proj, mlp.up_proj), "down": mlp.down_proj}
+        for name, one in made.items():
+            parts.setdefault(name, []).append(one)
+    calls, sizes = {}, {}
+    for name, layers in parts.items():
+        x = torch.randn(rows, layers[0].in_features, device=layers[0].packed.device if hasattr(layers[0], "packed")
+                        else layers[0].gate.packed.device).bfloat16()
+        calls[name] = [lambda layer=layer, x=x: layer(x) for layer in layers]
+        for call in calls[name][:1]:
+            call()
+        sizes[name] = sum(x.nbytes for key, x in layers[0].named_buffers() if key.endswith("packed"))
+    return calls, sizes
+
+
+# ===--- The run ----------------------------------------------------------=== #
+
+
+def steps(plain, ours, exact, wide, kernels, layers):
+    import torch
+    rate = copy_rate()
+    kernels({"layers": layers, "step": "torch.neg of 1 GiB", "kernel": "copy", "terabytes": rate / 1e6, "of_copy": 1.0})
+    decoders = {batch: Ours(ours, batch) for batch in BATCHES}
+    ratios = {batch: verify(decoders[batch].inner, batch, PROMPT, exact, wide) for batch in BATCHES}
+    for batch, mine in decoders.items():
+        mine.ready(batch)
+        others = {"bf16": Steps(plain, batch), "w4a16": Steps(ours, batch)}
+        times = milliseconds_of({**others, "decoder": mine})
+        count = len(kernels_of(others["bf16"]))
+        found = kernels_of(mine)
+        yield row_of(layers, f"decode, batch {batch}", batch, times, len(found), count, ratios[batch])
+        breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
+        del others
+        torch.cuda.empty_cache()
+
+
+def row_of(layers, step, tokens, times, launches, of_bf16, error):
+    row = {"layers": layers, "step": step, **{f"{name}_ms": value for name, value in times.items()},
+           "ratio": times["bf16"] / times["decoder"], "tokens_per_second": round(tokens * 1e3 / times["decoder"]),
+           "error": error}
+    return row | ({"launches": launches, "bf16_launches": of_bf16} if launches else {})
+
+
+def steps_with_head(plain, ours, exact, wide, layers):
+    """Steps of decoders whose head has weights in NVFP4."""
+    import fp4.torch
+    ours.lm_head = fp4.torch.WeightOnlyLinear.from_linear(ours.lm_head)
+    for model in (exact, wide):
+        model.lm_head.weight.copy_(ours.lm_head.weight + 0)
+    for batch in BATCHES:
+        mine, other = Ours(ours, batch), Steps(plain, batch)
+        error = verify(mine.inner, batch, PROMPT, exact, wide)
+        mine.ready(batch)
+        times = milliseconds_of({"bf16": other, "decoder": mine})
+        yield row_of(layers, f"decode, batch {batch}, head in NVFP4", batch, times, len(kernels_of(mine)),
+                     len(kernels_of(other)), error)
+
+
+def breakdown(step, found, ours, rows, rate, kernels):
+    """Rows for the kernels of a step, and for the matmuls of all layers alone."""
+    calls, sizes = linears_of(ours, rows)
+    end = BEFORE + len(ours.model.layers) * len(PARTS)
+    for number, part in enumerate(PARTS):
+        some = found[BEFORE + number:end:len(PARTS)]
+        if len({name for name, _, _ in some}) > 2:  # the first norm has no residual
+            raise RuntimeError(f"kernels of {part} are {[name for name, _, _ in some]}")
+        row = {"step": step, "kernel": part, "microseconds": statistics.median(gap for _, gap, _ in some),
+               "launch": some[0][0][:60]}
+        if part in sizes:
+            row.update(bytes=sizes[part], terabytes=sizes[part] / row["microseconds"] / 1e6)
+            row["of_copy"] = sizes[part] / row["microseconds"] / rate
+        kernels(row)
+    rest = found[:BEFORE] + found[end:]
+    kernels({"step": step, "kernel": "before and behind the layers", "microseconds": sum(gap for _, gap, _ in rest),
+             "launches": len(rest)})
+    for name, gap, _ in rest:
+        print(f"  {gap:8.2f} us {name[:100]}", file=sys.stderr)
+    for name, of_layers in calls.items():
+        microseconds = graph_time(of_layers)
+        kernels({"step": step, "kernel": f"{name}, alone", "microseconds": microseconds, "bytes": sizes[name],
+                 "terabytes": sizes[name] / microseconds / 1e6, "of_copy": sizes[name] / microseconds / rate})
+
+
+def prefills(plain, ours, exact, wide, layers):
+    import fp4.torch
+    import torch
+    decoder = fp4.torch.Decoder(ours, 1, LONG)
+    ratio = verify(decoder, 1, LONG, exact, wide)
+    ids = prompt_of(1, LONG)
+
+    def mine():
+        decoder.truncate()
+        decoder.prefill(ids)
+    functions = {"bf16": lambda: plain(input_ids=ids, use_cache=True, logits_to_keep=1),
+                 "w4a16": lambda: ours(input_ids=ids, use_cache=True, logits_to_keep=1), "decoder": mine}
+    times = {name: [] for name in functions}
+    for number in range(8):
+        for name, function in functions.items():
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            function()
+            torch.cuda.synchronize()
+            if number >= 2:
+                times[name].append((time.perf_counter() - begin) * 1e3)
+    found = {name: statistics.median(values) for name, values in times.items()}
+    yield row_of(layers, f"prefill, {LONG} tokens", LONG, found, 0, 0, ratio)
+
+
+def clock():
+    names = "clocks.sm,clocks.mem,power.draw,clocks_event_reasons.active"
+    found = subprocess.run(["nvidia-smi", f"--query-gpu={names}", "--format=csv,noheader"], capture_output=True, text=True)
+    return found.stdout.strip()
+
+
+def measure(folder, layers, kernels):
+    os.environ.update(FP4_LIBRARY=str(folder / "libfp4rt.so"), FP4_CACHE=str(folder / "cache"))
+    sys.path.insert(0, str(folder))
+    import torch
+    print(torch.cuda.get_device_name(), torch.__version__, clock(), file=sys.stderr)
+    with torch.no_grad():
+        plain, ours, exact = models(layers)
+        wide = copy.deepcopy(exact).float()
+        yield from steps(plain, ours, exact, wide, kernels, layers)
+        yield from prefills(plain, ours, exact, wide, layers)
+        yield from steps_with_head(plain, ours, exact, wide, layers)
+    print(clock(), file=sys.stderr)
+
+
+COLUMNS = {
+    "decoder": [("layers", "layers", None), ("step", "step", None), ("bf16_ms", "bf16", "ms"), ("w4a16_ms", "NVFP4 layers in transformers", "ms"),
+                ("decoder_ms", "Decoder", "ms"), ("ratio", "bf16 / Decoder", None),
+                ("tokens_per_second", "tokens in a second", None), ("launches", "launches", None),
+                ("bf16_launches", "of bf16", None)],
+    "decoder-kernels": [("layers", "layers", None), ("step", "step", None), ("kernel", "kernel", None), ("microseconds", "time", "us"),
+                        ("terabytes", "reads, TB/s", None), ("of_copy", "of a copy", None)]}
+
+
+def document(area, rows, layers, revision):
+    """A result as docgen/result_tables.py reads it."""
+    import torch
+    import transformers
+    card = torch.cuda.get_device_name().split()[1]
+    names = [name for name, _, _ in COLUMNS[area]]
+    tidy = [{name: round(value, 3) if isinstance(value := row[name], float) else value
+             for name in names if row.get(name, "") != ""} for row in rows]
+    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
+                            text=True).stdout.strip()
+    return {"area": area, "card": card, "device": torch.cuda.get_device_name(), "driver": driver,
+            "date": datetime.date.today().isoformat(), "revision": revision or None,
+            "clock": "decoders in turns, clocks as they are", "command": f"benchmarks/models/run.py run FOLDER --layers={layers}",
+            "program": f"{layers} layers of Llama-3-8B, random weights, head in bf16, {PROMPT} tokens before a step, torch "
+                       f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
+            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS[area]],
+            "key": ["layers", "step"] if area == "decoder" else ["layers", "step", "kernel"], "rows": tidy}
+
+
+def run(options):
+    folder, parts, found = options.folder.resolve(), [], []
+
+    def kernels(row):
+        parts.append(row)
+        print(json.dumps(row), flush=True)
+    for row in measure(folder, options.layers, kernels):
+        found.append(row)
+        print(json.dumps(row), flush=True)
+    revision = (folder / "revision").read_text()
+    for area, rows, file in (("decoder", found, options.json), ("decoder-kernels", parts, options.kernels)):
+        if file:
+            pathlib.Path(file).write_text(json.dumps(document(area, rows, options.layers, revision), indent=1) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("build", type=pathlib.Path)
+    packing.add_argument("folder", type=pathlib.Path)
+    packing.add_argument("--gpus", nargs="+", default=list(host.GPUS), help="targets and products")
+    running = commands.add_parser("run")
+    running.add_argument("folder", type=pathlib.Path)
+    running.add_argument("--layers", type=int, default=8)
+    running.add_argument("--json")
+    running.add_argument("--kernels")
+    options = parser.parse_args()
+    if options.command == "pack":
+        return pack(options.build.resolve(), options.folder.resolve(), options.gpus)
+    run(options)
+
+
+if __name__ == "__main__":
+    main()
