@@ -56,8 +56,9 @@ def pack(build, folder, gpus):
     with torch.no_grad(), execution.collecting() as found:
         model = host.model_of(1, vocab_size=128).eval()
         fp4.torch.quantize_(model, weight_only=True)
+        linears_of(model, 1)  # of layers with one scale, and of those that differ
         for number, layer in enumerate(linears(model)):
-            layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)  # those of layers that are merged differ
+            layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)
         model(torch.zeros(1, 1, dtype=torch.int64))
         linears_of(model, 1)
         model.head = fp4.torch.WeightOnlyLinear.from_linear(
@@ -373,7 +374,6 @@ def measure(folder, layers, kernels):
         yield from steps(plain, ours, exact, wide, kernels, layers)
         yield from prefills(plain, ours, exact, wide, layers)
         yield from steps_with_head(plain, ours, exact, wide, layers)
-    print(clock(), file=sys.stderr)
 
 
 COLUMNS = {
@@ -385,7 +385,7 @@ COLUMNS = {
                         ("terabytes", "reads, TB/s", None), ("of_copy", "of a copy", None)]}
 
 
-def document(area, rows, layers, revision):
+def document(area, rows, layers, revision, clocks):
     """A result as docgen/result_tables.py reads it."""
     import torch
     import transformers
@@ -397,7 +397,7 @@ def document(area, rows, layers, revision):
                             text=True).stdout.strip()
     return {"area": area, "card": card, "device": torch.cuda.get_device_name(), "driver": driver,
             "date": datetime.date.today().isoformat(), "revision": revision or None,
-            "clock": "decoders in turns, clocks as they are", "command": f"benchmarks/models/run.py run FOLDER --layers={layers}",
+            "clock": f"decoders in turns; {clocks} by the driver at the end", "command": f"benchmarks/models/run.py run FOLDER --layers={layers}",
             "program": f"{layers} layers of Llama-3-8B, random weights, head in bf16, {PROMPT} tokens before a step, torch "
                        f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
             "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS[area]],
@@ -413,10 +413,10 @@ def run(options):
     for row in measure(folder, options.layers, kernels):
         found.append(row)
         print(json.dumps(row), flush=True)
-    revision = (folder / "revision").read_text()
+    revision, clocks = (folder / "revision").read_text().strip(), clock().split(",")[0]
     for area, rows, file in (("decoder", found, options.json), ("decoder-kernels", parts, options.kernels)):
         if file:
-            pathlib.Path(file).write_text(json.dumps(document(area, rows, options.layers, revision), indent=1) + "\n")
+            pathlib.Path(file).write_text(json.dumps(document(area, rows, options.layers, revision, clocks), indent=1) + "\n")
 
 
 def main():
