@@ -417,8 +417,8 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
 
 /// The PDL of a plan. If CTAs of one launch leave places free, those of the next one take some, and
 /// two of one launch then share an SM while other SMs have none. A conversion of the lhs that
-/// begins beside more than 16 rows takes more time than it saves (notebook/gemm-fp4.md). What is
-/// behind a gated unit is another matmul, and before it a norm, which leaves all SMs free
+/// begins beside more than 16 rows takes more time than it saves (notebook/gemm-fp4.md). A norm is
+/// before a gated unit, and leaves all SMs free; a matmul behind it begins early
 /// (notebook/models.md).
 static PdlMode pdlOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
                      const hw::TargetModel &target) {

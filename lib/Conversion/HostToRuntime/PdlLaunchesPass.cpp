@@ -6,9 +6,9 @@
 // Instructions: griddepcontrol". The two instructions are at one place, where
 //  - nothing has touched global memory yet,
 //  - no CTA has tensor memory, which it would keep while it waits for a kernel that needs it.
-// Every CTA of every kernel waits, so when a kernel has ended, all kernels before it have ended. They
-// wait first: the CTAs of a third kernel would otherwise take their places beside those of the first
-// one, two on the SMs that are free, when the second has few CTAs and leaves room for both.
+// Every CTA of every kernel waits, so when a kernel has ended, all kernels before it have ended. The
+// wait comes first: if the second of three kernels has few CTAs, those of the third would otherwise
+// take their places beside those of the first, two on each SM that is free.
 // If not all kernels wait, the amax before a quantizer is launched as usual: it begins when all
 // kernels before it have ended. Memory that the amax only reads then does not change any more, and
 // the quantizer loads that memory before it waits. A kernel whose plan asks for PDL executes both

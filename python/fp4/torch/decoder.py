@@ -52,8 +52,8 @@ class Decoder:
 
     Args:
         model: a Llama, Mistral, Qwen2 or Qwen3 of transformers with a language head, in bfloat16,
-            whose layers are WeightOnlyLinear (`quantize_`, or a checkpoint). Its weights are
-            shared and not copied: projections of queries, keys and values become parts of one.
+            whose layers are WeightOnlyLinear (`quantize_`, or a checkpoint). The decoder shares its
+            weights: projections of queries, keys and values become parts of one.
         sequences: that are decoded at a time, all with prompts of one length.
         tokens: of each sequence for which the caches have room, at most.
         page_tokens: tokens of a page.
@@ -123,8 +123,8 @@ class Decoder:
     @torch.no_grad()
     def step(self, token: torch.Tensor | None = None) -> torch.Tensor:
         """Appends `token`, int64 [sequences], or without it the token that the last call chose,
-        and returns its logits [sequences, vocabulary]. Those of a captured step are overwritten by
-        the next one."""
+        and returns its logits [sequences, vocabulary]. The next step overwrites the logits of a
+        captured one."""
         if token is not None:
             if token.shape != self.token.shape or token.dtype != torch.int64:
                 raise UsageError(f"'token' must be int64 of shape {list(self.token.shape)}, but "
@@ -163,7 +163,7 @@ class Decoder:
         self._graph = None
         self._check_room(1)
         token = self.token.clone()
-        side = torch.cuda.Stream()
+        side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(2):  # what is behind the tokens of a cache may have any numbers

@@ -88,7 +88,7 @@ def check_model(model: Any) -> Any:
     rotary = getattr(model.model.rotary_emb, "rope_type", "default")
     if rotary not in _ROTATIONS:
         raise UsageError(f"'model' must have rotary embeddings of {', '.join(_ROTATIONS)}, but has "
-                         f"{rotary}", "its angles depend on the length, which changes on the device")
+                         f"{rotary}", "its angles depend on the length, which the device has")
     return config
 
 
@@ -113,7 +113,8 @@ class _Reader:
                      self.one(f"{name}.self_attn.o_proj", attention.o_proj),
                      _weight_of(f"{name}.post_attention_layernorm", layer.post_attention_layernorm,
                                 self.config),
-                     self.unit(f"{name}.mlp", mlp), self.one(f"{name}.mlp.down_proj", mlp.down_proj),
+                     self.unit(f"{name}.mlp", mlp),
+                     self.one(f"{name}.mlp.down_proj", mlp.down_proj),
                      float(attention.scaling))
 
     def one(self, name: str, layer: torch.nn.Module) -> _Call:

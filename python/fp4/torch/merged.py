@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from ..errors import UsageError
@@ -35,19 +37,18 @@ def merge_linears(*layers: WeightOnlyLinear) -> WeightOnlyLinear:
         q, k, v = qkv(x).split([q.out_features, k.out_features, v.out_features], -1)
 
     No code and no scale of a block changes. If the scales of the tensors differ, `alpha` of the
-    result has one for each row, with which the kernel multiplies the fp32 sums of its column, as it
-    did before: 4 bytes for each row, less than 1 part in 500 of its weights for 4096 columns. So a
-    column has the same bits, unless the compiler cuts K elsewhere for another number of columns:
-    layers that are `batch_invariant`, or whose calls have so many rows that K is not cut, have them
-    for sure where the factor of the merged layer is theirs.
+    result has one for each row: the kernel multiplies each fp32 sum by that of its layer, as
+    before, and reads 4 bytes more for a row of weights. So a result has the bits that it had,
+    unless the compiler cuts K into other ranges for another number of columns, as it may for up to
+    256 rows, also where layers are `batch_invariant`.
 
     Args:
         layers: on one device, of one in_features, one format, one weight_dtype and one
             batch_invariant; all have a bias of one dtype, or none has.
 
     Returns:
-        A layer of out_features that are the sum of those of `layers`. Where these are multiples of
-        128, but for the last, its tiles are theirs in their order.
+        A layer of the sum of their out_features. The tiles are theirs in their order, where these
+        are multiples of 128, but for the last.
 
     Raises:
         UsageError: layers that cannot become one. The message names the first that differs.
@@ -76,17 +77,19 @@ def merge_linears(*layers: WeightOnlyLinear) -> WeightOnlyLinear:
 
 
 def _check_alike(number: int, layer: WeightOnlyLinear, first: WeightOnlyLinear) -> None:
-    facts = (("in_features", layer.in_features, first.in_features,
-              "layers of one input have as many columns"),
-             ("format", layer.format, first.format, "quantize all of them in one format"),
-             ("device", layer.packed.device, first.packed.device, "move one with .to(device)"),
-             ("weight_dtype", layer.weight_dtype, first.weight_dtype, "convert the model first"),
-             ("batch_invariant", layer.batch_invariant, first.batch_invariant,
-              "quantize all of them with it or without"),
-             ("bias", *(None if one.bias is None else one.bias.dtype for one in (layer, first)),
-              "all have a bias of one dtype, or none has: give the others one of zeros"),
-             ("alpha", *(one.alpha is not None for one in (layer, first)),
-              "all have a scale of the tensor, or none has: quantize them in one recipe"))
+    bias, other = (None if one.bias is None else one.bias.dtype for one in (layer, first))
+    facts: tuple[tuple[str, Any, Any, str], ...] = (
+        ("in_features", layer.in_features, first.in_features,
+         "layers of one input have as many columns"),
+        ("format", layer.format, first.format, "quantize all of them in one format"),
+        ("device", layer.packed.device, first.packed.device, "move one with .to(device)"),
+        ("weight_dtype", layer.weight_dtype, first.weight_dtype, "convert the model first"),
+        ("batch_invariant", layer.batch_invariant, first.batch_invariant,
+         "quantize all of them with it or without"),
+        ("bias", bias, other,
+         "all have a bias of one dtype, or none has: give the others one of zeros"),
+        ("alpha", layer.alpha is not None, first.alpha is not None,
+         "all have a scale of the tensor, or none has: quantize them in one recipe"))
     for name, found, expected, note in facts:
         if found != expected:
             raise UsageError(f"layer {number} must have '{name}' {expected}, as layer 0 has, but "
@@ -139,7 +142,7 @@ def _weight_gate(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, gate_alp
     n, columns, format = known_facts(gate.shape)
     if up.shape != gate.shape:
         raise UsageError(f"'up' must have the shape of 'gate', {list(gate.shape)}, but got "
-                         f"{list(up.shape)}", "a gated unit has two weights of one shape and format")
+                         f"{list(up.shape)}", "both weights have one shape and format")
     _check_sizes(x, rows, n, columns)
     element = element_of(x.dtype, format)
     if element == "f16" and format == "mxfp4":
