@@ -5,16 +5,18 @@
   benchmarks/models/run.py run FOLDER [--layers=8] [--json=FILE] [--kernels=FILE]
 
 `run` needs a Hopper GPU, PyTorch and transformers, and no compiler: the programs come from the
-exported cache. The model has the shapes of Llama-3-8B, random weights, and a head in bf16.
-A step has one token for each sequence behind 128 others, and ends with the best token. Three
-decoders take turns as CUDA graphs: transformers in bf16 with a static cache, transformers with
-WeightOnlyLinear layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Before anything is timed, the logits of prompts and
-steps are compared with those of the model in float32 with the numbers of the quantized weights:
-their error must be at most 1.5 times that of transformers in bf16 with these numbers.
+exported cache. The model has the shapes of Llama-3-8B, random weights, and a head in bf16. A step
+has one token for each sequence behind 128 others, and ends with the best token. Three decoders take
+turns as CUDA graphs: transformers in bf16 with a static cache, transformers with WeightOnlyLinear
+layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Before anything is
+timed, the logits of prompts and steps are compared with those of the model in float32 with the
+numbers of the quantized weights: their error must be at most 1.5 times that of transformers in bf16
+with these numbers.
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
-next, in replays of the graph, medians over the layers. Those of a layer name what it reads from
-memory, and the rate at which it does so beside that of a copy, which reads and writes.
+next, in replays of the graph, medians over the layers. A matmul has the rate at which it reads its
+weights, and this rate beside that of a copy, which reads and writes. "Alone" is a graph of one
+matmul of all layers.
 """
 import argparse
 import copy
@@ -86,7 +88,7 @@ def linears(model):
 
 
 def models(layers):
-    """The model in bf16, with WeightOnlyLinear layers, and with the numbers that these multiply by."""
+    """The model in bf16, with WeightOnlyLinear layers, and with the numbers that they have."""
     import fp4.torch
     import torch
     torch.manual_seed(1)
