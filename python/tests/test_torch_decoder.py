@@ -177,10 +177,11 @@ class Programs(unittest.TestCase):
         rows[0][:, :4] = torch.arange(12).view(3, 4)
         rows[1][:, 4], rows[2][:, 5] = torch.tensor([7, 0, 19]), torch.tensor([3, 4, 5])
         out = tuple(torch.full((size, 64), 2.0).bfloat16() for size in (12, 20, 20))
-        program = fp4.compile(decoder_programs.heads_text(what), target="sm_90a", pdl="all")
         device = fp4.Device("sim", target="sm_90a", check="strict")
-        program.program(device)(x, places, angles, *weights, *(row.flatten() for row in rows),
-                                out=out)
+        program = fp4.compile(decoder_programs.heads_text(what), target="sm_90a",
+                              pdl="all").program(device)
+        for _ in range(3):  # the second call on are those of the native module
+            program(x, places, angles, *weights, *(row.flatten() for row in rows), out=out)
         y = x if norm is None else ft.rms_norm(x, None, order="llama")
         if norm is not None:
             y = (y.float() * weights[0].float()).bfloat16()
