@@ -347,14 +347,14 @@ add("carry-stages", "the first phase is the other one", r"(arith\.andi )%\w+, (%
     lambda lines, number: begins_stage(lines, number - 2))
 
 # --- pipe-defer-releases ------------------------------------------------------------------------
-LOOPED = lambda lines, number: any("awaited_by next_iteration" in line for line in lines)
+LOOPED = lambda lines, number: any("chain until_iteration" in line for line in lines)
 MATH = lambda lines, number: LOOPED(lines, number) and in_role("tensor, threads")(lines, number)
 add("defer-releases", "the last stage is not released", r"^ {8,10}pipe\.consumer_release ", None, MATH)
 add("defer-releases", "no stage is released in the loop", r"^ {12,}pipe\.consumer_release ", None, MATH)
 #: An MMA in registers that is complete when it ends.
-OWN = r"(pipe\.mma (?=.*!pipe\.fragment)(?!.*awaited_by)[^:]*?)( :)"
-add("defer-releases", "MMAs go on that are awaited", OWN, r"\1 awaited_by next_iteration\2")
-add("defer-releases", "MMAs go on until the iteration after", r"(pipe\.mma .* awaited_by )next_mma", r"\1next_iteration")
+OWN = r"(pipe\.mma (?=.*!pipe\.fragment)(?!.*chain)[^:]*?)( :)"
+add("defer-releases", "MMAs go on that are awaited", OWN, r"\1 chain until_iteration\2")
+add("defer-releases", "MMAs go on until the iteration after", r"(pipe\.mma .* chain )until_mma", r"\1until_iteration")
 
 
 @mistake("defer-releases", "the stage of the running MMAs is released")
@@ -397,7 +397,7 @@ add("elide-sync", "lanes that read by themselves arrive as one", r"(pipe\.consum
 add("elide-sync", "a release is left out", r"pipe\.consumer_release ", None)
 
 # --- pipe-chain-mmas ----------------------------------------------------------------------------
-add("chain-mmas", "an MMA goes on, and nothing follows it", OWN, r"\1 awaited_by next_mma\2")
+add("chain-mmas", "an MMA goes on, and nothing follows it", OWN, r"\1 chain until_mma\2")
 add("chain-mmas", "the next MMA does not begin", r"(pipe\.mma .*) chain follows", r"\1")
 add("chain-mmas", "an MMA begins too early", r"(pipe\.mma .*) chain leads", r"\1")
 add("chain-mmas", "an MMA begins with itself", r"(pipe\.mma (?=.*!pipe\.fragment)(?!.*chain)[^:]*?)( :)", r"\1 chain follows\2")

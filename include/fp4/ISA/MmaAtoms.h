@@ -62,8 +62,8 @@ enum class MmaFields : uint16_t {
   K96 = 64, ///< instructions of K = 96, and a part of them
   InOrder = 128,
   WithoutPowers = 256,
-  Chain = 512,
-  AwaitedBy = 1024,
+  Chain = 512,   ///< begins with a neighbour, or behind reads of its sums
+  GoesOn = 1024, ///< is complete with a later MMA
   Fencing = 2048,
   Transposed = 4096, ///< B with a row for each element of K
 };
@@ -145,21 +145,21 @@ inline constexpr MmaAtom mmaAtoms[] = {
      MmaPlace::Warpgroup,
      {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Shared},
      {MmaPlace::Shared, MmaElements::Half},
-     MmaFields::Accumulate | MmaFields::Existing | MmaFields::InOrder | MmaFields::AwaitedBy},
+     MmaFields::Accumulate | MmaFields::Existing | MmaFields::InOrder | MmaFields::GoesOn},
     {"wgmma f16 with A from prepacked weights",
      MmaForm::WgmmaPrepacked,
      MmaKind::F16,
      MmaPlace::Warpgroup,
      {MmaPlace::Shared, MmaElements::HalfTiles},
      {MmaPlace::Shared, MmaElements::Half},
-     MmaFields::Accumulate | MmaFields::Existing | MmaFields::AwaitedBy},
+     MmaFields::Accumulate | MmaFields::Existing | MmaFields::GoesOn},
     {"wgmma e4m3 with A from prepacked weights",
      MmaForm::WgmmaPrepacked,
      MmaKind::F8F6F4,
      MmaPlace::Warpgroup,
      {MmaPlace::Shared, MmaElements::ByteTiles},
      {MmaPlace::Shared, MmaElements::E4M3},
-     MmaFields::Accumulate | MmaFields::Existing | MmaFields::WithoutPowers | MmaFields::AwaitedBy},
+     MmaFields::Accumulate | MmaFields::Existing | MmaFields::WithoutPowers | MmaFields::GoesOn},
     {"wgmma e4m3 with A in registers",
      MmaForm::WgmmaResident,
      MmaKind::F8F6F4,

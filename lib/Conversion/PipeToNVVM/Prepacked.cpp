@@ -310,7 +310,7 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
 //===----------------------------------------------------------------------===//
 
 void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, pipe::MmaOp product, Value fragment) {
-  if (product.getAwaitedBy() != pipe::MmaAwaiter::NextIteration)
+  if (product.getChain() != pipe::MmaChain::UntilIteration)
     return;
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfter(product->getParentOfType<scf::ForOp>());

@@ -100,7 +100,7 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   pipe.mma %sums, %e[128], %f chain replaces : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-  pipe.mma %part, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
+  pipe.mma %part, %w, %x accumulate %more chain until_mma : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
       tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>

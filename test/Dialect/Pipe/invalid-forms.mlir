@@ -9,11 +9,11 @@ gpu.module @m {
 gpu.func @awaited(%a: !codes, %sa: !scales, %b: !f16) kernel {
   pipe.role math warps 0 to 8 drives [threads, tensor] {
     %acc = pipe.fragment : !acc
-    pipe.mma %acc, %a scaled %sa, %b awaited_by next_mma : !acc, !codes, !scales, !f16
-    // (C655)
-    // expected-error @+2 {{awaited_by next_mma must have an MMA of the same B behind it in its block}}
-    // expected-note @+1 {{leave 'awaited_by' out at the last MMA of this B}}
-    pipe.mma %acc, %a scaled %sa, %b awaited_by next_mma : !acc, !codes, !scales, !f16
+    pipe.mma %acc, %a scaled %sa, %b chain until_mma : !acc, !codes, !scales, !f16
+    // (C625)
+    // expected-error @+2 {{with 'chain until_mma' must have an MMA of the same B behind it in its block}}
+    // expected-note @+1 {{leave 'chain' out at the last MMA of this B}}
+    pipe.mma %acc, %a scaled %sa, %b chain until_mma : !acc, !codes, !scales, !f16
   }
   gpu.return
 }
@@ -30,12 +30,12 @@ gpu.func @looped(%a: !codes, %sa: !scales, %b: !f16, %c0: i32, %c1: i32, %n: i32
   pipe.role math warps 0 to 8 drives [threads, tensor] {
     %acc = pipe.fragment : !acc
     scf.for %k = %c0 to %n step %c1 : i32 {
-      pipe.mma %acc, %a scaled %sa, %b awaited_by next_iteration : !acc, !codes, !scales, !f16
+      pipe.mma %acc, %a scaled %sa, %b chain until_iteration : !acc, !codes, !scales, !f16
     }
-    // (C655)
-    // expected-error @+2 {{awaited_by next_iteration must be in a loop}}
-    // expected-note @+1 {{leave 'awaited_by' out, and the accumulator is complete when the MMA ends}}
-    pipe.mma %acc, %a scaled %sa, %b awaited_by next_iteration : !acc, !codes, !scales, !f16
+    // (C625)
+    // expected-error @+2 {{with 'chain until_iteration' must be in a loop}}
+    // expected-note @+1 {{leave 'chain' out, and the accumulator is complete when the MMA ends}}
+    pipe.mma %acc, %a scaled %sa, %b chain until_iteration : !acc, !codes, !scales, !f16
   }
   gpu.return
 }

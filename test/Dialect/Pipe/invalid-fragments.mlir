@@ -478,7 +478,7 @@ func.func @bad(%acc: !pipe.fragment<64x256xf32, wgmma>, %held: !pipe.fragment<64
 // -----
 
 func.func @twin(%acc: !pipe.fragment<64x16xf32, wgmma>, %w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>) {
-  pipe.mma %acc, %w, %x awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
+  pipe.mma %acc, %w, %x chain until_mma : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
   pipe.mma %acc, %w, %x : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
   return
 }

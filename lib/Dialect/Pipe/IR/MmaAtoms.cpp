@@ -206,8 +206,9 @@ static const Field kFields[] = {
     {"in_order", MmaFields::InOrder, [](MmaOp op) { return op.getInOrder(); }},
     {"without_powers", MmaFields::WithoutPowers, [](MmaOp op) { return op.getWithoutPowers(); }},
     {"transposed", MmaFields::Transposed, [](MmaOp op) { return op.getTransposed(); }},
-    {"chain", MmaFields::Chain, [](MmaOp op) { return op.getChain() != MmaChain::Alone; }},
-    {"awaited_by", MmaFields::AwaitedBy, [](MmaOp op) { return op.goesOn(); }},
+    {"chain until", MmaFields::GoesOn, [](MmaOp op) { return op.goesOn(); }},
+    {"chain", MmaFields::Chain,
+     [](MmaOp op) { return op.getChain() != MmaChain::Alone && !op.goesOn(); }},
     {"fencing", MmaFields::Fencing, [](MmaOp op) { return op.getFencing(); }}};
 
 const MmaAtom *MmaOp::getAtom() {
@@ -262,28 +263,32 @@ LogicalResult fp4::pipe::verifyAtom(MmaOp op) {
   return success();
 }
 
-LogicalResult MmaOp::verify() {
-  if (failed(verifyAtom(*this))) // (C650)
-    return failure();
-  switch (getForm()) {
+static LogicalResult verifyForm(MmaOp op) {
+  switch (op.getForm()) {
   case MmaForm::Tcgen05Scaled:
-    return verifyTcgen05Scaled(*this);
+    return verifyTcgen05Scaled(op);
   case MmaForm::Tcgen05Dense:
-    return verifyTcgen05Dense(*this);
+    return verifyTcgen05Dense(op);
   case MmaForm::Tcgen05TmemA:
-    return verifyTcgen05TmemA(*this);
+    return verifyTcgen05TmemA(op);
   case MmaForm::WgmmaShared:
-    return verifyWgmmaShared(*this);
+    return verifyWgmmaShared(op);
   case MmaForm::WgmmaFloat:
-    return verifyWgmmaFloat(*this);
+    return verifyWgmmaFloat(op);
   case MmaForm::WgmmaDequantized:
-    return verifyWgmmaDequantized(*this);
+    return verifyWgmmaDequantized(op);
   case MmaForm::WgmmaPrepacked:
-    return verifyWgmmaPrepacked(*this);
+    return verifyWgmmaPrepacked(op);
   case MmaForm::WgmmaResident:
-    return verifyWgmmaResident(*this);
+    return verifyWgmmaResident(op);
   case MmaForm::MmaSync:
-    return verifyMmaSync(*this);
+    return verifyMmaSync(op);
   }
   llvm_unreachable("every form has its checks");
+}
+
+LogicalResult MmaOp::verify() {
+  if (failed(verifyAtom(*this)) || failed(verifyForm(*this))) // (C650)
+    return failure();
+  return verifyChain(*this); // (C625)
 }

@@ -11,6 +11,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
+#include "fp4/Dialect/Pipe/IR/Scheduled.h"
 #include "fp4/ISA/WeightLayout.h"
 
 using namespace mlir;
@@ -33,41 +34,55 @@ static MmaOp neighbourOf(MmaOp product, bool behind) {
 /// (C625) Two MMAs begin together where the first says so, and the second.
 static LogicalResult verifyNeighbours(MmaOp product) {
   bool leads = product.getChain() == MmaChain::Leads;
-  if (!leads && product.getChain() != MmaChain::Follows)
-    return success();
   MmaOp other = neighbourOf(product, /*behind=*/leads);
   bool agrees = other && other.getChain() == (leads ? MmaChain::Follows : MmaChain::Leads) &&
                 other.getAccumulator() != product.getAccumulator();
-  auto isThere = [&](Value value) {
-    Operation *origin = value.getDefiningOp();
-    return !origin || origin->getBlock() != other->getBlock() || origin->isBeforeInBlock(other);
-  };
   // Both begin at the place of the first.
-  agrees = agrees && (leads || (isThere(product.getAccumulator()) && isThere(product.getA()) &&
-                                isThere(product.getB())));
+  agrees =
+      agrees && (leads || (isThereBy(other, product.getAccumulator()) &&
+                           isThereBy(other, product.getA()) && isThereBy(other, product.getB())));
   if (agrees) // (C625)
     return success();
   return withNote(product.emitOpError("that begins together with its neighbour must have one with "
                                       "other sums that says so"),
                   "write 'chain leads' at the first MMA and 'chain follows' at the second, whose "
-                  "tiles are there "
-                  "before the first, or neither");
+                  "tiles are there before the first, or neither");
 }
 
-/// (C655) The op that completes the accumulator of an MMA of weights exists.
-static LogicalResult verifyAwaiter(MmaOp op) {
-  if (op.getAwaitedBy() == MmaAwaiter::NextIteration && !op->getParentOfType<scf::ForOp>())
-    return withNote(op.emitOpError("awaited_by next_iteration must be in a loop"),
-                    "leave 'awaited_by' out, and the accumulator is complete when the MMA ends");
+/// (C625) The loop whose next iteration completes the accumulator exists.
+static LogicalResult verifyLoop(MmaOp op) {
+  if (op->getParentOfType<scf::ForOp>())
+    return success();
+  return withNote(op.emitOpError("with 'chain until_iteration' must be in a loop"),
+                  "leave 'chain' out, and the accumulator is complete when the MMA ends");
+}
+
+/// (C625) The MMA that completes the accumulator of `op` exists.
+static LogicalResult verifyNext(MmaOp op) {
   auto isNext = [&](Operation *user) {
     return isa<MmaOp>(user) && user->getBlock() == op->getBlock() && op->isBeforeInBlock(user);
   };
-  if (op.getAwaitedBy() != MmaAwaiter::NextMma || llvm::any_of(op.getB().getUsers(), isNext))
+  if (llvm::any_of(op.getB().getUsers(), isNext))
     return success();
-  return withNote(
-      op.emitOpError("awaited_by next_mma must have an MMA of the same B behind it in its "
-                     "block"),
-      "leave 'awaited_by' out at the last MMA of this B");
+  return withNote(op.emitOpError("with 'chain until_mma' must have an MMA of the same B behind it "
+                                 "in its block"),
+                  "leave 'chain' out at the last MMA of this B");
+}
+
+LogicalResult fp4::pipe::verifyChain(MmaOp op) {
+  switch (op.getChain()) {
+  case MmaChain::Alone:
+  case MmaChain::Replaces:
+    return success();
+  case MmaChain::Leads:
+  case MmaChain::Follows:
+    return verifyNeighbours(op);
+  case MmaChain::UntilMma:
+    return verifyNext(op);
+  case MmaChain::UntilIteration:
+    return verifyLoop(op);
+  }
+  llvm_unreachable("every place in a chain has its check");
 }
 
 LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
@@ -89,7 +104,7 @@ LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
     return withNote(op.emitOpError() << "b must have a row for each of the " << sums.getShape()[1]
                                      << " columns of the accumulator, but got " << b,
                     "load a row of b for each column"); // (C220)
-  return verifyNeighbours(op);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,7 +146,7 @@ LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
   bool isWhole = shape[1] % (kPromotedRowBytes / 2) == 0;
   SharedType b = op.getB().getType();
   if (isWhole && b == SharedType::get(shape, element, Layout::Swizzle128B))
-    return verifyNeighbours(op);
+    return success();
   return withNote(op.emitOpError() // (C660)
                       << "b must have " << shape[0] << " rows of " << shape[1]
                       << " elements of a, a multiple of 64, in layout swizzle_128B, but got " << b,
@@ -148,7 +163,7 @@ LogicalResult fp4::pipe::verifyWgmmaDequantized(MmaOp op) {
   auto acc = op.getAccumulatorAs<FragmentType>();
   auto a = op.getAAs<SharedType>(), scales = op.getAScalesAs<SharedType>();
   SharedType b = op.getB().getType();
-  if (failed(verifySums(op, "accumulator", acc)) || failed(verifyAwaiter(op))) // (C181), (C655)
+  if (failed(verifySums(op, "accumulator", acc))) // (C181)
     return failure();
   if (failed(verifyConvertible(op, "a", a, scales))) // (C180)
     return failure();
@@ -186,9 +201,7 @@ LogicalResult fp4::pipe::verifyWgmmaPrepacked(MmaOp op) {
   auto acc = op.getAccumulatorAs<FragmentType>();
   auto weights = op.getAAs<SharedType>();
   SharedType b = op.getB().getType();
-  if (failed(verifySums(op, "accumulator", acc)) || failed(verifyAwaiter(op))) // (C191), (C655)
-    return failure();
-  if (failed(verifyTwoWarpgroups(op))) // (C191)
+  if (failed(verifySums(op, "accumulator", acc)) || failed(verifyTwoWarpgroups(op))) // (C191)
     return failure();
   Type element = BFloat16Type::get(op.getContext());
   if (op.hasByteTiles())

@@ -103,6 +103,11 @@ bool fp4::pipe::usesTensorCore(Operation *op) {
          (engine == Engine::Threads && tmem);
 }
 
+bool fp4::pipe::isThereBy(Operation *op, Value value) {
+  Operation *origin = value.getDefiningOp();
+  return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
+}
+
 bool fp4::pipe::isSharedMma(Operation *op) { return bool(mmaOfForm(op, hw::MmaForm::WgmmaShared)); }
 
 bool fp4::pipe::areReadBy(ConsumerReleaseOp release,

@@ -20,5 +20,7 @@ llvm::LogicalResult verifyWgmmaDequantized(MmaOp op);
 llvm::LogicalResult verifyWgmmaPrepacked(MmaOp op);
 llvm::LogicalResult verifyWgmmaResident(MmaOp op);
 llvm::LogicalResult verifyMmaSync(MmaOp op);
+/// (C625) The MMAs, or the loop, that `chain` speaks of are there.
+llvm::LogicalResult verifyChain(MmaOp op);
 
 } // namespace fp4::pipe

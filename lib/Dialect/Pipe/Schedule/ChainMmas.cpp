@@ -33,13 +33,7 @@ static void awaitByNext(MmaOp mma) {
            mma->isBeforeInBlock(user);
   });
   if (hasNext)
-    mma.setAwaitedBy(MmaAwaiter::NextMma);
-}
-
-/// Returns true when `value` is there by the time of `op`.
-static bool isThereBy(Operation *op, Value value) {
-  Operation *origin = value.getDefiningOp();
-  return !origin || origin->getBlock() != op->getBlock() || origin->isBeforeInBlock(op);
+    mma.setChain(MmaChain::UntilMma);
 }
 
 /// The MMA before `product` with sums of its own, if the tiles of `product` are there too by then;
@@ -153,7 +147,7 @@ static void chainMmas(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
   SmallVector<MmaOp> floats;
   kernel.walk([&](Operation *op) {
     auto mma = dyn_cast<MmaOp>(op);
-    if (mma && intersect(mma.getAtom()->fields, hw::MmaFields::AwaitedBy))
+    if (mma && intersect(mma.getAtom()->fields, hw::MmaFields::GoesOn))
       awaitByNext(mma);
     else if (mma && mma.getForm() == hw::MmaForm::WgmmaFloat)
       floats.push_back(mma);

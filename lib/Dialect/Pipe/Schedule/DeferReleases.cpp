@@ -6,7 +6,7 @@
 //
 //   for k                                   for k
 //     consumer_wait ab[it]                    consumer_wait ab[it]
-//     mma                              ->     mma awaited_by next_iteration
+//     mma                              ->     mma chain until_iteration
 //     consumer_release ab[it]                 if k is not the first: consumer_release ab[it - 1]
 //     yield it + 1                            yield it + 1
 //                                           if there was one: consumer_release ab[last]
@@ -142,7 +142,7 @@ static void deferReleases(gpu::GPUFuncOp kernel, const hw::TargetModel &target) 
                   isAbove(loop.getUpperBound(), loop.getLowerBound()), /*inLoop=*/false);
     release.erase();
     for (MmaOp product : found->products)
-      product.setAwaitedBy(MmaAwaiter::NextIteration);
+      product.setChain(MmaChain::UntilIteration);
   });
 }
 

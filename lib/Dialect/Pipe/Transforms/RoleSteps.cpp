@@ -161,9 +161,8 @@ LogicalResult RoleWalker::walkFor(scf::ForOp loop) {
   }
   copyValues(loop.getRegionIterArgs(), loop.getResults());
   // MMAs that go on between iterations end behind the loop.
-  if (llvm::any_of(loop.getOps<MmaOp>(), [](MmaOp mma) {
-        return intersect(mma.getAtom()->fields, hw::MmaFields::AwaitedBy);
-      }))
+  if (llvm::any_of(loop.getOps<MmaOp>(),
+                   [](MmaOp mma) { return mma.getChain() == MmaChain::UntilIteration; }))
     result.steps.push_back({loop, std::nullopt, {}});
   return success();
 }

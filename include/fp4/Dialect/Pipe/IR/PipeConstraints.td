@@ -414,9 +414,9 @@ def : Pipe_Constraints<"Scheduled form", [{
   - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor.
   - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.
   - (C624) `set` is not negative and less than `sets`.
-  - (C655) an MMA that awaits the next iteration is in a loop, and one that awaits the next MMA has
-    an MMA of the same B behind it in its block.
-  - (C625) an MMA with `chain leads` stands before one with `chain follows`, which has other sums.
+  - (C625) an MMA with `chain leads` stands before one with `chain follows`, which has other sums,
+    one with `chain until_mma` before another of the same B, and one with `chain until_iteration` in
+    a loop.
   - (C626) a role that is `whole` has one warp and issues for engines alone.
   - (C627) stages, phases and sets are those of their iterations.
   - (C628) an access to a tile that another one overwrites, or that overwrites it, comes behind an

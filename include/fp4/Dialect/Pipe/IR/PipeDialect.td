@@ -103,6 +103,4 @@ def Pipe_ArrivalAttr : EnumAttr<Pipe_Dialect, Pipe_Arrival, "arrival">;
 
 def Pipe_MmaChainAttr : EnumAttr<Pipe_Dialect, Pipe_MmaChain, "mma_chain">;
 
-def Pipe_MmaAwaiterAttr : EnumAttr<Pipe_Dialect, Pipe_MmaAwaiter, "mma_awaiter">;
-
 #endif // FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD

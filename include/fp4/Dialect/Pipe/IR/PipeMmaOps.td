@@ -131,12 +131,11 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     - `transposed`: B has a row for each element of K, as TMA loads rows of tokens, and columns of
       the accumulator.
     - `next`: the tile of prepacked weights that A has when the op ends.
-    - `chain` (`pipe-chain-mmas`): the sums replace those of the MMA before, which somebody reads
-      (`replaces`), or the MMA begins together with the following one (`leads`), which has begun
-      then (`follows`).
-    - `awaited_by` (`pipe-chain-mmas`, `pipe-defer-releases`): the accumulator is complete when the
-      op ends, or when another MMA of the same B ends that follows it (`next_mma`), or when the MMAs
-      of the next iteration do (`next_iteration`).
+    - `chain` (`pipe-chain-mmas`, `pipe-defer-releases`): the sums replace those of the MMA before,
+      which somebody reads (`replaces`); or the MMA begins together with the following one
+      (`leads`), which has begun then (`follows`); or the accumulator is complete when another MMA
+      of the same B ends that follows (`until_mma`), or when the MMAs of the next iteration do
+      (`until_iteration`). Without it the accumulator is complete when the op ends.
     - `fencing`: earlier reads of shared memory are fenced while the MMA runs (`pipe-elide-sync`).
 
     **Tensor memory, with scales.** Block = K / scale columns of the tile, 16 (scales of f8E4M3FN or
@@ -196,7 +195,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     Registers of warpgroups: (C220) for A and B of e4m3 in shared memory the accumulator has 64
     rows; A and B have rows of 128 bytes and layout swizzle_128B; A has 64 rows from `row` on for
     each warpgroup of the role, and B has the columns of the accumulator; `row` is a multiple of 64;
-    (C625) an MMA that `leads` stands before one that `follows` in its block, and has other sums;
+    (C625) the MMAs or the loop that `chain` speaks of are there;
     (C181) beside scaled elements the accumulator has 64 rows; A has 64 rows for each warpgroup of
     the role; A and its scales are as in (C180); B has the accumulator's columns, the K of A, an
     element type that converted A can have, and layout swizzle_128B; (C191) beside prepacked weights
@@ -228,7 +227,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
     pipe.mma %sums, %e[128], %f chain replaces : !pipe.fragment<64x128xf32, wgmma>,
         !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-    pipe.mma %part, %w, %x accumulate %more awaited_by next_mma : !pipe.fragment<64x16xf32, wgmma>,
+    pipe.mma %part, %w, %x accumulate %more chain until_mma : !pipe.fragment<64x16xf32, wgmma>,
         !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
     pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
         tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
@@ -244,7 +243,6 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       OptionalAttr<DenseI64ArrayAttr>:$part, UnitAttr:$in_order, UnitAttr:$without_powers,
       UnitAttr:$transposed,
       DefaultValuedAttr<Pipe_MmaChainAttr, "::fp4::pipe::MmaChain::Alone">:$chain,
-      DefaultValuedAttr<Pipe_MmaAwaiterAttr, "::fp4::pipe::MmaAwaiter::Itself">:$awaited_by,
       UnitAttr:$fencing);
   let builders =
       [OpBuilder<(ins "::mlir::Value":$accumulator, "::mlir::Value":$a, "::mlir::Value":$b), [{
@@ -260,13 +258,13 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
             accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0), /*k96=*/false,
             /*part=*/::mlir::DenseI64ArrayAttr(), /*in_order=*/false, /*without_powers=*/false,
             /*transposed=*/false,
-            MmaChain::Alone, MmaAwaiter::Itself, /*fencing=*/false);
+            MmaChain::Alone, /*fencing=*/false);
     }]>];
   let assemblyFormat = [{
     $accumulator `,` $a (`[` $a_row^ `]`)? (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
     $b (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
     (`existing` $existing^)? (`next` $next^)? (`in_order` $in_order^)?
-    (`without_powers` $without_powers^)? (`transposed` $transposed^)? (`chain` `` $chain^)? (`awaited_by` `` $awaited_by^)?
+    (`without_powers` $without_powers^)? (`transposed` $transposed^)? (`chain` `` $chain^)?
     (`fencing` $fencing^)? attr-dict `:` qualified(type($accumulator)) `,`
     custom<ScaledTypes>(type($a), type($a_scales), ref($a_scales)) `,`
     custom<ScaledTypes>(type($b), type($b_scales), ref($b_scales))
@@ -293,7 +291,10 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     /// Elements of k that they multiply.
     int64_t getScaledK() { return getMaxSteps() * getStepK(); }
     /// Returns true when the tensor core goes on behind the op, until a later one awaits it.
-    bool goesOn() { return getAwaitedBy() != ::fp4::pipe::MmaAwaiter::Itself; }
+    bool goesOn() {
+      return getChain() == ::fp4::pipe::MmaChain::UntilMma ||
+             getChain() == ::fp4::pipe::MmaChain::UntilIteration;
+    }
     /// Returns true when A is prepacked weights for e4m3.
     bool hasByteTiles();
   }];

@@ -28,13 +28,10 @@ def Pipe_Arrival : Pipe_Enum<"Arrival", "threads of a role that arrive at a barr
   I32EnumAttrCase<"Nobody", 3, "nobody">]>;
 
 def Pipe_MmaChain
-    : Pipe_Enum<"MmaChain", "place of an MMA among those of its sums",
+    : Pipe_Enum<"MmaChain", "place of an MMA among those before and behind it",
                 [I32EnumAttrCase<"Alone", 0, "alone">, I32EnumAttrCase<"Replaces", 1, "replaces">,
-                 I32EnumAttrCase<"Leads", 2, "leads">, I32EnumAttrCase<"Follows", 3, "follows">]>;
-
-def Pipe_MmaAwaiter
-    : Pipe_Enum<"MmaAwaiter", "operation behind which the sums of an MMA are complete",
-                [I32EnumAttrCase<"Itself", 0, "itself">, I32EnumAttrCase<"NextMma", 1, "next_mma">,
-                 I32EnumAttrCase<"NextIteration", 2, "next_iteration">]>;
+                 I32EnumAttrCase<"Leads", 2, "leads">, I32EnumAttrCase<"Follows", 3, "follows">,
+                 I32EnumAttrCase<"UntilMma", 4, "until_mma">,
+                 I32EnumAttrCase<"UntilIteration", 5, "until_iteration">]>;
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEMODIFIERS_TD

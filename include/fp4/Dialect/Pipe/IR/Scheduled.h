@@ -39,6 +39,9 @@ bool ordersTensorCore(mlir::Operation *op, RoleAttr role);
 /// Returns true when `op` becomes asynchronous tcgen05 instructions, or accesses tensor memory.
 bool usesTensorCore(mlir::Operation *op);
 
+/// Returns true when `value` is there by the time of `op`: it is not made behind it in its block.
+bool isThereBy(mlir::Operation *op, mlir::Value value);
+
 /// Returns true for an MMA in registers that has no unfenced reads of shared memory behind it: its
 /// reads are those of the tensor core, or it fences its own.
 bool fencesItsReads(mlir::Operation *op);

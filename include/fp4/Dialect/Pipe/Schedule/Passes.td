@@ -307,7 +307,7 @@ def DeferReleases : Pass<"pipe-defer-releases", "::mlir::ModuleOp"> {
     **Precondition.** Kernels in the pipelined form with wgmma; `pipe-carry-stages` has run.
 
     **Postcondition.** MMAs of prepacked or converted weights in a loop over the stages of a deep
-    channel are `awaited_by next_iteration`. Each iteration releases the stage of the one before, and
+    channel are `chain until_iteration`. Each iteration releases the stage of the one before, and
     the code behind the loop the last one.
 
     ```mlir
@@ -337,7 +337,7 @@ def DeferReleases : Pass<"pipe-defer-releases", "::mlir::ModuleOp"> {
     // becomes
     ...
     %w, %b = pipe.consumer_wait %tiles[%it] : !channel
-    pipe.mma %acc, %w, %b accumulate %more awaited_by next_iteration : ...
+    pipe.mma %acc, %w, %b accumulate %more chain until_iteration : ...
     %goes = arith.cmpi sgt, %k, %zero : i32
     scf.if %goes {
       %one = arith.constant 1 : i32
@@ -402,7 +402,7 @@ def ChainMmas : Pass<"pipe-chain-mmas", "::mlir::ModuleOp"> {
     **Precondition.** Kernels in the pipelined form; `pipe-elide-sync` has run.
 
     **Postcondition.** An MMA of converted or prepacked weights that another one of the same B follows is
-    `awaited_by next_mma`. An MMA whose sums take the place of sums that are read has `chain
+    `chain until_mma`. An MMA whose sums take the place of sums that are read has `chain
     replaces`, and the additions of these are `complete` before it. Two MMAs with sums of their own
     begin together: `chain leads` and `chain follows`.
 

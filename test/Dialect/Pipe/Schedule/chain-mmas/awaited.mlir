@@ -8,10 +8,10 @@
 !channel = !pipe.channel<!weights, !weights, !x>
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @parts
-  // CHECK: pipe.mma {{.*}} accumulate %{{[a-z0-9]+}} awaited_by next_mma : !pipe.fragment
+  // CHECK: pipe.mma {{.*}} accumulate %{{[a-z0-9]+}} chain until_mma : !pipe.fragment
   // CHECK: pipe.mma {{.*}} accumulate %{{[a-z0-9]+}} : !pipe.fragment
-  // CHECK: pipe.mma {{.*}} accumulate %{{[a-z0-9]+}} awaited_by next_iteration : !pipe.fragment
-  // CHECK: pipe.mma {{.*}} accumulate %{{[a-z0-9]+}} awaited_by next_iteration : !pipe.fragment
+  // CHECK: pipe.mma {{.*}} accumulate %{{[a-z0-9]+}} chain until_iteration : !pipe.fragment
+  // CHECK: pipe.mma {{.*}} accumulate %{{[a-z0-9]+}} chain until_iteration : !pipe.fragment
   gpu.func @parts(%more: i1) kernel {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
@@ -26,8 +26,8 @@ gpu.module @kernels {
       pipe.consumer_release %tiles[%c0] : !channel
       scf.for %k = %c1 to %c4 step %c1 : i32 {
         %v2, %w2, %x2 = pipe.consumer_wait %tiles[%k] : !channel
-        pipe.mma %acc, %v2, %x2 accumulate %more awaited_by next_iteration : !acc, !weights, !x
-        pipe.mma %acc2, %w2, %x2 accumulate %more awaited_by next_iteration : !acc, !weights, !x
+        pipe.mma %acc, %v2, %x2 accumulate %more chain until_iteration : !acc, !weights, !x
+        pipe.mma %acc2, %w2, %x2 accumulate %more chain until_iteration : !acc, !weights, !x
         pipe.consumer_release %tiles[%k] : !channel
       }
     }

@@ -2,7 +2,7 @@
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --pipe-defer-releases | FileCheck %s
 // RUN: sed 's/depth 4/depth 2/' %s | fp4-opt --fp4-set-target=target=sm_90a --pipe-defer-releases | FileCheck %s --check-prefix=TWO
 
-// CHECK: pipe.mma {{.*}} awaited_by next_iteration
+// CHECK: pipe.mma {{.*}} chain until_iteration
 // CHECK: scf.if
 // CHECK: pipe.consumer_release
 // CHECK: scf.yield
