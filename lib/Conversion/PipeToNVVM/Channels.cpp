@@ -52,7 +52,7 @@ void emitFence(OpBuilder &b, Location loc, NVVM::Tcgen05FenceKind kind) {
 /// are based on.
 Value sharedTile(OpBuilder &b, Location loc, const fp4::KernelState &state, Value stage,
                  int64_t place, int64_t stride, bool isElected) {
-  if (!isElected || !fp4::namesTiles(*state.target))
+  if (!isElected || !fp4::pipe::namesTiles(*state.target))
     return fp4::stridedPointer(b, loc, fp4::offsetPointer(b, loc, state.sharedBase, place), stage,
                                stride);
   Value base = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), state.sharedBase);

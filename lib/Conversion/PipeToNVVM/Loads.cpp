@@ -23,7 +23,7 @@ namespace {
 /// through generic addresses.
 Value inCluster(OpBuilder &b, Location loc, Value shared, const fp4::hw::TargetModel &target) {
   Type cluster = LLVM::LLVMPointerType::get(b.getContext(), fp4::kClusterSpace);
-  if (!fp4::namesTiles(target))
+  if (!fp4::pipe::namesTiles(target))
     return LLVM::AddrSpaceCastOp::create(b, loc, cluster, shared);
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), shared);
   return LLVM::IntToPtrOp::create(b, loc, cluster, address);

@@ -20,8 +20,6 @@
 
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
-#include "fp4/ISA/TargetModel.h"
-#include "fp4/Routes/Route.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -40,13 +38,6 @@ struct ReductionSizes {
   int64_t barriers;   ///< their place in shared memory
   int64_t adding;     ///< CTAs that add pieces
 };
-
-/// Returns true for targets with tcgen05, whose elected threads name tiles in shared memory and do
-/// not read them. Their addresses have 32 bits, and their roles are whole warps that elect a thread
-/// for each instruction. Kernels of other cores keep the code that was verified on a GPU.
-inline bool namesTiles(const hw::TargetModel &target) {
-  return route::hasCore(target, route::Core::Tcgen05);
-}
 
 /// The cluster of a kernel, and the place of a CTA in it.
 struct ClusterState {

@@ -4,7 +4,6 @@
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
-#include "fp4/Routes/Route.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Pass/PassManager.h"
@@ -31,10 +30,6 @@ fp4::pipe::forEachKernel(Operation *module,
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
-}
-
-bool fp4::pipe::namesTiles(const hw::TargetModel &target) {
-  return route::hasCore(target, route::Core::Tcgen05);
 }
 
 Value fp4::pipe::number(OpBuilder &b, Location loc, int64_t value) {

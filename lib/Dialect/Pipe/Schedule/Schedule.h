@@ -3,7 +3,6 @@
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
-#include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -16,10 +15,6 @@ namespace fp4::pipe {
 llvm::LogicalResult
 forEachKernel(mlir::Operation *module,
               llvm::function_ref<void(mlir::gpu::GPUFuncOp, const hw::TargetModel &)> body);
-
-/// Returns true for targets with tcgen05, whose elected threads name tiles in shared memory and do
-/// not read them.
-bool namesTiles(const hw::TargetModel &target);
 
 /// The i32 `value`.
 mlir::Value number(mlir::OpBuilder &, mlir::Location, int64_t value);

@@ -7,7 +7,9 @@
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
+#include "fp4/ISA/TargetModel.h"
 #include "fp4/ISA/WeightLayout.h"
+#include "fp4/Routes/Route.h"
 
 namespace fp4::pipe {
 
@@ -53,6 +55,13 @@ bool isSharedMma(mlir::Operation *op);
 /// Returns true when all that the role of `release` does with the tiles of its channel satisfies
 /// `isReader`.
 bool areReadBy(ConsumerReleaseOp release, llvm::function_ref<bool(mlir::Operation *)> isReader);
+
+/// Returns true for targets with tcgen05, whose elected threads name tiles in shared memory and do
+/// not read them. Their addresses have 32 bits, and their roles are whole warps that elect a thread
+/// for each instruction. Kernels of other cores keep the code that was verified on a GPU.
+inline bool namesTiles(const hw::TargetModel &target) {
+  return route::hasCore(target, route::Core::Tcgen05);
+}
 
 /// Without powers, each half of a tile of prepacked weights for e4m3 is a part.
 inline constexpr int64_t kBytePartsOfTile = 2;
