@@ -24,6 +24,10 @@ BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|
 # Rooms of the simulator from the bottom to the top. Sources directly in lib/Sim use all of them.
 ROOMS = ["PTX", "Decode", "State", "Async", "Insn", "Run", "Orders", "Check", "Time"]
 
+# Rooms of the conversion, each with the rooms that it uses. Weights that warps multiply without
+# wgmma have its fragments.
+CORES = {"Common": [], "Tcgen05": ["Common"], "MmaSync": ["Common"], "Wgmma": ["Common", "MmaSync"]}
+
 # `inside`: where the law holds (default: everywhere); `authority`: files that may spell it, and
 # must unless `silent`; `ask`: what to do instead; `example`: a line that the pattern must find.
 Law = collections.namedtuple("Law", "name pattern authority ask example inside silent",
@@ -76,6 +80,12 @@ LAWS = [
           f"a room of the simulator uses those before it alone: {', '.join(ROOMS)}",
           f'#include "Sim/{ROOMS[at + 1]}/File.h"', inside=f"lib/Sim/{room}/")
       for at, room in enumerate(ROOMS[:-1])],
+    *[Law(f"another core in lib/Conversion/PipeToNVVM/{room}",
+          rf'#include "({"|".join(other for other in CORES if other not in (room, *used))})/', "",
+          f"put what several cores need into Common; {room} uses {', '.join(used) or 'no other room'}",
+          f'#include "{next(other for other in CORES if other not in (room, *used))}/File.h"',
+          inside=f"lib/Conversion/PipeToNVVM/{room}/")
+      for room, used in CORES.items()],
     Law("LLVM below the compiler", r"#include \"(mlir|llvm)/", r"", "keep it in the compiler: these libraries "
         "build without LLVM (preset runtime-only)", '#include "llvm/ADT/StringRef.h"', inside=BELOW),
 ]

@@ -12,11 +12,11 @@ refuses() { # a line put at the end of a file; words of the finding
   printf '%s\n' "$1" >> "$scratch/wrong/$2"
   expected+=("$2:$(wc -l < "$scratch/wrong/$2"): error: (spells $3 a second time|must not have $3)")
 }
-refuses 'auto a = LLVM::InlineAsmOp::create(b);' lib/Conversion/PipeToNVVM/Mma.cpp 'inline assembly'
-refuses 'bool b = model.computeMajor >= 10;' lib/Conversion/PipeToNVVM/Loads.cpp 'versions of architectures'
+refuses 'auto a = LLVM::InlineAsmOp::create(b);' lib/Conversion/PipeToNVVM/Tcgen05/Mma.cpp 'inline assembly'
+refuses 'bool b = model.computeMajor >= 10;' lib/Conversion/PipeToNVVM/Common/Loads.cpp 'versions of architectures'
 refuses 'int o = row % 32 * 16;' lib/Numerics/ScaleMatrix.cpp 'the tiled layout of scales'
 refuses 'int b = f == numerics::BlockFormat::NVFP4 ? 16 : 32;' lib/Numerics/Quantize.cpp 'comparisons of formats'
-for file in lib/Conversion/PipeToNVVM/Mma.cpp lib/Dialect/Fp4/IR/Signature.cpp lib/KernelArithmetic/HalfOperands.cpp; do
+for file in lib/Conversion/PipeToNVVM/Tcgen05/Mma.cpp lib/Dialect/Fp4/IR/Signature.cpp lib/KernelArithmetic/HalfOperands.cpp; do
   refuses 'bool t = target.hasTcgen05;' "$file" 'the core of a GEMM'
 done
 refuses 'bool f = op.hasFloatLhs();' lib/Dialect/Fp4/Transforms/FuseResults.cpp 'the core of a GEMM'
@@ -26,6 +26,7 @@ refuses '#include "llvm/ADT/StringRef.h"' lib/ISA/Swizzle.cpp 'LLVM below the co
 refuses '#include "Sim/State/Warp.h"' lib/Sim/Decode/Insn.h 'an arrow upward from lib/Sim/Decode'
 refuses '#include "Sim/Insn/Lanes.h"' lib/Sim/State/Launch.h 'an arrow upward from lib/Sim/State'
 refuses '#include "Sim/Run/Scheduler.h"' lib/Sim/Async/Ticket.h 'an arrow upward from lib/Sim/Async'
+refuses '#include "Wgmma/Wgmma.h"' lib/Conversion/PipeToNVVM/Tcgen05/Lanes.h 'another core in lib/Conversion/PipeToNVVM/Tcgen05'
 # One run finds each wrong line and nothing else, since a run takes seconds.
 if python3 lint/check_laws.py "$scratch/wrong" > "$scratch/found"; then
   echo "error: check_laws.py must refuse wrong lines" >&2

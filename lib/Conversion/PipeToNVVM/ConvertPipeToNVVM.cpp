@@ -1,18 +1,16 @@
 //===- ConvertPipeToNVVM.cpp - Pipe and streaming kernels to NVVM ---------===//
 //
 // 1. Per kernel: emit prologue and teardown, then lower the pipe ops, one pattern per op, and turn
-//    the gpu.func into an llvm.func (Boundary, Roles, Channels, Loads, Mma, Fragments,
-//    Epilogue).
+//    the gpu.func into an llvm.func. Room Common has the patterns that every kernel may need, and
+//    each core has a room of its own.
 // 2. Structured control flow and multi-dimensional vectors with upstream's passes.
 // 3. Everything that is left (arith, math, cf, vector, gpu index ops) in one full conversion.
 // 4. NVVM ops without an LLVM intrinsic become inline assembly.
 //
 //===----------------------------------------------------------------------===//
-#include "BufferLines.h"
-#include "Fragments.h"
-#include "LanePromotion.h"
-#include "Lowering.h"
-#include "WarpMmas.h"
+#include "Common/BufferLines.h"
+#include "Common/Fragments.h"
+#include "Common/Lowering.h"
 #include "fp4/Conversion/PipeToNVVM/Passes.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
@@ -162,9 +160,11 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateLoadPatterns(converter, patterns, state);
     fp4::populateResiduePatterns(converter, patterns, state);
     fp4::populateMmaPatterns(converter, patterns, state);
+    fp4::populateReadPatterns(converter, patterns, state);
     fp4::populateFloatMmaPatterns(converter, patterns, state);
     fp4::populateFragmentRowPatterns(converter, patterns, state);
     fp4::populateFragmentPatterns(converter, patterns, state);
+    fp4::populateDequantizedPatterns(converter, patterns, state);
     fp4::populateElementPatterns(converter, patterns, state);
     fp4::populatePrepackedPatterns(converter, patterns, state);
     fp4::populatePrepackedBytePatterns(converter, patterns, state);

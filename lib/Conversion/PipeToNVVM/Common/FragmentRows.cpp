@@ -1,0 +1,155 @@
+//===- FragmentRows.cpp - Rows of tiles in registers ----------------------===//
+//
+// A thread of a fragment has elements of two rows, 8 apart: elements 0 and 1 of every four are of
+// the upper one. The four threads of a row are neighbours in their warp.
+//
+//===----------------------------------------------------------------------===//
+#include "Common/Fragments.h"
+
+#include "InlinePtx.h"
+#include "SmallBuilders.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
+#include "fp4/ISA/FragmentLayout.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Elements that a thread has of 8 columns, of which two are of one row.
+constexpr int64_t kTileElements = 4, kRowsOfThread = 2;
+
+int64_t rowOfElement(int64_t element) { return element / 2 % kRowsOfThread; }
+
+SmallVector<Value> elementsOf(ImplicitLocOpBuilder &b, Value vector) {
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
+    elements.push_back(vector::ExtractOp::create(b, vector, i));
+  return elements;
+}
+
+struct LowerWrite : PipePattern<pipe::WriteOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::WriteOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    RankedTensorType tile = op.getValue().getType();
+    int64_t ofColumn = tile.getDimSize(1) / pipe::vectorOfThread(tile).getNumElements();
+    int64_t byte = int64_t(op.getFirst()) / ofColumn * 4;
+    storeElements(b, offsetPointer(b, b.getLoc(), adaptor.getFragment(), byte),
+                  elementsOf(b, adaptor.getValue()));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerReduceRows : PipePattern<pipe::ReduceRowsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::ReduceRowsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
+    SmallVector<Value> results(size_t(type.getNumElements()));
+    bool isWhole = pipe::areRowNumbers(op.getResult().getType());
+    for (auto [i, element] : llvm::enumerate(elementsOf(b, adaptor.getValue()))) {
+      Value &result = results[isWhole ? rowOfElement(int64_t(i)) : int64_t(i) % kTileElements];
+      result = result ? combine(b, op.getCombination(), result, element) : element;
+    }
+    for (int64_t distance : {2, 1})
+      for (Value &result : results)
+        if (isWhole)
+          result = combine(b, op.getCombination(), result, valueOfLane(b, result, distance));
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, results);
+    return success();
+  }
+
+private:
+  static Value combine(ImplicitLocOpBuilder &b, pipe::RowCombination combination, Value x,
+                       Value y) {
+    switch (combination) {
+    case pipe::RowCombination::Add:
+      return arith::AddFOp::create(b, x, y);
+    case pipe::RowCombination::Maximum:
+      return arith::MaximumFOp::create(b, x, y);
+    }
+    llvm_unreachable("every combination has its operation");
+  }
+};
+
+struct LowerBroadcastRows : PipePattern<pipe::BroadcastRowsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::BroadcastRowsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> rows = elementsOf(b, adaptor.getValue()), elements;
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
+    bool isWhole = pipe::areRowNumbers(op.getResult().getType());
+    for (int64_t i = 0; i < type.getNumElements(); ++i)
+      elements.push_back(rows[isWhole ? i : rowOfElement(i)]);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
+  }
+};
+
+struct LowerElementIndex : PipePattern<pipe::ElementIndexOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::ElementIndexOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
+    bool isWhole = pipe::areRowNumbers(op.getResult().getType());
+    Int32 thread = threadOfRole(b, op, state);
+    Int32 row = rowOfThread(thread), column = thread % 4 * 2;
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < type.getNumElements(); ++i) {
+      int64_t half = isWhole ? i : rowOfElement(i);
+      int64_t behind = i / kTileElements * int64_t(hw::fragmentTileColumns) + i % 2;
+      elements.push_back(op.getDimension() == 0 ? row + half * 8 : column + behind);
+    }
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
+  }
+};
+
+/// Lowers math.exp2 with the flag `afn` to the instruction. PTX: ex2.approx.ftz.f32.
+struct LowerApproximateExp2 : OpConversionPattern<math::Exp2Op> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!isApproximate(op))
+      return rewriter.notifyMatchFailure(op, "is no approximation of a vector of f32");
+    auto type = cast<VectorType>(op.getType());
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> elements = elementsOf(b, adaptor.getOperand());
+    for (Value &element : elements)
+      element = approximateExp2(b, element);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+    return success();
+  }
+};
+
+} // namespace
+
+bool fp4::isApproximate(math::Exp2Op op) {
+  auto type = dyn_cast<VectorType>(op.getType());
+  return type && type.getRank() == 1 && type.getElementType().isF32() &&
+         bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+}
+
+void fp4::populateFragmentRowPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                      const KernelState &state) {
+  constexpr unsigned beforeUpstream = 2;
+  patterns.add<LowerWrite, LowerReduceRows, LowerBroadcastRows, LowerElementIndex>(
+      converter, patterns.getContext(), state);
+  patterns.add<LowerApproximateExp2>(converter, patterns.getContext(),
+                                     PatternBenefit(beforeUpstream));
+}

@@ -1,0 +1,78 @@
+//===- Fragments.h - Fragments in the frame of a thread -------------------===//
+//
+// A fragment is an array in the frame of its thread whose elements have constant numbers
+// everywhere, so that LLVM keeps it in registers.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "Common/Lowering.h"
+
+#include "Int32.h"
+
+namespace mlir::math {
+class Exp2Op;
+} // namespace mlir::math
+
+namespace fp4 {
+
+/// Thread of the role around the op.
+Int32 threadOfRole(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const KernelState &state);
+
+/// Warpgroup of the role, in which the thread is.
+Int32 groupOfThread(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const KernelState &state);
+
+/// The first of the two rows, 8 apart, that thread `thread` of a role has in a fragment: of the
+/// rows of all warpgroups of the role, 64 each.
+Int32 rowOfThread(Int32 thread);
+
+/// Returns true when `value` is a multiple of `of` by the arithmetic that computes it. Rows of
+/// tiles are, unless a table of groups says where they begin.
+bool isMultiple(mlir::Value value, int64_t of);
+
+/// An array of f32 in the frame of a thread, which LLVM keeps in registers where the numbers of its
+/// elements are constant.
+mlir::Value frameArray(mlir::ImplicitLocOpBuilder &b, const KernelState &state, int64_t count);
+
+/// `count` elements of a fragment from `first` on, and all of them from the first.
+llvm::SmallVector<mlir::Value> loadElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment,
+                                            int64_t first, int64_t count);
+void storeElements(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, mlir::ValueRange elements);
+/// `count` elements of a fragment from `first` on, as loadElements has them, in a vector of `type`.
+mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, int64_t first,
+                       mlir::VectorType type);
+
+/// An i32 that stays in a register. Otherwise ptxas makes a constant that it recognizes anew in
+/// each turn of a loop.
+mlir::Value keptConstant(mlir::ImplicitLocOpBuilder &b, const KernelState &state, uint32_t value);
+/// Returns true for math.exp2 of a vector of f32 that may be approximate: one instruction each.
+bool isApproximate(mlir::math::Exp2Op op);
+
+/// The value (i32 or f32) of the lane whose number differs by the bits of `distance`.
+mlir::Value valueOfLane(mlir::ImplicitLocOpBuilder &b, mlir::Value value, int64_t distance);
+
+/// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
+llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
+                                         int64_t count);
+
+/// Calls `multiply` with the first tile and the number of the tiles of K that exist: all `tiles`,
+/// or, where `existing` (i32) are fewer, one by one.
+void forExistingTiles(mlir::ImplicitLocOpBuilder &b, mlir::Value existing, int64_t tiles,
+                      llvm::function_ref<void(int64_t first, int64_t count)> multiply);
+
+/// All elements of an accumulator before a tile of K, which without `accumulate` (i1, or null) are
+/// 0 before the first tile.
+llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
+                                               pipe::FragmentType type, mlir::Value fragment,
+                                               mlir::Value accumulate, bool isFirst);
+
+/// Returns `elements` of an accumulator, or zeros without `accumulate` (i1, or null).
+llvm::SmallVector<mlir::Value> orZeros(mlir::ImplicitLocOpBuilder &b, mlir::Value accumulate,
+                                       llvm::SmallVector<mlir::Value> elements);
+
+/// A warpgroup has 128 threads, and 64 rows of a fragment.
+inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
+/// Bytes of a line of layout swizzle_128B.
+inline constexpr int64_t kLineBytes = 128;
+
+} // namespace fp4

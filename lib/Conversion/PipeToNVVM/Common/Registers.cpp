@@ -1,0 +1,127 @@
+//===- Registers.cpp - Tiles in registers become vectors of a thread ------===//
+//
+// Ops of the dialect keep their tensors, whose distribution says how they are lowered. Arithmetic
+// and control flow between them have the elements of one thread from here on. pipe.to_vector and
+// pipe.from_vector stand where tensors and vectors meet, and become nothing.
+//
+//===----------------------------------------------------------------------===//
+#include "Common/Lowering.h"
+
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+static bool isTile(Value value) { return bool(pipe::distributionOf(value.getType())); }
+
+static bool isOfDialect(Operation *op) {
+  return isa_and_present<pipe::PipeDialect>(op->getDialect());
+}
+
+/// Returns true when a tensor stays the type of `value`: a result of the dialect, or an argument of
+/// the kernel.
+static bool keepsTensor(Value value) {
+  if (Operation *op = value.getDefiningOp())
+    return isOfDialect(op);
+  return isa<gpu::GPUFuncOp>(cast<BlockArgument>(value).getOwner()->getParentOp());
+}
+
+/// Checks that `op`, of another dialect, does the same to the elements of each thread.
+static LogicalResult checkElementwise(Operation *op) {
+  if (llvm::none_of(op->getOperands(), isTile) && llvm::none_of(op->getResults(), isTile))
+    return success();
+  if (auto constant = dyn_cast<arith::ConstantOp>(op);
+      constant && !isa<SplatElementsAttr>(constant.getValue()))
+    return withNote(op->emitOpError("of a tile in registers must have one number for all elements"),
+                    "write dense<NUMBER>, or load numbers with pipe.load_factors");
+  if (OpTrait::hasElementwiseMappableTraits(op) ||
+      isa<arith::ConstantOp, tensor::SplatOp, scf::ForOp, scf::IfOp, scf::YieldOp>(op))
+    return success();
+  return withNote(op->emitOpError("must be elementwise to take or give a tile in registers"),
+                  "take the elements of a thread with pipe.to_vector");
+}
+
+/// Gives ops of other dialects the vector of `value`.
+static void leaveDialect(Value value) {
+  if (!isTile(value) || llvm::all_of(value.getUsers(), isOfDialect))
+    return;
+  OpBuilder b(value.getContext());
+  b.setInsertionPointAfterValue(value);
+  Value vector =
+      pipe::ToVectorOp::create(b, value.getLoc(), pipe::vectorOfThread(value.getType()), value);
+  value.replaceUsesWithIf(vector, [](OpOperand &use) { return !isOfDialect(use.getOwner()); });
+}
+
+/// Gives `op`, of the dialect, tiles of the vectors that ops of other dialects will have.
+static void enterDialect(Operation *op) {
+  OpBuilder b(op);
+  for (OpOperand &operand : op->getOpOperands())
+    if (isTile(operand.get()) && !keepsTensor(operand.get()))
+      operand.set(
+          pipe::FromVectorOp::create(b, op->getLoc(), operand.get().getType(), operand.get()));
+}
+
+static void takeVector(Value value) {
+  if (isTile(value))
+    value.setType(pipe::vectorOfThread(value.getType()));
+}
+
+/// Gives the results and block arguments of `op`, of another dialect, the elements of a thread.
+static void takeVectors(Operation *op) {
+  if (auto splat = dyn_cast<tensor::SplatOp>(op); splat && isTile(splat)) {
+    OpBuilder b(op);
+    splat.replaceAllUsesWith(vector::BroadcastOp::create(b, op->getLoc(),
+                                                         pipe::vectorOfThread(splat.getType()),
+                                                         splat.getInput())
+                                 .getResult());
+    return splat.erase();
+  }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && isTile(constant)) {
+    auto value = cast<DenseElementsAttr>(constant.getValue());
+    Attribute ofThread = value.resizeSplat(pipe::vectorOfThread(constant.getType()));
+    constant.setValueAttr(cast<TypedAttr>(ofThread));
+  }
+  llvm::for_each(op->getResults(), takeVector);
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      llvm::for_each(block.getArguments(), takeVector);
+}
+
+LogicalResult fp4::takeVectors(gpu::GPUFuncOp kernel) {
+  SmallVector<Operation *> ofDialect, others;
+  kernel.getBody().walk(
+      [&](Operation *op) { (isOfDialect(op) ? ofDialect : others).push_back(op); });
+  for (Operation *op : others)
+    if (failed(checkElementwise(op)))
+      return failure();
+  llvm::for_each(kernel.getArguments(), leaveDialect);
+  for (Operation *op : ofDialect)
+    llvm::for_each(op->getResults(), leaveDialect);
+  llvm::for_each(ofDialect, enterDialect);
+  for (Operation *op : others)
+    ::takeVectors(op);
+  return success();
+}
+
+namespace {
+
+/// The elements of a thread are the lowered form of a tile.
+template <typename OpT> struct LowerBridge : OpConversionPattern<OpT> {
+  using OpConversionPattern<OpT>::OpConversionPattern;
+
+  LogicalResult matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getOperands().front());
+    return success();
+  }
+};
+
+} // namespace
+
+void fp4::populateRegisterPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
+  patterns.add<LowerBridge<pipe::ToVectorOp>, LowerBridge<pipe::FromVectorOp>>(
+      converter, patterns.getContext());
+}

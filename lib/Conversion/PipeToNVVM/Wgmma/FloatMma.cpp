@@ -1,0 +1,130 @@
+//===- FloatMma.cpp - MMAs of 16-bit floats as they are -------------------===//
+//
+// A warpgroup multiplies 64 rows of A, in shared memory or in its registers, by B in shared memory.
+// The fragment of an accumulator, rounded to 16 bits, is operand A: elements 8 i to 8 i + 7 of a
+// thread, columns 16 i to 16 i + 15, are the four registers of instruction i. PTX ISA, "Register
+// Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
+//
+//===----------------------------------------------------------------------===//
+#include "Common/MmaPattern.h"
+#include "Wgmma/Wgmma.h"
+
+#include "InlinePtx.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Bytes of one unit of a descriptor.
+constexpr int64_t kUnitBytes = 16;
+
+struct LowerWgmmaFloat : MmaPattern<hw::MmaForm::WgmmaFloat> {
+  using MmaPattern::MmaPattern;
+
+  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto remapped = [&](Value value) { return value ? rewriter.getRemappedValue(value) : Value(); };
+    auto operandsOf = [&](pipe::MmaOp mma) {
+      return Operands{remapped(mma.getAccumulator()), remapped(mma.getA()), remapped(mma.getB()),
+                      remapped(mma.getAccumulate())};
+    };
+    if (op.getChain() == pipe::MmaChain::Follows) {
+      finish(b, op, operandsOf(op));
+    } else {
+      SmallVector<pipe::MmaOp> together = {op};
+      if (op.getChain() == pipe::MmaChain::Leads)
+        together.push_back(mmaLedBy(op));
+      SmallVector<FloatMma, 2> products;
+      for (pipe::MmaOp mma : together)
+        products.push_back(productOf(b, mma, operandsOf(mma)));
+      for (auto [mma, sums] : llvm::zip_equal(together, multiplyFloats(b, products)))
+        storeElements(b, remapped(mma.getAccumulator()), sums);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// Operands of an MMA, lowered.
+  struct Operands {
+    Value accumulator, a, b, accumulate;
+  };
+
+  FloatMma productOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, const Operands &operands) const {
+    pipe::SharedType tile = op.getB().getType();
+    FloatMma product;
+    product.element = tile.getElementType();
+    product.columns = op.getAccumulatorAs<pipe::FragmentType>().getShape()[1];
+    product.accumulate = operands.accumulate;
+    product.transposed = op.getTransposed();
+    int64_t instructions = tile.getShape()[op.getTransposed() ? 0 : 1] / int64_t(pipe::kDenseMmaK);
+    takeA(b, op, operands.a, instructions, product);
+    if (op.getTransposed()) {
+      auto form =
+          hw::SmemDescriptor::mnMajorOperand(hw::SwizzleMode::B128, uint32_t(tile.getRows()));
+      product.b = wgmmaDescriptor(b, operands.b, form);
+      product.bOffsets = rowOffsets(instructions);
+    } else {
+      product.b = wgmmaDescriptor(b, operands.b);
+      product.bOffsets = instructionOffsets(tile, 0, instructions);
+    }
+    if (product.accumulate)
+      product.sums = loadElements(b, operands.accumulator, 0, product.columns / 2);
+    return product;
+  }
+
+  /// Awaits an MMA that began with the one before. A in registers is theirs until then.
+  static void finish(ImplicitLocOpBuilder &b, pipe::MmaOp op, const Operands &operands) {
+    int64_t count = op.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread();
+    SmallVector<Value> kept = loadElements(b, operands.accumulator, 0, count);
+    if (!isa<pipe::SharedType>(op.getA().getType()))
+      for (Value word : wordsOf(b, operands.a))
+        kept.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), word));
+    SmallVector<Value> done = awaitSums(b, kept);
+    storeElements(b, operands.accumulator, ArrayRef(done).take_front(size_t(count)));
+  }
+
+  /// The registers of a tile of 16-bit elements.
+  static SmallVector<Value> wordsOf(ImplicitLocOpBuilder &b, Value elements) {
+    int64_t count = cast<VectorType>(elements.getType()).getNumElements() / 2;
+    Value all = LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), elements);
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < count; ++i)
+      words.push_back(vector::ExtractOp::create(b, all, i));
+    return words;
+  }
+
+  /// The registers of A, or the descriptor of the rows of this warpgroup.
+  void takeA(ImplicitLocOpBuilder &b, pipe::MmaOp op, Value a, int64_t instructions,
+             FloatMma &product) const {
+    auto tile = dyn_cast<pipe::SharedType>(op.getA().getType());
+    if (!tile) {
+      product.a = wordsOf(b, a);
+      return;
+    }
+    Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getARow()) * kLineBytes);
+    product.a = {
+        wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, groupOfThread(b, op, state),
+                                          kGroupRows * kLineBytes))};
+    product.aOffsets = instructionOffsets(tile, 0, instructions);
+  }
+
+  /// Instructions take 16 rows each of a B whose rows are elements of K.
+  static SmallVector<int64_t> rowOffsets(int64_t instructions) {
+    SmallVector<int64_t> offsets;
+    for (int64_t i = 0; i < instructions; ++i)
+      offsets.push_back(i * pipe::kDenseMmaK * kLineBytes / kUnitBytes);
+    return offsets;
+  }
+};
+
+} // namespace
+
+void fp4::populateFloatMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                   const KernelState &state) {
+  patterns.add<LowerWgmmaFloat>(converter, patterns.getContext(), state);
+}
