@@ -2,6 +2,7 @@
 #include "HalfOperands.h"
 
 #include "InlinePtx.h"
+#include "SmallBuilders.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -201,8 +202,7 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
 void HalfOperands::keepTables(Value threadIndex) {
   if (isE4M3 || data || hasConversion)
     return;
-  Value other = NVVM::ShflOp::create(b, b.getI32Type(), s.integer(-1), threadIndex, s.integer(1),
-                                     s.integer(31), NVVM::ShflKind::bfly, UnitAttr());
+  Value other = valueOfPartner(b, threadIndex, 1);
   Value zero = arith::ShRUIOp::create(b, other, s.integer(12));
   auto keep = [&](uint32_t value) -> Value {
     return arith::XOrIOp::create(b, zero, s.integer(value));

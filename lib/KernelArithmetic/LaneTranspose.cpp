@@ -22,11 +22,6 @@ static Value hasBit(ImplicitLocOpBuilder &b, Value thread, int64_t bit) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, found, constI32(b, 0));
 }
 
-static Value ofPartner(ImplicitLocOpBuilder &b, Value word, int64_t bit) {
-  return NVVM::ShflOp::create(b, b.getI32Type(), constI32(b, -1), word, constI32(b, bit),
-                              constI32(b, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
-}
-
 /// Bit `bit` of the lane changes places with bit `step` of the number of a word.
 static void exchangeWords(ImplicitLocOpBuilder &b, SmallVector<Value> &words, Value thread,
                           int64_t bit, int64_t step) {
@@ -36,7 +31,7 @@ static void exchangeWords(ImplicitLocOpBuilder &b, SmallVector<Value> &words, Va
     if (i & size_t(step))
       continue;
     Value &low = words[i], &high = words[i + size_t(step)];
-    Value got = ofPartner(b, choose(low, high), bit);
+    Value got = valueOfPartner(b, choose(low, high), bit);
     Value newLow = choose(got, low), newHigh = choose(high, got);
     low = newLow;
     high = newHigh;
@@ -48,7 +43,7 @@ static void exchangeHalves(ImplicitLocOpBuilder &b, Scalars &s, SmallVector<Valu
                            Value thread) {
   Value isUpper = hasBit(b, thread, 1);
   for (Value &word : words) {
-    Value got = ofPartner(b, word, 1);
+    Value got = valueOfPartner(b, word, 1);
     Value even = s.permute(word, got, 0x5410), odd = s.permute(got, word, 0x7632);
     word = arith::SelectOp::create(b, isUpper, odd, even);
   }

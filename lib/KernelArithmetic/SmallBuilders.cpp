@@ -3,9 +3,11 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
+using namespace fp4;
 
 Value fp4::constI32(ImplicitLocOpBuilder &b, int64_t value) {
   return arith::ConstantOp::create(b, b.getI32IntegerAttr(static_cast<int32_t>(value)));
@@ -45,6 +47,20 @@ SmallVector<Value> fp4::packedWords(ImplicitLocOpBuilder &b, Value vector) {
   for (int64_t i = 0; i < count; ++i)
     words.push_back(vector::ExtractOp::create(b, bits, i));
   return words;
+}
+
+static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value lane, NVVM::ShflKind kind) {
+  constexpr int64_t last = 31;
+  return NVVM::ShflOp::create(b, value.getType(), constI32(b, -1), value, lane, constI32(b, last),
+                              kind, /*return_value_and_is_valid=*/UnitAttr());
+}
+
+Value fp4::valueOfPartner(ImplicitLocOpBuilder &b, Value value, int64_t distance) {
+  return shuffle(b, value, constI32(b, distance), NVVM::ShflKind::bfly);
+}
+
+Value fp4::valueOfLane(ImplicitLocOpBuilder &b, Value value, Value lane) {
+  return shuffle(b, value, lane, NVVM::ShflKind::idx);
 }
 
 Value fp4::load(ImplicitLocOpBuilder &b, Type type, Value pointer, unsigned alignment) {

@@ -23,6 +23,12 @@ mlir::Value advance(mlir::ImplicitLocOpBuilder &b, mlir::Value base, int64_t byt
 /// The bits of a vector as i32 words.
 llvm::SmallVector<mlir::Value> packedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value vector);
 
+/// The value (i32 or f32) that another lane of the warp has, all of which execute this: the lane
+/// whose number differs from this lane's in the bits of `distance`, or lane `lane` (i32). PTX:
+/// shfl.sync.bfly, shfl.sync.idx.
+mlir::Value valueOfPartner(mlir::ImplicitLocOpBuilder &b, mlir::Value value, int64_t distance);
+mlir::Value valueOfLane(mlir::ImplicitLocOpBuilder &b, mlir::Value value, mlir::Value lane);
+
 /// Loads that may be cached as read-only, and stores; `alignment` in bytes.
 mlir::Value load(mlir::ImplicitLocOpBuilder &b, mlir::Type type, mlir::Value pointer,
                  unsigned alignment);

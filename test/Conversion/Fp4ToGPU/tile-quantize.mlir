@@ -40,11 +40,8 @@
 
 // A thread has four rows of a square block, and lanes 8 and 16 apart the others; the columns take the codes of the rows.
 // SQUARE:         llvm.mlir.global internal @codes() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2080 x i32>
-// SQUARE:         arith.constant -1 : i32
-// SQUARE-NEXT:    %[[ROWS:.*]] = arith.constant 16 : i32
-// SQUARE-NEXT:    arith.constant 31 : i32
-// SQUARE-NEXT:    nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %[[ROWS]], %{{.*}} : f32 -> f32
-// SQUARE:         nvvm.shfl.sync bfly
+// SQUARE:         nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c16_i32{{[_0-9]*}}, %{{.*}} : f32 -> f32
+// SQUARE:         nvvm.shfl.sync bfly %{{.*}}, %{{.*}}, %c8_i32{{[_0-9]*}}, %{{.*}} : f32 -> f32
 // SQUARE-NOT:     nvvm.shfl.sync bfly
 // SQUARE:         nvvm.convert.f32x2.to.f4x2
 // SQUARE:         nvvm.barrier

@@ -308,9 +308,7 @@ void GemvKernel::addBlock(int64_t number, ArrayRef<Values> rhs, ArrayRef<Values>
 
 Value GemvKernel::reduce(Value sum) {
   for (int64_t stride = kLanes / 2; stride > 0; stride /= 2)
-    sum = s.add(sum, NVVM::ShflOp::create(b, b.getF32Type(), s.integer(-1), sum, s.integer(stride),
-                                          s.integer(31), NVVM::ShflKind::bfly,
-                                          /*return_value_and_is_valid=*/UnitAttr()));
+    sum = s.add(sum, valueOfPartner(b, sum, stride));
   return sum;
 }
 

@@ -42,11 +42,7 @@ void Butterfly::stageAcrossLanes(MutableArrayRef<Value> values, unsigned laneStr
 
 /// The value of the lane whose number differs in this bit, word by word.
 Value Butterfly::shuffle(Value mine, unsigned laneStride) {
-  auto exchange = [&](Value word) -> Value {
-    return NVVM::ShflOp::create(b, word.getType(), s.integer(-1), word, s.integer(laneStride),
-                                s.integer(31), NVVM::ShflKind::bfly,
-                                /*return_value_and_is_valid=*/{});
-  };
+  auto exchange = [&](Value word) { return valueOfPartner(b, word, laneStride); };
   if (mine.getType().isF32())
     return exchange(mine);
   auto pair = VectorType::get(2, b.getI32Type());

@@ -86,11 +86,8 @@ Value RowQuantizer::blockAmax(ArrayRef<Value> words) {
   if (lanesOfBlock() == 1)
     return {};
   Value most = quantizer->amax(words, element);
-  for (int64_t distance = lanesOfBlock() / 2; distance; distance /= 2) {
-    Value other = NVVM::ShflOp::create(b, most.getType(), s.integer(-1), most, s.integer(distance),
-                                       s.integer(kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
-    most = larger(most, other);
-  }
+  for (int64_t distance = lanesOfBlock() / 2; distance; distance /= 2)
+    most = larger(most, valueOfPartner(b, most, distance));
   return op.hasF32Scales() ? s.fromBits(magnitudeBits(b, s, most)) : most;
 }
 

@@ -72,8 +72,7 @@ bool RowTeam::isInWarp() const { return perThread == 1 && threads <= kWarp; }
 Value RowTeam::wordOf(Value word, Int32 number) {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 source = thread % kWarp / threads * threads + number;
-  return NVVM::ShflOp::create(b, word.getType(), constI32(b, -1), word, source,
-                              constI32(b, kWarp - 1), NVVM::ShflKind::idx, UnitAttr());
+  return valueOfLane(b, word, source);
 }
 
 //===----------------------------------------------------------------------===//
@@ -100,8 +99,7 @@ static Value combineTwo(ElementOp combination, Float32 x, Float32 y) {
 int64_t RowTeam::lanes() const { return std::min(threads, kWarp); }
 
 Value RowTeam::exchanged(Value word, int64_t distance) {
-  return NVVM::ShflOp::create(b, word.getType(), constI32(b, -1), word, constI32(b, distance),
-                              constI32(b, kWarp - 1), NVVM::ShflKind::bfly, UnitAttr());
+  return valueOfPartner(b, word, distance);
 }
 
 Value RowTeam::withAbsent(Value elements, const Chunk &chunk, Value absent) {

@@ -150,12 +150,8 @@ private:
 
   /// The largest of `lanes` neighbouring lanes.
   Value shuffleMax(Value bits, int64_t lanes) {
-    for (int64_t distance = lanes / 2; distance; distance /= 2) {
-      Value other = NVVM::ShflOp::create(b, bits.getType(), s.integer(-1), bits,
-                                         s.integer(distance), s.integer(kWarp - 1),
-                                         NVVM::ShflKind::bfly, UnitAttr());
-      bits = arith::MaxUIOp::create(b, bits, other);
-    }
+    for (int64_t distance = lanes / 2; distance; distance /= 2)
+      bits = arith::MaxUIOp::create(b, bits, valueOfPartner(b, bits, distance));
     return bits;
   }
 

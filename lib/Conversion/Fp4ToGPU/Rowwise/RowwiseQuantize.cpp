@@ -310,9 +310,7 @@ private:
     BlockQuantizer &recipe = quantizer.recipe();
     Type element = cast<RankedTensorType>(op.getInput().getType()).getElementType();
     Value mine = recipe.amax(elements, element);
-    Value other = NVVM::ShflOp::create(b, mine.getType(), s.integer(-1), mine, s.integer(1),
-                                       s.integer(31), NVVM::ShflKind::bfly,
-                                       /*return_value_and_is_valid=*/UnitAttr());
+    Value other = valueOfPartner(b, mine, 1);
     return recipe.keepsNaN() ? s.maximumOrNaN(mine, other) : s.maximumNumber(mine, other);
   }
 

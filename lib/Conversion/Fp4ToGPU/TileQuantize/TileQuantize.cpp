@@ -459,10 +459,7 @@ private:
   /// Folds a value of each of the lanes that have rows of one square block.
   Value foldLanes(Value value, function_ref<Value(Value, Value)> combine) {
     for (int64_t stride = TilePlan::warp / 2; stride >= plan.piecesPerRow(); stride /= 2)
-      value = combine(value, NVVM::ShflOp::create(b, value.getType(), s.integer(-1), value,
-                                                  s.integer(stride), s.integer(TilePlan::warp - 1),
-                                                  NVVM::ShflKind::bfly,
-                                                  /*return_value_and_is_valid=*/UnitAttr()));
+      value = combine(value, valueOfPartner(b, value, stride));
     return value;
   }
 

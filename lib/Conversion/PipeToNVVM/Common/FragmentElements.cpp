@@ -330,7 +330,7 @@ private:
           continue;
         Value &low = words[i], &high = words[i | distance];
         Value given = arith::SelectOp::create(b, upper, low, high);
-        Value taken = valueOfLane(b, given, distance);
+        Value taken = valueOfPartner(b, given, distance);
         low = arith::SelectOp::create(b, upper, taken, low);
         high = arith::SelectOp::create(b, upper, high, taken);
       }

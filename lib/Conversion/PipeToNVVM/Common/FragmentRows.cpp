@@ -64,7 +64,7 @@ struct LowerReduceRows : PipePattern<pipe::ReduceRowsOp> {
     for (int64_t distance : {2, 1})
       for (Value &result : results)
         if (isWhole)
-          result = combine(b, op.getCombination(), result, valueOfLane(b, result, distance));
+          result = combine(b, op.getCombination(), result, valueOfPartner(b, result, distance));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, results);
     return success();
   }

@@ -94,12 +94,6 @@ Value fp4::keptConstant(ImplicitLocOpBuilder &b, const KernelState &state, uint3
   return arith::OrIOp::create(b, none, constantI32(b, b.getLoc(), int32_t(value)));
 }
 
-Value fp4::valueOfLane(ImplicitLocOpBuilder &b, Value value, int64_t distance) {
-  auto number = [&](int64_t number) { return constantI32(b, b.getLoc(), number); };
-  return NVVM::ShflOp::create(b, value.getType(), number(-1), value, number(distance), number(31),
-                              NVVM::ShflKind::bfly, UnitAttr());
-}
-
 SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
   if (count == 1)
     return {LLVM::LoadOp::create(b, b.getI32Type(), pointer, 4)};

@@ -48,9 +48,6 @@ mlir::Value keptConstant(mlir::ImplicitLocOpBuilder &b, const KernelState &state
 /// Returns true for math.exp2 of a vector of f32 that may be approximate: one instruction each.
 bool isApproximate(mlir::math::Exp2Op op);
 
-/// The value (i32 or f32) of the lane whose number differs by the bits of `distance`.
-mlir::Value valueOfLane(mlir::ImplicitLocOpBuilder &b, mlir::Value value, int64_t distance);
-
 /// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
 llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
                                          int64_t count);

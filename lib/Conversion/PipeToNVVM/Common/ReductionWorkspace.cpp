@@ -9,6 +9,7 @@
 #include "Common/Fragments.h"
 
 #include "InlinePtx.h"
+#include "SmallBuilders.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -142,9 +143,8 @@ struct LowerCountPartial : PipePattern<pipe::CountPartialOp> {
       rewriter.setInsertionPointToStart(branch.elseBlock());
       scf::YieldOp::create(rewriter, loc, zero);
     }
-    Value before =
-        NVVM::ShflOp::create(rewriter, loc, rewriter.getI32Type(), all, branch.getResult(0), zero,
-                             constant(31), NVVM::ShflKind::idx, UnitAttr());
+    ImplicitLocOpBuilder b(loc, rewriter);
+    Value before = valueOfLane(b, branch.getResult(0), zero);
     NVVM::SyncWarpOp::create(rewriter, loc, all); // all lanes see what lane 0 has acquired
     rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq, before, most);
     return success();

@@ -20,6 +20,8 @@
 //===----------------------------------------------------------------------===//
 #include "Common/Lowering.h"
 
+#include "SmallBuilders.h"
+
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/ISA/TensorMap.h"
@@ -368,10 +370,8 @@ Value fp4::ofWarp(OpBuilder &b, Location loc, const KernelState &state, Value va
   if (llvm::none_of(llvm::make_second_range(state.roles),
                     [](pipe::RoleAttr role) { return role.getWhole(); }))
     return value;
-  Value all = fp4::constantI32(b, loc, -1), lane = fp4::constantI32(b, loc, 0),
-        last = fp4::constantI32(b, loc, 31);
-  return NVVM::ShflOp::create(b, loc, b.getI32Type(), all, value, lane, last, NVVM::ShflKind::idx,
-                              /*return_value_and_is_valid=*/UnitAttr());
+  ImplicitLocOpBuilder inOrder(loc, b);
+  return valueOfLane(inOrder, value, constantI32(b, loc, 0));
 }
 
 /// Records who executes each op, and the number of threads.

@@ -116,7 +116,7 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
     for (int64_t half : {0, 1})
       scales.push_back(exchange(b, held[size_t(half)], place));
     for (int64_t i = 0; i < pipe::promotedBlocks(int64_t(op.getColumns())); ++i)
-      scales.push_back(exchangeAll(b, held[2], place + i * kAhead));
+      scales.push_back(valueOfLane(b, held[2], place + i * kAhead));
     if (array)
       storeElements(b, array, loadNext(b, op, adaptor, loopBlock, held));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(
@@ -273,15 +273,11 @@ private:
     return pointers;
   }
 
-  /// The element of thread `place` of this thread's four, or of thread `place` of the warp.
+  /// The element of thread `place` of this thread's four.
   static Value exchange(ImplicitLocOpBuilder &b, Value element, Value place) {
     constexpr int64_t fours = (32 - kAhead) << 8 | 31; // PTX ISA, shfl.sync: segment mask and clamp
     return NVVM::ShflOp::create(b, b.getF32Type(), constI32(b, -1), element, place,
                                 constI32(b, fours), NVVM::ShflKind::idx, UnitAttr());
-  }
-  static Value exchangeAll(ImplicitLocOpBuilder &b, Value element, Value place) {
-    return NVVM::ShflOp::create(b, b.getF32Type(), constI32(b, -1), element, place, constI32(b, 31),
-                                NVVM::ShflKind::idx, UnitAttr());
   }
 
   /// Returns true when every tile has all of its rows, so that the rows of a thread are at constant

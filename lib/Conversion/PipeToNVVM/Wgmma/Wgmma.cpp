@@ -5,6 +5,7 @@
 
 #include "InlinePtx.h"
 #include "PackedBytes.h"
+#include "SmallBuilders.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -31,11 +32,7 @@ Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
 /// The address comes from the first lane of the warp, so that values computed from it are uniform.
 Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
-  Value all = constantI32(b, b.getLoc(), -1), first = constantI32(b, b.getLoc(), 0);
-  Value last = constantI32(b, b.getLoc(), 31);
-  Value uniform = NVVM::ShflOp::create(b, b.getI32Type(), all, address, first, last,
-                                       NVVM::ShflKind::idx, UnitAttr());
-  return descriptorAt(b, uniform, formOfRows());
+  return descriptorAt(b, valueOfLane(b, address, constI32(b, 0)), formOfRows());
 }
 
 SmallVector<int64_t> fp4::instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count) {
