@@ -8,6 +8,8 @@
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -72,6 +74,35 @@ StageAndPhase fp4::pipe::nextStage(OpBuilder &b, Location loc, const StageAndPha
   Value stage = arith::SelectOp::create(b, loc, wraps, constant(0), next);
   Value turn = arith::ExtUIOp::create(b, loc, b.getI32Type(), wraps);
   return {stage, arith::XOrIOp::create(b, loc, at.phase, turn), at.opposite};
+}
+
+/// Returns true when all lanes of a warp may execute `op`.
+static bool isOfAllLanes(Operation *op) {
+  if (isa<ProducerAcquireOp, ConsumerWaitOp, AwaitReleaseOp, ExpectTxOp, LoadOp, CopyScalesOp,
+          MmaBlockwiseOp, ProducerCommitOp, ConsumerReleaseOp, RoleRegionOp>(op))
+    return true;
+  if (auto mma = dyn_cast<MmaOp>(op))
+    return isa<TmemType>(mma.getAccumulator().getType());
+  if (isa<PipeDialect>(op->getDialect()))
+    return isa<CopiedScalesOp, LoadEntryOp, OpaqueOp, StageOfOp>(op);
+  if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
+    return !effects.hasEffect<MemoryEffects::Write>();
+  return op->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
+}
+
+Operation *fp4::pipe::findOfOneThread(RoleRegionOp region) {
+  Operation *found = nullptr;
+  region->getParentOfType<gpu::GPUFuncOp>().walk([&](Operation *op) {
+    auto role = op->getParentOfType<RoleRegionOp>();
+    bool asks =
+        isa<gpu::ThreadIdOp, gpu::LaneIdOp, NVVM::ThreadIdXOp, NVVM::LaneIdOp, NVVM::ElectSyncOp>(
+            op);
+    bool isOfRole = role == region, isInFront = !role;
+    if ((isOfRole && !isOfAllLanes(op)) || (asks && (isOfRole || isInFront)))
+      found = op;
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found;
 }
 
 Engine fp4::pipe::consumerEngine(ChannelOp channel, RoleAttr role) {

@@ -318,6 +318,26 @@ static LogicalResult verifyChannel(ChannelOp channel, bool pairs, bool isSchedul
   return success();
 }
 
+/// (C626) Warps are whole where all lanes may execute the code, and share what a whole warp loads.
+static LogicalResult verifyWhole(RoleRegionOp region) {
+  RoleAttr role = region.getRole();
+  Operation *ofOne = role.getWhole() ? findOfOneThread(region) : nullptr;
+  if (ofOne)
+    return fp4::withNote(ofOne->emitOpError() << "must be executed by one thread, but the warp of "
+                                                 "role "
+                                              << role.getName() << " is whole",
+                         "leave 'whole' out of the role, and one thread executes all of it");
+  WalkResult result = region.walk([&](LoadEntryOp entry) {
+    if (!entry.getOfWarp() || role.getWhole())
+      return WalkResult::advance();
+    fp4::withNote(entry.emitOpError() << "with of_warp must be in a role that is whole, but role "
+                                      << role.getName() << " is not",
+                  "leave 'of_warp' out where threads load for themselves");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
   if (failed(verifyDeclarations(kernel)) || failed(verifyTiles(kernel)) ||
       failed(verifyWork(kernel)))
@@ -326,7 +346,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
   if (isScheduled && failed(verifyScheduledWork(kernel)))
     return failure();
   for (RoleRegionOp role : kernel.getBody().getOps<RoleRegionOp>())
-    if (!isScheduled && failed(PairChecker().check(&role.getBody().front())))
+    if (failed(isScheduled ? verifyWhole(role) : PairChecker().check(&role.getBody().front())))
       return failure();
   auto channels = kernel.getBody().getOps<ChannelOp>();
   bool pairs = usesPairs(kernel);

@@ -417,7 +417,9 @@ def : Pipe_Constraints<"Scheduled form", [{
   - (C625) an MMA with `chain leads` stands before one with `chain follows`, which has other sums,
     one with `chain until_mma` before another of the same B, and one with `chain until_iteration` in
     a loop.
-  - (C626) a role that is `whole` has one warp and issues for engines alone.
+  - (C626) a role that is `whole` has one warp and issues for engines alone. All lanes may execute
+    its code: no op writes memory, takes work or asks which thread it is. A `pipe.load_entry` with
+    `of_warp` is in such a role, or in front of all roles.
   - (C627) stages, phases and sets are those of their iterations.
   - (C628) an access to a tile that another one overwrites, or that overwrites it, comes behind an
     arrival of the other, with a fence where threads read what a copy overwrites. A tile that is

@@ -31,6 +31,13 @@ inline mlir::Value countedIteration(mlir::Value iteration) {
 /// Returns the stage and phase of the iteration after `at`.
 StageAndPhase nextStage(mlir::OpBuilder &, mlir::Location, const StageAndPhase &at, int64_t depth);
 
+/// Returns the op that keeps `region` from being executed by a whole warp, or null: all lanes may
+/// wait, compute, and load from memory that nobody writes, and one is elected for each instruction
+/// that is issued. Threads that read a response of the work queue would have to meet before one
+/// gives it back. Lanes would part where the code, or that in front of all roles, asks which thread
+/// executes it.
+mlir::Operation *findOfOneThread(RoleRegionOp region);
+
 /// The engine that completes the end of `channel` that `role` consumes.
 Engine consumerEngine(ChannelOp channel, RoleAttr role);
 
