@@ -208,6 +208,13 @@ add("elect-threads", "warps of two engines are whole",
     r"(drives \[tma\])( whole)?", r"drives [tma, threads] whole")
 add("elect-threads", "an auxiliary role issues", r"(drives \[threads\](?: registers \d+)? auxiliary)(?! whole)", r"\1 whole")
 
+add("elect-threads", "a role that takes work over is whole", r"(drives \[tma\])(?! whole)", r"\1 whole",
+    lambda lines, number: any("pipe.next_work" in line for line in lines))
+add("elect-threads", "a role that asks for work is whole", r"(drives \[work_queue\])(?! whole)", r"\1 whole")
+add("elect-threads", "a role without engines is whole", r"(drives \[\])(?! whole)", r"\1 whole")
+add("elect-threads", "threads share an entry that each loads for itself",
+    r"(pipe\.load_entry %\w+\[%\w+\])(?! of_warp)", r"\1 of_warp")
+
 # --- pipe-unroll --------------------------------------------------------------------------------
 add("unroll", "the first tile takes the second set", r"(sets 2 set )0", r"\g<1>1")
 add("unroll", "the second tile takes the first set", r"(sets 2 set )1", r"\g<1>0")
@@ -386,6 +393,22 @@ MISTAKES.append(Mistake("defer-releases", "a stage is released twice", lambda li
     lines[:n] + [line] + lines[n:] for n, line in enumerate(lines)
     if "pipe.consumer_release " in line and MATH(lines, n))))
 
+# Releases are in `if the iteration is not the first` in the loop, and `if there was one` behind it.
+BEFORE = r"^( *%\w+ = arith\.)subi (%\w+, %c1_i32)"
+
+
+def is_deferred(lines, number):
+    """The line is the condition, or the iteration, of a release in a branch."""
+    return MATH(lines, number) and any("scf.if" in line for line in lines[number - 1:number + 2]) and any(
+        "pipe.consumer_release" in line for line in lines[number + 1:number + 8])
+
+
+add("defer-releases", "the first iteration releases a stage, too", r"(arith\.cmpi )sgt(, %arg\d+, )", r"\1sge\2",
+    is_deferred)
+add("defer-releases", "the stage of the next iteration is released", BEFORE, r"\1addi \2", is_deferred)
+add("defer-releases", "the stage of two iterations before is released", r"^( *%\w+ = arith\.subi %\w+, )%c1_i32",
+    r"\1%c2_i32", is_deferred)
+
 # --- pipe-elide-sync ----------------------------------------------------------------------------
 add("elide-sync", "no stage is released", r"(pipe\.channel .* barriers \d+)(?! without)", r"\1 without_empty")
 for op in ["producer_acquire", "consumer_wait", "await_release", "consumer_release", "producer_commit"]:
@@ -404,6 +427,31 @@ add("chain-mmas", "an MMA begins with itself", r"(pipe\.mma (?=.*!pipe\.fragment
 add("chain-mmas", "an MMA waits for one that is not there", r"(pipe\.mma (?=.*!pipe\.fragment)(?!.*chain)[^:]*?)( :)", r"\1 chain leads\2")
 add("chain-mmas", "the order of two MMAs is turned around", r"(pipe\.mma .* chain )leads", r"\1follows")
 add("chain-mmas", "two MMAs lead", r"(pipe\.mma .* chain )follows", r"\1leads")
+add("chain-mmas", "an MMA that goes on begins with the next one", r"(pipe\.mma .* chain )until_mma", r"\1leads")
+
+
+def both(lines):
+    """The numbers of each MMA that leads, and of the one that follows it."""
+    for first, line in enumerate(lines):
+        if "chain leads" in line:
+            yield first, next(n for n in range(first, len(lines)) if "chain follows" in lines[n])
+
+
+@mistake("chain-mmas", "two MMAs that begin together have one set of sums")
+def same_sums(lines):
+    for first, second in both(lines):
+        sums = [re.search(r"pipe\.mma (%[\w#]+)", lines[n])[1] for n in (first, second)]
+        yield replaced(lines, second, lines[second].replace(sums[1], sums[0], 1))
+
+
+@mistake("chain-mmas", "the tile of the second MMA comes behind the first")
+def late_tile(lines):
+    for first, second in both(lines):
+        tile = re.search(r"pipe\.mma %[\w#]+, %[\w#]+(?:\[\d+\])?, (%\w+)", lines[second])[1]
+        wait = next((n for n in range(first) if re.match(rf" *(?:%\w+, )*{tile}\b.* = pipe\.consumer_wait ", lines[n])), None)
+        if wait and not any(re.search(rf"{name}\b", line) for line in lines[wait + 1:first + 1]
+                            for name in re.findall(r"%\w+", lines[wait].split("=")[0])):
+            yield lines[:wait] + lines[wait + 1:first + 1] + [lines[wait]] + lines[first + 1:]
 
 
 # --- the run ------------------------------------------------------------------------------------

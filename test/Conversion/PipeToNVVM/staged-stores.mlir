@@ -78,3 +78,28 @@ gpu.func @one(%y: !map, %v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %n: 
   gpu.return
 }
 }
+
+// Rows of 16 bytes without a swizzle, one store each, which threads of another role read: no TMA takes part.
+!factors = !pipe.shared<128x4xf32>
+!handed = !pipe.channel<!factors>
+gpu.module @linear {
+// CHECK-LABEL: llvm.func @rows
+gpu.func @rows(%v: tensor<128x4xf32, #pipe.distribution<lanes>>) kernel {
+  %c0 = arith.constant 0 : i32
+  %handed = pipe.channel from threads(128) to threads(128) depth 1 payload [0] barriers 2048 : !handed
+  // CHECK: llvm.and %{{.*}}, %{{.*}} : i32
+  // CHECK-COUNT-1: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
+  // CHECK-NOT: llvm.store
+  // CHECK: nvvm.mbarrier.arrive
+  pipe.role scales warps 4 to 8 drives [threads] auxiliary {
+    %slot = pipe.producer_acquire %handed[%c0] : !handed
+    pipe.stage %v into %slot : tensor<128x4xf32, #pipe.distribution<lanes>>, !factors
+    pipe.producer_commit %handed[%c0] : !handed
+  }
+  pipe.role math warps 0 to 4 drives [threads] {
+    %full = pipe.consumer_wait %handed[%c0] : !handed
+    pipe.consumer_release %handed[%c0] : !handed
+  }
+  gpu.return
+}
+}

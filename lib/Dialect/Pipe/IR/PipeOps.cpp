@@ -319,13 +319,17 @@ LogicalResult StageOp::verify() {
   int64_t threads = region ? region.getRole().getNumThreads() : kMmaM * groups;
   bool hasRows =
       tile.getRows() % rows == 0 && groups > 0 && groups <= most && threads == kMmaM * groups;
+  constexpr int64_t unit = 16; // bytes of one access of lanes
+  bool isWide = tile.getLayout() == Layout::Linear
+                    ? kind == FragmentKind::Lanes && tile.getInnerBytes() % unit == 0
+                    : tile.getInnerBytes() == swizzleWidth(tile.getLayout());
   if (fits && hasRows && tile.getColumns() == value.getDimSize(1) &&
-      tile.getElementType() == value.getElementType() && !tile.isScales() &&
-      tile.getInnerBytes() == swizzleWidth(tile.getLayout()))
+      tile.getElementType() == value.getElementType() && !tile.isScales() && isWide)
     return success();
   return withNote(
       emitOpError() << "tile must be the rows of each warpgroup of the role of lanes, or of wgmma "
-                       "of 16 bits, as wide as its swizzle, but got "
+                       "of 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, "
+                       "but got "
                     << tile << " and " << value,
       "write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns"); // (C325)
 }

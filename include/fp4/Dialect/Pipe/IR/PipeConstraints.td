@@ -134,7 +134,7 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C160) `pipe.stage`: the tile is returned or filled.
   - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits. The tile has the columns and
     elements of the value, its rows for each warpgroup of the role, of `lanes` one or two, and rows
-    that are as wide as its swizzle.
+    that are as wide as its swizzle, or of `lanes` without one a multiple of 16 bytes.
   - (C161) `pipe.store_tile`: the tile has the shape, element type and layout of the map's box.
   - (C441) `pipe.store_tile` with `halves`: it is a positive multiple of 16 bytes, and the tile
     has twice the rows of the box.

@@ -216,7 +216,8 @@ def Pipe_StageOp : Pipe_EngineOp<
 
     Constraints: (C160) the tile is returned or filled; (C325) the value is `lanes`, or `wgmma` of 16
     bits; the tile has its columns and elements and its rows for each warpgroup of the role, of
-    `lanes` one or two; a row is as wide as the swizzle of the tile.
+    `lanes` one or two; a row is as wide as the swizzle of the tile, or of `lanes` without one a
+    multiple of 16 bytes.
 
     Example:
     ```mlir
