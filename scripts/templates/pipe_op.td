@@ -3,9 +3,7 @@ def Pipe_@Class@ : Pipe_Op<"@name@"> {
   let description = [{
     @Summary@
     The operation is a marker of scripts/new: it has a count and no effect, any role may
-    execute it, and PipeToNVVM does not lower it yet.
-
-    Constraints: (@label@) `count` is at least 1.
+    execute it, and PipeToNVVM does not lower it yet. One producer, its test.
 
     Example:
     ```mlir

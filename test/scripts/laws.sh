@@ -68,3 +68,11 @@ LogicalResult b() {
   other.attachNote() << "write B";
   return check([&] { return op.emitError(); });
 }')" ]
+
+# An operation of pipe that one place makes says why it is one; the twin is the tree itself (lint.sh).
+sed -i '0,/One producer/s//One maker/' "$scratch/wrong/include/fp4/Dialect/Pipe/IR/PipeChannelOps.td"
+if python3 lint/check_producers.py "$scratch/wrong" > "$scratch/found"; then
+  echo "error: check_producers.py must refuse an operation with one producer and no reason" >&2
+  exit 1
+fi
+grep -qx "pipe.role is made at 1 place: say 'One producer, ...' in its description" "$scratch/found"

@@ -26,13 +26,6 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     a role `in_turn` have a stage each: one takes and hands over a stage while the others have those
     behind it, so that one of n warpgroups has every n-th stage.
 
-    Constraints: (C119) a role has a name, at least one warp, and at least one engine, each once, or
-    `registers`; one that drives engines without `threads`, and one that drives `tma`,
-    `scale_copy` or `work_queue`, has one warp, or two if it drives `tensor` and `scale_copy` and
-    nothing else; `registers` is 0 or a multiple of 8 from 24 to 256; (C497) a role `in_turn` drives
-    `threads` alone and has several warpgroups; (C626) a role that is `whole` has one warp and drives
-    neither `threads` nor `bulk_store`; (C631) a role that is `auxiliary` drives `threads` alone.
-
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,
     `#pipe.role<convert warps 4 to 20 drives [threads] in_turn auxiliary>`.
@@ -80,10 +73,6 @@ def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
     names, or else to the role that drives its engine and is not `auxiliary`; the CTA has as many
     warps as the roles name.
 
-    Constraints: (C142) names differ, no two roles share a warp, or an engine unless one of them is
-    `auxiliary`; (C143) where roles ask for registers, the four warps of a warpgroup exist and ask
-    for the same number, as setmaxnreg requires.
-
     Example:
     ```mlir
     #pipe.role_plan<epilogue warps 0 to 4 drives [threads],
@@ -118,10 +107,6 @@ def Pipe_DistributionAttr : AttrDef<Pipe_Dialect, "Distribution",
 
     Operations of arith and math take such tensors as they are. `convert-pipe-to-nvvm` makes a
     vector of each, the elements of one thread.
-
-    Constraints: (C653) the shape is 64 rows, or 16 of `mma_sync`, by 1 or a multiple of 8 columns,
-    128 rows of `lanes`, or of `columns` a multiple of 4 rows by 32 columns. The one column of a
-    fragment is in the registers of all four threads of a row.
 
     Example: `tensor<64x32xf32, #pipe.distribution<wgmma>>`.
   }];

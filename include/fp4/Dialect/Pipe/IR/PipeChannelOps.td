@@ -9,11 +9,7 @@ def Pipe_RoleRegionOp : Pipe_Op<"role", [NoTerminator, SingleBlock, NoRegionArgu
   let description = [{
     The region runs on the warps of its role (`#pipe.role`): on all threads of a role that drives
     `threads`, else on one elected thread. The roles of a kernel run concurrently and meet only in
-    channels.
-
-    Constraints: (C119) parent is a gpu.func; a role whose threads access tensor memory has four
-    warps from a multiple of four, since a warp reaches the TMEM lanes of its index modulo 4; (C120)
-    the role drives the engine of every op within.
+    channels. One producer, that of channels.
 
     Example:
     ```mlir
@@ -57,17 +53,10 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
     `tensor` (`pipe-split-warps`): that warp also arrives at a third barrier of the stage, behind the
     empty ones, for which `tensor` waits in place of the full barrier.
 
-    Constraints: (C121) depth, payload and barriers come together, one place per tile; places are
-    aligned as the tiles require, barriers to 8 bytes; (C122) a shared payload is produced by tma or
-    threads; (C163) `bulk_store` is the one consumer of a shared payload that threads produce;
-    (C159) there is one aligned stride per tile. The stride is smaller than the tile only where two
-    stages of one tile in tensor memory overlap, in less than half of the tile; (C620) a consumer
-    `scale_copy` is beside a consumer `tensor` of a shared payload that tma produces, and such a
-    channel has its empty barriers.
-
-    The two stages of such an accumulator hold more columns than are there. A producer takes a stage
-    when the consumer has released the overlapping columns of the stage before
-    (`pipe.partial_release`).
+    Two stages of one accumulator may overlap: then their `stride` is smaller than the tile. A producer
+    takes a stage when the consumer has released the overlapping columns of the stage before
+    (`pipe.partial_release`). One producer, `pipe-specialize-warps`, which makes roles and their
+    channels of every kernel.
 
     Example:
     ```mlir
@@ -151,7 +140,7 @@ def Pipe_ProducerAcquireOp : Pipe_ChannelSlotsOp<"producer_acquire", "Acquire"> 
     once) and returns its tiles. The parity is `((it / depth) mod 2) xor 1`. A channel
     `without_empty` has no wait. Work of tcgen05 that follows needs a
     tcgen05.fence::after_thread_sync, which stands behind the wait unless it is `unfenced`. (C123)
-    PTX: mbarrier.try_wait.parity on empty.
+    PTX: mbarrier.try_wait.parity on empty. One producer, that of channels.
 
     Example:
     ```mlir
@@ -166,9 +155,8 @@ def Pipe_ExpectTxOp : Pipe_ChannelUserOp<"expect_tx", "Announce"> {
     One arrival on the full barrier of stage `it mod depth` that adds `bytes` to what the loads
     signalling this stage must complete. Comes before those loads; the sum of their bytes equals
     `bytes`. If a pair's tensor core uses the stage, the leader announces the bytes of both CTAs,
-    and its peer announces nothing. PTX: mbarrier.arrive.expect_tx.
-
-    Constraints: (C124) the channel's producer is tma.
+    and its peer announces nothing. PTX: mbarrier.arrive.expect_tx. One producer, `pipe-pipeline`,
+    which counts the bytes of every stage.
 
     Example:
     ```mlir
@@ -187,7 +175,7 @@ def Pipe_ProducerCommitOp : Pipe_ArrivalOp<"producer_commit", "Commit"> {
     Ends the producer's access to the acquired tiles. Producer `tensor`: tcgen05.commit on full,
     when all earlier tensor core work of this thread is done; `threads`: fence and arrive; `tma`:
     the loads' bytes complete the barrier, nothing is emitted. `unfenced` and `by` are those of
-    `pipe.consumer_release`. (C123)
+    `pipe.consumer_release`. (C123) One producer, that of channels.
 
     Example:
     ```mlir
@@ -202,7 +190,7 @@ def Pipe_ConsumerWaitOp : Pipe_ChannelSlotsOp<"consumer_wait", "Wait"> {
     Waits for the phase `(it / depth) mod 2` of the full barrier of stage `it mod depth` and returns
     its tiles. A tensor memory payload, and a shared payload that tcgen05 reads, need a
     tcgen05.fence::after_thread_sync after the wait, unless it is `unfenced`. (C123) PTX:
-    mbarrier.try_wait.parity on full.
+    mbarrier.try_wait.parity on full. One producer, that of channels.
 
     Example:
     ```mlir
@@ -228,7 +216,7 @@ def Pipe_ConsumerReleaseOp : Pipe_ArrivalOp<"consumer_release", "Release"> {
     until all groups but this one have been read. The thread then arrives for the stage before,
     whose copies have been read, and in a channel of depth 1 waits for its own group and arrives for
     its own stage. The role ends when all groups have been read. PTX: cp.async.bulk.commit_group,
-    cp.async.bulk.wait_group.read 1, mbarrier.arrive.
+    cp.async.bulk.wait_group.read 1, mbarrier.arrive. One producer, that of channels.
 
     Example:
     ```mlir
@@ -243,11 +231,8 @@ def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialReleas
     The consumer has read the columns that its stage has in common with the other stage, so the
     producer may fill that one. The consumer still holds the other columns and ends its access with
     `pipe.consumer_release`, which then needs no arrival. PTX: the arrival that
-    `pipe.consumer_release` emits otherwise.
-
-    Constraints: (C157) the stages of the channel overlap; the op is between the wait and the
-    release of a stage, once; what follows reads columns that no other stage has, at places that are
-    known.
+    `pipe.consumer_release` emits otherwise. One producer, `pipe-pipeline`, where accumulators
+    overlap.
 
     Example:
     ```mlir
@@ -271,11 +256,8 @@ def Pipe_AwaitReleaseOp : Pipe_ChannelUserOp<"await_release", "AwaitRelease"> {
 
     A wait of distance 2 that is `folded` is a part of the wait for the next stage: the MMAs issued
     up to here arrive at its full barrier, which counts one arrival more (`pipe-fold-awaits`). PTX:
-    tcgen05.commit. `unfenced` is that of `pipe.consumer_wait`.
-
-    Constraints: (C138) the channel has a depth; `distance` is at least 1 and less than the depth;
-    (C622) a `folded` op has distance 2, tma fills the channel, one role that drives tensor consumes
-    it, and each wait of the channel is followed by such an op of its iteration.
+    tcgen05.commit. `unfenced` is that of `pipe.consumer_wait`. One producer, `pipe-pipeline`: only
+    it knows whether stages have sets of scales of their own.
 
     Example:
     ```mlir

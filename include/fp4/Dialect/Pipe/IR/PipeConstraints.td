@@ -411,7 +411,8 @@ def : Pipe_Constraints<"Scheduled form", [{
     produces, and the channel has empty barriers.
   - (C621) a `pipe.consumer_release` is by nobody behind a `pipe.partial_release` of its stage, and
     nowhere else.
-  - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor.
+  - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor, and one
+    follows each wait of that channel.
   - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.
   - (C624) `set` is not negative and less than `sets`.
   - (C625) an MMA with `chain leads` stands before one with `chain follows`, which has other sums,

@@ -15,9 +15,6 @@ def Pipe_ClearRowsOp : Pipe_EngineOp<"clear_rows", "Threads"> {
     turn, and the threads of the role pieces of a row. No other role waits for them. PTX:
     st.global.v4.
 
-    Constraints: (C352) dest is a linear buffer of rank 2 with static columns, whose elements have
-    whole bytes.
-
     Example:
     ```mlir
     pipe.clear_rows %y[%begin to %end] : !pipe.global<4096x512xbf16>
@@ -35,10 +32,8 @@ def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Threads"> {
     each group those from `offsets[g][0]` to `offsets[g][1]`, numbers of 64 bits in two words. One
     thread of the grid compares them with `limit` and with the group before, and describes the first
     group that does not fit in `report`, which the host reads (fp4rt_group_report). No other role
-    waits for the thread. PTX: ld.global, atom.cas, st.release.sys.
-
-    Constraints: (C455) offsets are a linear buffer of i32 with two columns and two rows or more, or
-    with four columns, and report is one of 8 x i64.
+    waits for the thread. PTX: ld.global, atom.cas, st.release.sys. One producer, groups whose
+    offsets only the device knows.
 
     Example:
     ```mlir
@@ -63,8 +58,6 @@ def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Threads", [Pipe_NamedResults]> 
     Every warpgroup of the role, or of mma_sync every warp, has a fragment of its own, which begins
     as zeros. Registers are not memory: the fragment stays in its role.
 
-    Constraints: (C313) the elements are f32.
-
     Example:
     ```mlir
     %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
@@ -82,9 +75,7 @@ def Pipe_RowPowersOp : Pipe_EngineOp<"row_powers", "Threads", [Pure]> {
     The powers of two that the rows of tile `tile` have, where the tiles of `weights` are those of
     `#fp4.weight_layout<wgmma_rows>`, and the rows of the fragments of the role are those of the
     tile. Elements of one row have the same power. A row that is NaN in that tile gives NaN. PTX:
-    ld.global.nc.v2.
-
-    Constraints: (C605) `weights` are i8, linear, in rows of 8704 bytes; the result is of `wgmma`.
+    ld.global.nc.v2. One producer, weights whose rows have one power in all tiles.
 
     Example:
     ```mlir
@@ -105,10 +96,8 @@ def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
   let description = [{
     Stores the elements of every thread of the role to row `row` of a workspace: thread t of T has
     elements i to i + 3 at column (i / 4 * T + t) * 4 behind `column`. Only the same thread of
-    another CTA can use them (`pipe.fetch`). PTX: st.global.v4.f32.
-
-    Constraints: (C192) the buffer is f32 with two dimensions; the elements of all threads of a role,
-    of `wgmma` or `mma_sync`, fit in a row.
+    another CTA can use them (`pipe.fetch`). PTX: st.global.v4.f32. One producer, split-K of
+    fragments; `pipe.store` stores rows of a matrix.
 
     Example:
     ```mlir

@@ -11,11 +11,8 @@ def Pipe_MatrixOp : Pipe_Op<"matrix", [Pure, AttrSizedOperandSegments]> {
     or its rows of scale tiles, are `pitch` bytes apart. Operations that read and write through the
     result take its other sizes from here. For stores of 16 bytes of elements or more at a time,
     `pitch` is a multiple of 16, and dynamic columns take whole units of 16 bytes. Scales are stored
-    in smaller pieces, and may have any columns.
-
-    Constraints: (C490) `global` has dynamic rows and columns; the result has the same element type
-    and layout; `columns` is present when its columns are dynamic, and `rows` only when its rows
-    are.
+    in smaller pieces, and may have any columns. One producer, GEMMs of sizes that only the call
+    knows.
 
     Example:
     ```mlir
@@ -39,10 +36,7 @@ def Pipe_MakeMatrixMapOp : Pipe_Op<"make_matrix_map", [Pure]> {
     row exist. The host has checked that the pitch of the buffer is a multiple of 16 bytes.
 
     For a map that adds padding, the host has checked that K is a multiple of 128 and the pitch a
-    multiple of 32 bytes.
-
-    Constraints: (C491) the buffer is a row-major memref of rank 2 with dynamic columns, of the
-    elements of the map, or bytes of them, or of rank 3 with rows of 512-byte scale tiles of scales.
+    multiple of 32 bytes. One producer, GEMMs whose columns only the call knows.
 
     Example:
     ```mlir
@@ -64,7 +58,7 @@ def Pipe_ResultPitchOp : Pipe_Op<"result_pitch", [Pure]> {
   let description = [{
     Result `number` of the function has `fp4.strided` and rows of `bytes` bytes. The pitch is that
     of the memory of the caller, or where there is none that of rows which begin at multiples of 16
-    bytes.
+    bytes. One producer, results that the caller places.
 
     Example:
     ```mlir

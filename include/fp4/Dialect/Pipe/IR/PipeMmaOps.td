@@ -43,18 +43,6 @@ def Pipe_DequantizeTileOp
     prepacked weights. Columns behind them have no meaning, and `pipe.mma` with the same number does
     not multiply them.
 
-    Constraints: (C652) the tile is returned or filled, scales come with elements of 4 or 8 bits and
-    not with prepacked weights, and registers take prepacked weights for e4m3 as the result, all of
-    which exist; (C180) elements have rows of one panel: of 4 bits with layout swizzle_64B, or of 8
-    bits beside scales of f8E8M0FNU with layout swizzle_128B. Their scales have layout tiled_128x4,
-    one column per block, and enough rows. A tile in shared memory has the shape of the source, the
-    element type that goes with the scales, and layout swizzle_128B; (C467) for tensor memory the
-    elements have 4 bits and 128 rows, and the tile has the shape of the source, and elements of
-    bf16, or of f16 with scales of f8E4M3FN; (C499) weights for tensor memory are linear, in rows of
-    4608 bytes (nvfp4) or 4352 (mxfp4); the tile has 128 rows and 64 elements of K for each of them,
-    of bf16, or with nvfp4 of f16. The role has one warpgroup, or several in turn; (C318) weights
-    for registers are one row of 8704 bytes, and the role has two warpgroups.
-
     Example:
     ```mlir
     %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
@@ -170,55 +158,6 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0;
     of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale with .scale_vec::1X.ue8m0.
 
-    Constraints: (C650) an atom has the accumulator, the operands and the scales in their memories
-    and of their elements, and reads the other fields that are there.
-
-    Tensor memory, with scales: (C114) A has 128 rows, or 64 for a pair with 128; accumulator and B
-    agree in N, one of 8..256 in steps of 8; B of a CTA of a pair has half as many rows; (C115) A
-    and B of f4E2M1FN have the same K, a multiple of 64, or (C291) where one of them has 8 or 6
-    bits, each is f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout swizzle_128B_b6x16_p32 or
-    swizzle_128B_b4x16_p64, with K a multiple of 128 and scales of f8E8M0FNU; (C116) both scale
-    tiles have the element type of one format and the columns its block implies, and enough rows;
-    (C440) those of B have layout halves_128x4 and as many rows as the accumulator columns where a
-    pair has 128 rows, and else layout tiled_128x4; (C150) accumulator and scale tiles all belong to
-    a pair, or none does; (C311) with `k96` the accumulator has 256 rows of a pair, and A and B have
-    elements of 4 bits, layout swizzle_128B and a K that is a multiple of 768, three panels; the
-    scales of B have as many rows as the accumulator columns, in whole scale tiles of 128; (C486)
-    `part` is of instructions of K = 96 that the tile has, and begins with a block of four scales.
-
-    Tensor memory, without scales: (C373) A and B in shared memory have rows of 128 bytes and layout
-    swizzle_128B; A has 128 rows; B has a row for each column of the accumulator, or for half of
-    them where that belongs to a pair; the columns are a multiple of 16 up to 256; (C468) B beside A
-    in tensor memory has its K and its elements, and layout swizzle_128B; the accumulator has 128
-    rows, those of no pair, and a column for each row of B.
-
-    Registers of warpgroups: (C220) for A and B of e4m3 in shared memory the accumulator has 64
-    rows; A and B have rows of 128 bytes and layout swizzle_128B; A has 64 rows from `row` on for
-    each warpgroup of the role, and B has the columns of the accumulator; `row` is a multiple of 64;
-    (C625) the MMAs or the loop that `chain` speaks of are there;
-    (C181) beside scaled elements the accumulator has 64 rows; A has 64 rows for each warpgroup of
-    the role; A and its scales are as in (C180); B has the accumulator's columns, the K of A, an
-    element type that converted A can have, and layout swizzle_128B; (C191) beside prepacked weights
-    the accumulator has 64 rows, and the role has two warpgroups; B has the accumulator's columns,
-    layout swizzle_128B, and 64 elements of K for each row of the weights, bf16 or with nvfp4 f16,
-    or beside rows of 8704 bytes 128 elements; (C318) for A in registers, a
-    fragment<64x128xf8E4M3FN, wgmma>, the accumulator is a fragment<64x256xf32, wgmma>, and the role
-    has two warpgroups; `next` is there, one row of 8704 bytes; B is 256 x 128, with layout
-    swizzle_128B.
-
-    Registers of warpgroups, 16-bit floats: (C660) the accumulator has 64 rows; A has 64 rows for
-    each warpgroup of the role, from `row` on, in layout swizzle_128B, or is a tile of wgmma with a
-    multiple of 16 columns; B has layout swizzle_128B and elements of A, a row for each column of
-    the accumulator and the columns of A, or with `transposed` the other way around, and a multiple
-    of 64 columns.
-
-    Registers of warps: (C250) the accumulator has 16 rows or a multiple of 32, and a multiple of 32
-    columns; (C251) A and B have the same K, with rows of 64 or 128 bytes under the swizzle of that
-    width; their rows are multiples of the fragment's rows and columns, and the role has a warp for
-    each fragment of the tile; (C252) both scale tiles have the element type of one format, f8E8M0FNU
-    where elements have 6 or 8 bits, a column per block, and enough rows: a multiple of 128 that
-    holds those of the tile.
-
     Example:
     ```mlir
     pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more existing %n
@@ -307,11 +246,8 @@ def Pipe_MmaBlockwiseOp : Pipe_EngineOp<"mma_blockwise", "Tensor"> {
     A and the `n` rows of B, with i below 16. The previous sums of the accumulator are overwritten.
     A row-major tile that TMA loaded is an MN-major operand; B is K-major. Products of bf16 or f16
     are exact and their sum is fp32. One instruction per slice. PTX:
-    tcgen05.mma.cta_group::1.kind::f16.
-
-    Constraints: (C125) A is bf16 or f16, a multiple of 16 rows and 128 columns, in panels of its
-    swizzle; B has the same element type, a multiple of 16 rows, 16 columns and layout swizzle_32B;
-    the accumulator has the columns of all slices.
+    tcgen05.mma.cta_group::1.kind::f16. One producer, that of `pipe.hadamard_matrix`: no other MMA
+    takes slices of 16 rows.
 
     Example:
     ```mlir

@@ -33,11 +33,6 @@ def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
     `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for the first column
     c = `column + w * columns` of warpgroup w.
 
-    Constraints: (C221) both buffers have two dimensions of f32 and as many columns, and the rows of
-    `b` are static; `rows` is present when the rows of `a` are dynamic; beside a vector, `columns`
-    are a multiple of 8 up to 256, and there are two elements, and one for each block that these can
-    reach into; (C375) beside a number, `columns` divide 128.
-
     Example:
     ```mlir
     %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
@@ -68,11 +63,6 @@ def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
     has those from `row + 64 w` on, then `b[i, column]` for each row of `b`. A number is for the row
     of TMEM lane r; each row of a `b` with several rows belongs to one warpgroup of the role.
 
-    Constraints: (C324) both tiles are of f32 without a swizzle and have as many columns; beside a
-    vector, A has 64 rows from `row` on for each warpgroup of the role, `row` is a multiple of 64, and
-    there are two elements, and one for each row of `b`; (C376) beside a number, A has 128 rows from
-    `row` 0 on, and B has one row, or as many as the role has warpgroups.
-
     Example:
     ```mlir
     %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
@@ -96,10 +86,8 @@ def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
   let description = [{
     A row of the tile is a scale block of k, a column is a row of the tile of weights. A thread gets
     `powers[block, r]` and `powers[block, r + 8]` of its rows, and then 1 for its columns, for
-    `pipe.promote`. Warpgroup w of the role has the rows from `64 w` on. PTX: ld.shared.
-
-    Constraints: (C341) the tile is of f32 without a swizzle, with at least 64 columns for each
-    warpgroup of the role; the vector has three elements.
+    `pipe.promote`. Warpgroup w of the role has the rows from `64 w` on. PTX: ld.shared. One
+    producer, weights that a kernel before has converted.
 
     Example:
     ```mlir
@@ -126,11 +114,6 @@ def Pipe_PromoteOp : Pipe_EngineOp<"promote", "Threads"> {
     A number is the scale of a row of sums in tensor memory, of which warpgroup w adds the w-th part
     of the columns to its fragment of lanes. PTX: tcgen05.ld.sync.aligned.32x32b.xN,
     tcgen05.wait::ld, fma.rn.f32.
-
-    Constraints: (C222) with a vector, accumulator and sums are one type of fragment, of wgmma with
-    64 rows, and there are two scales, and one for each block that the columns can reach into;
-    (C377) with a number, the accumulator is a fragment of lanes, and the sums in tensor memory have
-    its columns for each warpgroup of the role.
 
     Example:
     ```mlir

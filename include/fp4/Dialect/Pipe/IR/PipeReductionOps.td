@@ -19,9 +19,6 @@ def Pipe_CountPartialOp : Pipe_EngineOp<"count_partial", "Threads"> {
     Nobody waits. The number of parts is a constant, or a value that is the same for all of them.
     PTX: atom.acq_rel.gpu.inc.
 
-    Constraints: (C171) counters are a buffer of i32 with 4 or 8 columns, one for each warp; `parts`
-    is at least 2; (C419) there is either a constant or a value.
-
     Example:
     ```mlir
     %last = pipe.count_partial %counters[%tile] of 4 : !pipe.global<24x4xi32>
@@ -50,10 +47,6 @@ def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
     of `wgmma` or `mma_sync` is what `pipe.leave_fragment` stored at this row and column `first`.
     Values that this kernel stored, or the same thread of another CTA, are visible only after a
     `pipe.count_partial` that came after the store. PTX: ld.global.
-
-    Constraints: (C172) of `lanes`, the buffer has two dimensions of the element type, its columns
-    are a multiple of those of the result, and the column is a value; (C192) of other tiles, as in
-    `pipe.leave_fragment`.
 
     Example:
     ```mlir
@@ -95,10 +88,6 @@ def Pipe_ReduceFragmentOp : Pipe_EngineOp<
     `getReductionBytes` long: room for the pieces of the other CTAs, then two barriers. PTX:
     st.shared::cluster, mbarrier.arrive.release.cluster.
 
-    Constraints: (C260) accumulators are fragments of wgmma with 64 rows, of one type, and `columns`
-    are a multiple of 8 that divides their columns; (C261) the cluster has at least two CTAs along
-    m; (C669) `rows` are 1 to 64, of a role of one warpgroup.
-
     Example:
     ```mlir
     pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
@@ -135,11 +124,8 @@ def Pipe_ReduceTmemOp : Pipe_EngineOp<
 
     Every CTA sends the columns that other CTAs add to their shared memory, and waits for those of
     its own part. In the pipelined form the op has a place in shared memory. PTX: tcgen05.ld,
-    st.async.shared::cluster, mbarrier.arrive.
-
-    Constraints: (C520) the accumulator is one of 128 rows, or 256 of a pair; (C521) at least two
-    CTAs along m, or two pairs, reduce; (C522) the result is `lanes` with a multiple of 4 columns, at
-    most 128, and S results have all columns of a warpgroup.
+    st.async.shared::cluster, mbarrier.arrive. One producer, split-K in clusters with tcgen05, as
+    `pipe.reduce_fragment` is for registers.
 
     Example:
     ```mlir

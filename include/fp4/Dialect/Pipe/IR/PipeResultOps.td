@@ -18,11 +18,6 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
     `acc[r mod 64, r / 64 * columns/2 + column + i]` of the CTA's rows (`pipe.place`). PTX:
     of tensor memory tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
-    Constraints: (C117) of tensor memory, the result is `lanes` of f32 with 1, 2, 4, .. 128 columns,
-    which divide those of the accumulator, or half of them where a pair has 128 rows; (C182) of a
-    fragment, the result has its distribution, and is within the fragment, from a multiple of 8
-    columns and of 16 rows on.
-
     Example:
     ```mlir
     %v = pipe.read %acc[%c]
@@ -68,11 +63,6 @@ def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
     rows, threads of TMEM lanes 64 to 127 have the rows of TMEM lanes 0 to 63, 64 before their own,
     and the second half of the columns.
 
-    Constraints: (C253) `rows` and `columns` come with a fragment of mma_sync, are multiples of its
-    rows and columns, and the role has a warp for each fragment of the tile; (C374) other
-    accumulators are a fragment of lanes, or in tensor memory with columns that the warpgroups of
-    the role divide, of which there is one in a pair with 128 rows.
-
     Example:
     ```mlir
     %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
@@ -106,9 +96,6 @@ def Pipe_LoadFactorsOp : Pipe_EngineOp<"load_factors", "Threads", [Pure]> {
     warps before, as in `pipe.store`. `column` is a multiple of the columns of a tile of `lanes`, and
     `row` is even for a transposed one of `wgmma`, because the f32 numbers of two rows are one access
     where the static rows are even. PTX: ld.global.nc.
-
-    Constraints: (C144) the buffer is a matrix of the element type of the result; dynamic rows come
-    with `rows`; the result is no tensor of `columns`.
 
     Example:
     ```mlir
@@ -151,17 +138,6 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     the threads of a warpgroup exchange their elements in shared memory, so that they store whole
     lines of 128 bytes. In the pipelined form the op has a place there, which is `getStagedBytes`
     long; all staged stores of a kernel have one place. PTX: stmatrix.trans, barrier.
-
-    Constraints: (C118) the elements are those of the buffer, which has two dimensions; `rows` is
-    present when its rows are dynamic; of `lanes`, there are 1, 2, 4, .. columns of f32, bf16, f16,
-    f8E4M3FN, f8E8M0FNU or f4E2M1FN, 32 or more of f4E2M1FN, 4 or fewer of a tiled_128x4 buffer; (C200) transposed, `lanes` have elements of 8, 16
-    or 32 bits of a linear buffer; (C184) a tile of `wgmma` or `mma_sync` has elements of f32, bf16,
-    f16 or f8E4M3FN, of a linear buffer; (C333) a staged store is transposed and of `wgmma`, whole
-    warpgroups execute it and not those warps alone that are the last to arrive, and the tile has a
-    multiple of 16 columns of 16 bits, of a buffer with a multiple of 8 columns; (C213) a tile of
-    `columns` is transposed and has 128 rows of f4E2M1FN, or 4 or 8 of scales, of a buffer with
-    static columns; dynamic rows are those of a `pipe.matrix`; (C668) `heads` are of `wgmma` and not
-    transposed: T is a power of two up to 64, H positive and at most T, and E a multiple of 8.
 
     Example:
     ```mlir
@@ -214,11 +190,6 @@ def Pipe_StageOp : Pipe_EngineOp<
     threads together fill a tile that `pipe.store_tile` copies to global memory. PTX: st.shared.v4
     of `lanes`, stmatrix.x4 of `wgmma`.
 
-    Constraints: (C160) the tile is returned or filled; (C325) the value is `lanes`, or `wgmma` of 16
-    bits; the tile has its columns and elements and its rows for each warpgroup of the role, of
-    `lanes` one or two; a row is as wide as the swizzle of the tile, or of `lanes` without one a
-    multiple of 16 bytes.
-
     Example:
     ```mlir
     %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>>
@@ -254,10 +225,6 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
     `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
     is the TMEM lane of the thread. `columnwise` says that this output is the transposed input.
     With `resident`, registers keep the codes and scales and not the elements.
-
-    Constraints: (C127) `lanes` or `columns`, in a thread a multiple of the block's elements, as many
-    codes, one scale of the recipe's format per block; amax exactly for recipes with a tensor scale; `random` comes with `matrix` and
-    with a recipe of one candidate scale.
 
     Example:
     ```mlir
@@ -300,9 +267,6 @@ def Pipe_AmaxOp : Pipe_EngineOp<"amax", "Threads", [Pure, AttrSizedOperandSegmen
     Columns of `lanes` that are no constant are whole units of 16 bytes, and `column` is a multiple
     of these.
 
-    Constraints: (C570) the tile is not of `columns`, and `transposed` is one of `wgmma` or
-    `mma_sync`.
-
     Example:
     ```mlir
     %m = pipe.amax %v[%row, %column] rows %rows of %columns and %n
@@ -327,8 +291,6 @@ def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
     and no NaN, so that their bits are ordered as they are. Nobody may read the scalar in this
     kernel. PTX: redux.sync.max.u32 and, by one thread of each warp, red.global.max.u32.
 
-    Constraints: (C211) the destination is a scalar f32.
-
     Example:
     ```mlir
     pipe.fold_amax %m, %amax : !pipe.global<f32>
@@ -342,12 +304,9 @@ def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
 def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads"> {
   let summary = "the rows of a warp as columns";
   let description = [{
-    The same tile, of which the threads of a warp have columns in place of rows: the thread of lane l
-    had row l of the 32 rows of the warp, and gets column l. All threads of the warp execute it. PTX:
-    shfl.sync.bfly.
-
-    Constraints: (C212) the value is `lanes` with 32 columns, and the result has its shape and
-    elements.
+    The same tile, of which the threads of a warp have columns in place of rows: the thread of lane
+    l had row l of the 32 rows of the warp, and gets column l. All threads of the warp execute it.
+    PTX: shfl.sync.bfly. One producer, columns that the epilogue quantizes.
 
     Example:
     ```mlir
@@ -373,9 +332,6 @@ def Pipe_ToVectorOp : Pipe_Op<"to_vector", [Pure]> {
     The registers of a thread, for code that names them one by one, such as inline assembly. No
     instruction.
 
-    Constraints: (C654) the vector has the elements of one thread
-    (`include/fp4/ISA/FragmentLayout.h`).
-
     Example:
     ```mlir
     %v = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
@@ -394,8 +350,6 @@ def Pipe_FromVectorOp : Pipe_Op<"from_vector", [Pure]> {
   let summary = "tile of which each thread has a vector";
   let description = [{
     The opposite of `pipe.to_vector`. No instruction.
-
-    Constraints: (C654) as in `pipe.to_vector`.
 
     Example:
     ```mlir

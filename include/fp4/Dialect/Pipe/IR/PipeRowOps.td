@@ -14,9 +14,6 @@ def Pipe_WriteOp : Pipe_EngineOp<"write", "Threads"> {
     Replaces the columns of a fragment from column `first` on by those of the tile, as `pipe.read`
     reads them. No instruction moves data: registers of a thread stay its own.
 
-    Constraints: (C661) the tile has the distribution of the fragment and its rows, elements of f32,
-    and is within the fragment, from a multiple of 8 columns on.
-
     Example:
     ```mlir
     pipe.write %v, %sums[0]
@@ -41,9 +38,6 @@ def Pipe_ReduceRowsOp : Pipe_EngineOp<"reduce_rows", "Threads", [Pure]> {
     elements in ascending columns; the threads of a row combine with the one 2 lanes away, and then
     with the one beside. `maximum` of NaN is NaN. PTX: shfl.sync.bfly.
 
-    Constraints: (C662) the tiles are f32, of `wgmma` or `mma_sync`, of one distribution, and the
-    result has 1 column or 8.
-
     Example:
     ```mlir
     %m = pipe.reduce_rows maximum %v : tensor<64x128xf32, #pipe.distribution<wgmma>>
@@ -62,9 +56,7 @@ def Pipe_BroadcastRowsOp : Pipe_EngineOp<"broadcast_rows", "Threads", [Pure]> {
   let summary = "number of each row for all elements of the row";
   let description = [{
     `result[r, c] = value[r, 0]`. No instruction moves data: each thread has the numbers of its
-    rows.
-
-    Constraints: (C663) the value has 1 column, and the result its distribution and elements.
+    rows. One producer, attention, where alone a number of a row meets a tile.
 
     Example:
     ```mlir
@@ -85,8 +77,6 @@ def Pipe_ElementIndexOp : Pipe_EngineOp<"element_index", "Threads", [Pure]> {
   let description = [{
     `result[r, c] = r` for `dimension` 0, the rows of warpgroups before included, and `c` for 1, as
     `linalg.index` in a body.
-
-    Constraints: (C664) the result is i32 of `wgmma`.
 
     Example:
     ```mlir

@@ -17,8 +17,6 @@ def Pipe_StageOfOp : Pipe_Op<"stage_of", [Pure, SameOperandsAndResultType]> {
     (`pipe-carry-stages`). `ahead` is `depth - distance` for a `pipe.await_release`, else 0.
     `pipe-verify-sync` computes the numbers and compares them.
 
-    Constraints: (C623) depth is positive, and `ahead` is not negative and less than the depth.
-
     Example:
     ```mlir
     %at = pipe.stage_of %it at %stage, %phase of 3
@@ -56,10 +54,8 @@ def Pipe_CopiedScalesOp : Pipe_EngineOp<"copied_scales", "Tensor", [Pure, Pipe_N
   let summary = "tile of scale factors that another warp has copied";
   let description = [{
     Names the tile of tensor memory that `pipe.copy_scales` of a warp of its own has filled from this
-    stage. `pipe-split-warps` is the only producer: the other warp has the copy, and this one the
-    MMAs. No instruction.
-
-    Constraints: (C624) as `pipe.copy_scales`, of one channel and the same tile of its stage.
+    stage. One producer, `pipe-split-warps`: the other warp has the copy, and this one the MMAs. No
+    instruction.
 
     Example:
     ```mlir

@@ -56,8 +56,6 @@ def Pipe_StaticPersistentAttr
 
     In a kernel with clusters, a cluster takes tiles, and all of its CTAs see each of them.
 
-    Constraints: (C146) only the raster `panels` has a width, which is at least 1.
-
     Example: `#pipe.static_persistent<along_m>`, `#pipe.static_persistent<panels<8>>`,
     `#pipe.static_persistent<along_n serpentine = true>`.
   }];
@@ -88,9 +86,6 @@ def Pipe_ClusterLaunchAttr
     `pipe.request_work` asks, in a role of its own. Responses arrive in a ring in shared memory, in
     every CTA of a cluster; each role takes each of them, in order. Up to `depth` responses wait
     there, so the role that asks is that many tiles before the slowest. PTX: clusterlaunchcontrol.
-
-    Constraints: (C300) only the raster `panels` has a width, which is at least 1; `depth` is 1 to
-    8.
 
     Example: `#pipe.cluster_launch<along_m>`, `#pipe.cluster_launch<panels<8> depth 4>`.
   }];

@@ -46,9 +46,6 @@ def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
     `of_warp` all lanes load the same row, and keep its numbers in registers of the warp
     (`pipe-elect-threads`). PTX: ld.global.nc.
 
-    Constraints: (C170) the table has one dimension, or two of which the vector is the second, 1, 2
-    or 4 columns; both have one element type of 32 bits.
-
     Example:
     ```mlir
     %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
@@ -66,10 +63,8 @@ def Pipe_ExistingRowsOp : Pipe_Op<"existing_rows", [Pure]> {
   let summary = "rows of a box that its tensor has";
   let description = [{
     Counts the existing rows of a box of `box` rows at `row` of a tensor with `rows` rows. A box
-    behind the last row has all of its rows, which load as zeros. `row` is a multiple of `box`.
-
-    Constraints: (C472) `rows` is an argument of the kernel or a constant, so that it is known
-    before the roles begin; `box` is positive.
+    behind the last row has all of its rows, which load as zeros. `row` is a multiple of `box`. One
+    producer, boxes of maps with a residue.
 
     Example:
     ```mlir
@@ -124,25 +119,6 @@ def Pipe_LoadOp
     `pairs` means the CTAs along m that have the same place in their pairs, which need the same half
     of B. PTX: .multicast::cluster. If the pair's tensor core uses the stage, the loads of both CTAs
     signal the barrier of the leader. PTX: .cta_group::2.
-
-    Constraints: (C110) either the op returns a tile, or it has a destination and a channel; (C651)
-    a source has a column exactly if it is no linear buffer, `multicast` only if it is a map, and
-    `in_bounds` only if it is a buffer of scales.
-
-    Maps: (C667) a load has a plane exactly if its map has planes, and `below` only of a map without
-    residue, scales and multicast; (C473) a map with a residue comes with `existing` from `pipe.existing_rows` of as many
-    rows as its box has, and one CTA loads the tile; (C109) the tile has the shape, element type and
-    layout of the map, or its panels have, or with `multicast` each CTA's part; (C424) the map of a
-    halves_128x4 tile has boxes of one scale tile, 128x4, and its halves are the parts of a pair;
-    (C151) several CTAs of the cluster lie in the direction of `multicast`, and the parts of the
-    tile are aligned as tiles are.
-
-    Buffers: (C111) source and tile of scales have the same element type, and the source's rows are
-    static when the tile has more than one row of scale tiles, and the tile has whole scale tiles;
-    (C112) `existing` is present when the source's static scale tiles of a row are not a multiple of
-    the tile's; (C129) with `in_bounds` the source's static rows of scale tiles are a multiple of
-    the tile's; (C190) a linear source and its tile have one element type of whole bytes and rows of
-    equal size, a multiple of 16 bytes.
 
     Example:
     ```mlir
@@ -236,12 +212,9 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     its shared memory to its tensor memory. The pipelined form therefore has `sets` tiles side by
     side, the first `at` a column of the allocation. Iteration i of the source's channel uses tile i
     mod `sets` (default 1), which is `set` where that is known. With fewer sets than stages a
-    `pipe.await_release` precedes the copy.
-    PTX: tcgen05.cp.cta_group::1 (::2 for a pair), .32x128b.warpx4, once per 512-byte scale tile; of
-    layout halves_128x4 .64x128b.warpx2::01_23, once for both halves.
-
-    Constraints: (C113) the tiles have the same shape, elements and layout; a positive `sets` comes
-    with `at`; (C624) `set` is not negative and less than `sets`.
+    `pipe.await_release` precedes the copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair),
+    .32x128b.warpx4, once per 512-byte scale tile; of layout halves_128x4 .64x128b.warpx2::01_23,
+    once for both halves. One producer, since only tcgen05 takes scales from tensor memory.
 
     Example:
     ```mlir
@@ -271,10 +244,8 @@ def Pipe_HadamardMatrixOp : Pipe_EngineOp<
   let description = [{
     `tile[j, i] = s[i] * (-1)^popcount(i & j) / 4` with `s[i] = -1` where bit i of `signs` is set,
     else 1: as B of `pipe.mma_blockwise` it transforms 16 values as `fp4.hadamard` does. The
-    entries, 1/4 and -1/4, are exact in bf16. Every thread writes two of them.
-
-    Constraints: (C126) the returned or filled tile is 16x16 bf16 in swizzle_32B; `signs` has 16
-    bits.
+    entries, 1/4 and -1/4, are exact in bf16. Every thread writes two of them. One producer, kernels
+    whose transform runs on the tensor core.
 
     Example:
     ```mlir
@@ -304,10 +275,6 @@ def Pipe_StoreTileOp : Pipe_EngineOp<"store_tile", "BulkStore"> {
     the release of the stage waits until the copy has read it. PTX:
     cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group. With `halves` the tile is two boxes:
     the first half of its rows goes to (row, column), the second to (row, column + halves).
-
-    Constraints: (C161) the tile has the shape, element type and layout of the map's box; (C441)
-    with `halves`, a positive multiple of 16 bytes, it has twice the rows of the box; (C162) outside
-    of the sequential form a role without `threads` gets the tile from `pipe.consumer_wait`.
 
     Example:
     ```mlir

@@ -85,12 +85,6 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     many rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a
     GPU loads boxes more slowly where they reach beyond the rows that exist.
 
-    Constraints: (C471) a map of scale tiles has no residue; (C101) the box has at most 256 rows, and
-    an inner size that is a multiple of 16 bytes and not larger than the swizzle width; (C666) a box
-    of planes has elements of whole bytes, no residue, and at most 256 rows in all; (C103) holds
-    for boxes of scales, and (C290) for boxes of layouts swizzle_128B_b4x16_p64 and
-    swizzle_128B_b6x16_p32.
-
     Example: `!pipe.tensor_map<128x64xbf16, swizzle_128B, residue>`.
   }];
   let parameters = (ins
@@ -136,11 +130,6 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     the scale tile of the first half of the rows, then that of the second, each with 32, 64, 96 or
     128 rows.
 
-    Constraints: (C102) rows of data are a multiple of the swizzle's width; (C103) scale tiles have
-    64 rows or a multiple of 128, a multiple of 4 columns and an 8-bit float element type; (C423)
-    tiles of layout halves_128x4 have 64, 128, 192 or 256 rows; (C290) tiles of layout
-    swizzle_128B_b4x16_p64 have elements of f4E2M1FN, those of swizzle_128B_b6x16_p32 f6E2M3FN or
-    f6E3M2FN.
   }];
   let extraClassDeclaration = tileDecls # [{
     /// Size of the tile in bytes, with padding.
@@ -175,10 +164,6 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
     `halves_128x4` TMEM lanes 0 to 63 have the scales of the first half of the rows of B, TMEM lanes
     64 to 127 those of the second, in 4 columns for each k step.
 
-    Constraints: (C104) an accumulator has 128 rows of f32 and 8 to 256 columns in steps of 8; that
-    of a pair has 256 or 128 rows and 16 to 256 columns in steps of 16; (C103) and (C423) hold for
-    scale tiles; (C466) an operand of 16-bit floats has 128 rows and a multiple of 64 columns, and
-    belongs to no pair; (C105) a tile fits in the 512 columns of tensor memory.
   }];
   let parameters = (ins
     ArrayRefParameter<"int64_t", "rows and columns, in elements">:$shape,
@@ -219,10 +204,6 @@ def Pipe_FragmentType : Pipe_Type<"Fragment", "fragment"> {
     channel. A fragment of f8E4M3FN has weights that a warpgroup holds as operand A
     (`pipe.dequantize`).
 
-    Constraints: (C158) the element type is f32, or f8E4M3FN for `wgmma`, the rows are a multiple of
-    those of the instruction, and the columns are such as it has, 8 to 256 in steps of 8, or any
-    multiple of 8 for `mma_sync`. For `lanes` there are 128 rows and 16, 32, 64 or 128 columns.
-
     Example: `!pipe.fragment<64x256xf32, wgmma>`, `!pipe.fragment<32x64xf32, mma_sync>`.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t", "rows and columns, in elements">:$shape,
@@ -239,8 +220,7 @@ def Pipe_FragmentType : Pipe_Type<"Fragment", "fragment"> {
 def Pipe_ChannelType : Pipe_Type<"Channel", "channel"> {
   let summary = "pipe between two roles with a typed payload";
   let description = [{
-    The payload is one or more tiles that are handed over together. Constraints: (C106) the payload
-    lies either in shared memory or in tensor memory, not in both.
+    The payload is one or more tiles that are handed over together.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::Type", "tiles of one stage">:$payload);
   let assemblyFormat = "`<` $payload `>`";

@@ -30,13 +30,8 @@ def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
 
     Warpgroups get their elements one after the other, so that the place in shared memory, which the
     op has in the pipelined form, is `getStagedBytes` long: the segments of one. All threads of the
-    role execute the op. PTX: stmatrix or st.shared, barrier, ld.shared.
-
-    Constraints: (C571) the role has whole warpgroups; the segment is `lanes` of 32 or 64 columns,
-    and as many elements of a thread come from the values, tiles of `wgmma` or `mma_sync` of one type
-    with a multiple of 32 columns; (C581) transposed, one tile has 8, 16, 32, 64 or 128 columns of
-    the elements of the segment; (C572) the place is a multiple of 1024, is that of all such ops of
-    the kernel, which are of one size and in one role.
+    role execute the op. PTX: stmatrix or st.shared, barrier, ld.shared. One producer, rows of
+    fragments that are quantized.
 
     Example:
     ```mlir

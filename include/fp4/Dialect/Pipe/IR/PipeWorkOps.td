@@ -29,9 +29,7 @@ def Pipe_ForEachWorkOp
     Runs its region once for every output tile (m, n) of a grid of `num_m` by `num_n` tiles that
     `schedule` gives this CTA. Every tile of the grid belongs to exactly one CTA. All roles of a
     CTA, and all CTAs of a cluster, see the same tiles in the same order. `iter_args` carries values
-    from one tile to the next, as in `scf.for`.
-
-    Constraints: (C145) as many values are yielded as are carried.
+    from one tile to the next, as in `scf.for`. One producer, the builder of all kernels on tiles.
 
     Example:
     ```mlir
@@ -65,11 +63,9 @@ def Pipe_RequestWorkOp : Pipe_EngineOp<"request_work", "WorkQueue"> {
     of the cluster. The op waits until all roles have taken the response whose place it needs. With
     several CTAs, the first one asks; the others announce the 16 bytes that they get.
 
-    `pipe.for_each_work` becomes a loop in `convert-pipe-to-nvvm`, which gives the op its iteration.
-    PTX: clusterlaunchcontrol.try_cancel, with .multicast::cluster::all for several CTAs.
-
-    Constraints: (C301) before it has an iteration, the op is in the body of a `pipe.for_each_work`
-    whose schedule shares out work while the kernel runs, directly and once.
+    `pipe-expand-work` gives the op its iteration.
+    PTX: clusterlaunchcontrol.try_cancel, with .multicast::cluster::all for several CTAs. One
+    producer, as of `pipe.next_work`.
 
     Example:
     ```mlir
@@ -90,9 +86,8 @@ def Pipe_NextWorkOp : Pipe_Op<"next_work"> {
     false where nothing was left. Else `block` is the index along x of the first CTA of the cluster
     whose work is taken over. Each role that works on tiles takes each response once. PTX:
     mbarrier.try_wait, ld.shared, clusterlaunchcontrol.query_cancel, fence.proxy.async,
-    mbarrier.arrive.
-
-    Constraints: (C302) the op is in a `pipe.role`.
+    mbarrier.arrive. One producer, `#pipe.cluster_launch`: no other schedule asks the hardware for
+    work.
 
     Example:
     ```mlir
