@@ -98,9 +98,7 @@ static Value combineTwo(ElementOp combination, Float32 x, Float32 y) {
 
 int64_t RowTeam::lanes() const { return std::min(threads, kWarp); }
 
-Value RowTeam::exchanged(Value word, int64_t distance) {
-  return valueOfPartner(b, word, distance);
-}
+Value RowTeam::exchanged(Value word, int64_t distance) { return valueOfPartner(b, word, distance); }
 
 Value RowTeam::withAbsent(Value elements, const Chunk &chunk, Value absent) {
   if (chunk.isLast) {

@@ -50,7 +50,7 @@ bool isApproximate(mlir::math::Exp2Op op);
 
 /// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
 llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
-                                         int64_t count);
+                                               int64_t count);
 
 /// Calls `multiply` with the first tile and the number of the tiles of K that exist: all `tiles`,
 /// or, where `existing` (i32) are fewer, one by one.

@@ -147,7 +147,7 @@ void populatePrepackedBytePatterns(const mlir::TypeConverter &, mlir::RewritePat
 void populateResidentBytePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                   const KernelState &);
 void populatePrepackedFewPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
-                                   const KernelState &);
+                                  const KernelState &);
 void populatePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                const KernelState &);
 void populateLanePromotionPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

@@ -32,8 +32,8 @@ struct LowerLoadEntry : PipePattern<pipe::LoadEntryOp> {
   LogicalResult matchAndRewrite(pipe::LoadEntryOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     VectorType type = op.getResult().getType();
-    Value pointer = stridedPointer(rewriter, op.getLoc(), adaptor.getTable(),
-                                        adaptor.getIndex(), 4 * type.getNumElements());
+    Value pointer = stridedPointer(rewriter, op.getLoc(), adaptor.getTable(), adaptor.getIndex(),
+                                   4 * type.getNumElements());
     // The load is invariant: the NVPTX backend then uses ld.global.nc.
     Value row = loadGlobal(rewriter, op.getLoc(), type, pointer, /*isInvariant=*/true);
     rewriter.replaceOp(op, op.getOfWarp() ? shareNumbers(rewriter, op, row) : row);
@@ -162,10 +162,10 @@ struct LowerFetch : PipePattern<pipe::FetchOp> {
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
                                       accumulatorLane(rewriter, loc, state));
     Value start = stridedPointer(rewriter, loc, adaptor.getSource(), row,
-                                      op.getSource().getType().getRowPitch());
+                                 op.getSource().getType().getRowPitch());
     Value pointer = stridedPointer(rewriter, loc, start, adaptor.getColumn(), 4);
-    rewriter.replaceOp(op, loadGlobal(rewriter, loc,
-                                      pipe::vectorOfThread(op.getResult().getType()), pointer,
+    rewriter.replaceOp(op, loadGlobal(rewriter, loc, pipe::vectorOfThread(op.getResult().getType()),
+                                      pointer,
                                       /*isInvariant=*/false));
     return success();
   }

@@ -315,7 +315,8 @@ private:
   /// the first load: if setmaxnreg leaves sums few other registers. With wgmma or mma.sync, ptxas
   /// spills in kernels that spill nothing if every role has a question of its own.
   bool chainsRoles() const {
-    return state.registers.fragments && state.registers.launch && fp4::pipe::namesTiles(*state.target);
+    return state.registers.fragments && state.registers.launch &&
+           fp4::pipe::namesTiles(*state.target);
   }
 
   /// The regions behind `region` of which its warps execute none. Warps that have ended need not

@@ -43,9 +43,8 @@ struct LowerLanePlace : PipePattern<pipe::PlaceOp> {
       return success();
     }
     int64_t groups = state.roles.at(op).getNumThreads() / kGroupThreads;
-    int64_t columns =
-        tile ? tile.getColumns() / groups
-             : cast<pipe::FragmentType>(op.getAccumulator().getType()).getShape()[1];
+    int64_t columns = tile ? tile.getColumns() / groups
+                           : cast<pipe::FragmentType>(op.getAccumulator().getType()).getShape()[1];
     Value column = groupOfThread(b, op, state) * columns;
     rewriter.replaceOp(op, {constI32(b, 0), column});
     return success();

@@ -367,7 +367,7 @@ private:
 } // namespace
 
 void fp4::populateDequantizedPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
-                                   const KernelState &state) {
+                                      const KernelState &state) {
   patterns.add<LowerDequantizeShared, LowerWgmmaDequantized>(converter, patterns.getContext(),
                                                              state);
 }
