@@ -46,7 +46,7 @@ RolePlanAttr fp4::withRegisters(RolePlanAttr plan, const RegisterShares &shares)
                                   role.getFirstWarp() < threads ? shares.math : shares.others,
                                   role.getInTurn(), role.getAuxiliary()));
   if (warps < end)
-    roles.push_back(RoleAttr::get(context, "spare", warps, end, {}, shares.others));
+    roles.push_back(RoleAttr::get(context, "idle", warps, end, {}, shares.others));
   return RolePlanAttr::get(context, roles);
 }
 
@@ -57,7 +57,7 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
       context, {RoleAttr::get(context, "load", threads + 1, threads + 2, {Engine::Tma}, few),
                 RoleAttr::get(context, "mma", threads, threads + 1, {Engine::Tensor}, few),
                 RoleAttr::get(context, "promote", 0, threads, {Engine::Threads}, most),
-                auxiliaryRole(context, "spare", threads + 2, threads + 4, few)});
+                auxiliaryRole(context, "clear", threads + 2, threads + 4, few)});
 }
 
 namespace {
@@ -87,7 +87,7 @@ RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
       auxiliaryRole(context, "convert", 4, end, of.convert, /*inTurn=*/groups > 1),
       RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, of.epilogue)};
   if (of.issuers) // a whole warpgroup releases registers
-    roles.push_back(RoleAttr::get(context, "spare", end + 2, end + 4, {}, of.issuers));
+    roles.push_back(RoleAttr::get(context, "idle", end + 2, end + 4, {}, of.issuers));
   return RolePlanAttr::get(context, roles);
 }
 
@@ -110,11 +110,11 @@ RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool hasManyPlaces) {
        RoleAttr::get(context, "math", 0, 8, {Engine::Tensor, Engine::Threads}, shares.math)});
 }
 
-/// Roles of fragments. Warps of the loading warpgroup that do not store only release their
-/// registers.
+/// Roles of fragments. Warps of the loading warpgroup that do not store release their registers, and
+/// clear rows that no group has.
 RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const RegisterShares &shares,
                                 bool storesTiles) {
-  bool spare = shares.others != 0;
+  bool clears = shares.others != 0;
   int32_t math = 4 * groups, next = math + (storesTiles ? 2 : 1);
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, shares.others),
@@ -122,7 +122,7 @@ RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const Regi
   if (storesTiles)
     roles.push_back(
         RoleAttr::get(context, "store", math + 1, next, {Engine::BulkStore}, shares.others));
-  if (spare)
-    roles.push_back(auxiliaryRole(context, "spare", next, math + 4, shares.others));
+  if (clears)
+    roles.push_back(auxiliaryRole(context, "clear", next, math + 4, shares.others));
   return RolePlanAttr::get(context, roles);
 }

@@ -29,7 +29,7 @@ func.func @rows64(%x: tensor<64x8192xbf16>, %p: !p) -> tensor<64x8192xbf16> {
 !rhs = !fp4.scaled<nvfp4, !w, !s>
 // Plain weights beside 128 rows take the registers of warps that neither load nor multiply.
 // CHECK-LABEL: @many
-// CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads] registers 240, spare
+// CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads] registers 240, clear
 func.func @many(%x: tensor<4096x8192xbf16>, %w: !w, %s: !s) -> tensor<4096x8192xbf16> {
   %w_scaled = fp4.scaled %w, %s : !rhs
   %y = fp4.matmul %x, %w_scaled : (tensor<4096x8192xbf16>, !rhs) -> tensor<4096x8192xbf16>
