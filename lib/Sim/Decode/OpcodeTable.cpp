@@ -316,8 +316,7 @@ std::string_view Match::text(std::string_view name) const {
 }
 
 Type Match::type(std::string_view name) const {
-  int value = choice(name);
-  return value < 0 ? Type::None : static_cast<Type>(value);
+  return has(name) ? typeFromSpelling(text(name)) : Type::None;
 }
 
 unsigned Match::vectorSize() const {
