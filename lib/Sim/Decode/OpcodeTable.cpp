@@ -316,7 +316,8 @@ std::string_view Match::text(std::string_view name) const {
 }
 
 Type Match::type(std::string_view name) const {
-  return has(name) ? typeFromSpelling(text(name)) : Type::None;
+  int value = choice(name);
+  return value < 0 ? Type::None : static_cast<Type>(value);
 }
 
 unsigned Match::vectorSize() const {

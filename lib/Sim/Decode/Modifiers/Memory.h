@@ -23,7 +23,6 @@ struct AtomicModifiers {
   MemOrder order{};
   Scope scope{};
   AtomicOp op{};
-  bool keepsSubnormals = false; ///< .noftz of .f32
 };
 
 /// The place of the bytes of a matrix in the registers of a warp.
@@ -34,7 +33,6 @@ struct MatrixModifiers {
   Space space{};
   Arrangement arrangement{};
   uint8_t sourceBits = 8; ///< of an element in memory
-  bool isSigned = false;  ///< narrower elements keep their sign
 };
 
 /// alloca
