@@ -304,8 +304,8 @@ def Pipe_FoldAmaxOp : Pipe_EngineOp<"fold_amax", "Threads"> {
 def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads"> {
   let summary = "the rows of a warp as columns";
   let description = [{
-    The same tile, of which the threads of a warp have columns in place of rows: the thread of lane
-    l had row l of the 32 rows of the warp, and gets column l. All threads of the warp execute it.
+    The threads of a warp exchange the rows of a tile for its columns: the thread of lane l had row
+    l of the 32 rows of the warp, and gets column l. All threads of the warp execute it.
     PTX: shfl.sync.bfly. One producer, columns that the epilogue quantizes.
 
     Example:
