@@ -76,20 +76,15 @@ def peers(q, k, v, causal, torch):
     return found
 
 
-def time_all(functions, torch, rounds=12, calls=4):
+def time_all(functions, rounds=12, calls=4):
     """Median microseconds of each function; rounds alternate between them."""
     times = {name: [] for name in functions}
     for number in range(rounds + 2):
         for name, function in functions.items():
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             function()
-            begin.record()
-            for _ in range(calls):
-                function()
-            end.record()
-            torch.cuda.synchronize()
+            time = kit.microseconds_of(function, calls)
             if number >= 2:
-                times[name].append(begin.elapsed_time(end) * 1e3 / calls)
+                times[name].append(time)
     return {name: statistics.median(values) for name, values in times.items()}
 
 
@@ -101,7 +96,7 @@ def measure(folder):
         q, k, v = (torch.randn(TOKENS // length, length, heads, elements, device="cuda").bfloat16() for _ in range(3))
         program = fp4.load(os.path.join(folder, name_of(elements, length, causal) + ".so"))
         functions = {"ours": lambda: program(q, k, v), **peers(q, k, v, causal, torch)}
-        times = time_all(functions, torch)
+        times = time_all(functions)
         row = {"elements": elements, "length": length, "causal": causal,
                "difference": difference(program(q, k, v), q, k, v, causal, torch)}
         for name, microseconds in times.items():

@@ -207,13 +207,9 @@ def time_all(functions, count, torch, rounds=8):
     for number in range(rounds + 1):
         for name, graph in graphs.items():
             read.max()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
+            time = kit.microseconds_of(graph.replay) / count
             if number:
-                times[name].append(begin.elapsed_time(end) * 1e3 / count)
+                times[name].append(time)
     return {name: statistics.median(values) for name, values in times.items()}
 
 

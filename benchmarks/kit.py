@@ -44,6 +44,18 @@ def open_package(folder):
     return torch
 
 
+def microseconds_of(call, times=1):
+    """Microseconds on the GPU of what `call` launches, the mean of `times` calls."""
+    import torch
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    for _ in range(times):
+        call()
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) * 1e3 / times
+
+
 def main(documentation, pack, measure):
     """The commands `pack BUILD FOLDER` and `run FOLDER [--json=FILE]`: measure(folder) gives rows,
     which are printed as lines of JSON."""

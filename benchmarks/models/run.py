@@ -233,13 +233,9 @@ def graph_time(functions, rounds=10):
             kept.append(function())
             del kept[:-1]
     for number in range(rounds + 2):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        torch.cuda.synchronize()
+        microseconds = kit.microseconds_of(graph.replay) / len(functions)
         if number >= 2:
-            times.append(begin.elapsed_time(end) * 1e3 / len(functions))
+            times.append(microseconds)
     return statistics.median(times)
 
 
