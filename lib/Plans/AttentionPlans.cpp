@@ -17,15 +17,31 @@ static constexpr int64_t kThreadColumns = 8;
 /// Elements of a head, and keys of a block, that kernels can have.
 static constexpr int64_t kMostElements = 256, kMostKeys = 256;
 
+InFlightDiagnostic fp4::refuseHead(AttentionOp op, StringRef name, int64_t elements,
+                                   StringRef known) {
+  InFlightDiagnostic diag = op.emitOpError()
+                            << "has kernels for heads of " << known
+                            << " or 256 elements, but operand '" << name << "' has " << elements;
+  diag.attachNote() << "append zeros to the heads of query and key, or of value";
+  return diag;
+}
+
+LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
+  int64_t tokens = op.getKeyType().getDimSize(1);
+  if (!op.getPages() || tokens % unit == 0)
+    return success();
+  InFlightDiagnostic diag = op.emitOpError()
+                            << "has kernels for pages of a multiple of " << unit
+                            << " tokens, but those of operand 'key' have " << tokens;
+  diag.attachNote() << "pages of 16, 32, 64 or 128 tokens are usual";
+  return failure();
+}
+
 static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type) {
   int64_t elements = type.getDimSize(3);
   if (elements % kPanel == 0 && elements <= kMostElements)
     return success();
-  InFlightDiagnostic diag =
-      op.emitOpError() << "has kernels for heads of 64, 128, 192 or 256 elements, but operand '"
-                       << name << "' has " << elements;
-  diag.attachNote() << "append zeros to the heads of query and key, or of value";
-  return failure();
+  return refuseHead(op, name, elements, "64, 128, 192");
 }
 
 /// Keys that a box of TMA can begin at in a page, because the swizzle repeats after so many rows.
@@ -35,8 +51,7 @@ static constexpr int64_t kPageUnit = 8;
 /// power of two, where tokens are fewer than a tile has rows.
 static int64_t headsOfTile(AttentionOp op) {
   constexpr int64_t mostRows = 2 * kGroupRows;
-  int64_t group = op.getQueryType().getDimSize(2) / op.getKeyType().getDimSize(2);
-  int64_t heads = int64_t(llvm::PowerOf2Ceil(uint64_t(group)));
+  int64_t heads = int64_t(llvm::PowerOf2Ceil(uint64_t(op.getHeadsOfGroup())));
   return op.getQueryType().getDimSize(1) < mostRows && heads <= kGroupRows ? heads : 1;
 }
 
@@ -75,14 +90,7 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &,
   if (failed(requireHead(attention, "query", attention.getQueryType())) ||
       failed(requireHead(attention, "value", attention.getValueType())))
     return failure();
-  int64_t tokens = attention.getKeyType().getDimSize(1);
-  if (!attention.getPages() || tokens % kPageUnit == 0)
-    return success();
-  InFlightDiagnostic diag = op->emitOpError()
-                            << "has kernels for pages of a multiple of " << kPageUnit
-                            << " tokens, but those of operand 'key' have " << tokens;
-  diag.attachNote() << "pages of 16, 32, 64 or 128 tokens are usual";
-  return failure();
+  return requirePages(attention, kPageUnit);
 }
 
 /// Bytes of keys and values that tiles which run at a time may read from the L2 cache.
@@ -98,7 +106,7 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
   if (!op.getCausal())
     return neighboursAlongM(context);
   RankedTensorType key = op.getKeyType(), value = op.getValueType();
-  int64_t heads = op.getQueryType().getDimSize(2), sharing = heads / key.getDimSize(2);
+  int64_t heads = op.getQueryType().getDimSize(2), sharing = op.getHeadsOfGroup();
   int64_t bytes =
       2 * key.getDimSize(1) * (key.getDimSize(3) + value.getDimSize(3)); // of a head of keys
   for (int64_t width : {target.sms, target.sms / 2, target.sms / 4})
@@ -173,7 +181,7 @@ static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
     return failure();
   auto [rows, keys, heads] = plan.tile;
   int64_t ofRoles = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
-  int64_t group = attention.getQueryType().getDimSize(2) / attention.getKeyType().getDimSize(2);
+  int64_t group = attention.getHeadsOfGroup();
   bool hasHeads =
       heads == 1 || (heads >= group && heads <= kGroupRows && llvm::isPowerOf2_64(uint64_t(heads)));
   bool hasKeys = keys > 0 && keys % kInstructionK == 0 && keys <= kMostKeys;

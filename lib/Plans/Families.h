@@ -30,6 +30,11 @@ extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStrea
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules, kAttentionRules,
     kWarpAttentionRules;
 
+/// Reports heads that no kernel has; `known` are the sizes before 256 that kernels have.
+mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_t elements,
+                                    llvm::StringRef known);
+/// Checks that the tokens of a page, if there are pages, are a multiple of `unit`.
+llvm::LogicalResult requirePages(AttentionOp op, int64_t unit);
 /// Returns true when warp_attention is faster than tile_attention: for few queries, and large
 /// caches or small heads.
 bool prefersWarps(AttentionOp op);

@@ -17,16 +17,26 @@ using namespace fp4;
 static constexpr int64_t kInstructionRows = 8, kKeys = 16, kWarp = 32, kMostShared = 48 << 10;
 /// Most rows of a CTA, whose queries and sums are in registers, of heads of up to 128 elements.
 static constexpr int64_t kMostRows = 16, kMostElementsOfMostRows = 128;
+/// Elements of a head that leave registers for more warps.
+static constexpr int64_t kSmallHead = 64;
 
 static bool hasHeadsUpTo(AttentionOp op, int64_t elements) {
   return std::max(op.getQueryType().getDimSize(3), op.getValueType().getDimSize(3)) <= elements;
 }
 
+/// Rows of a sequence: tokens, and the heads that share keys.
+static int64_t rowsOfSequence(AttentionOp op) {
+  return op.getQueryType().getDimSize(1) * op.getHeadsOfGroup();
+}
+
+/// Steps of 16 keys that a sequence has.
+static int64_t stepsOfKeys(AttentionOp op) {
+  return int64_t(llvm::divideCeil(op.getKeyTokens(), kKeys));
+}
+
 int64_t fp4::rowsOfWarpTile(AttentionOp op) {
-  int64_t group = op.getQueryType().getDimSize(2) / op.getKeyType().getDimSize(2);
-  int64_t rows = op.getQueryType().getDimSize(1) * group;
   bool hasRoom = hasHeadsUpTo(op, kMostElementsOfMostRows);
-  return rows > kInstructionRows && hasRoom ? kMostRows : kInstructionRows;
+  return rowsOfSequence(op) > kInstructionRows && hasRoom ? kMostRows : kInstructionRows;
 }
 
 /// Checks that a lane's chunk of a row is whole blocks, or that blocks are whole chunks.
@@ -38,11 +48,7 @@ static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorTyp
                    (chunk % block == 0 && llvm::isPowerOf2_64(uint64_t(chunk / block)));
   if (elements % unit == 0 && elements <= most && hasChunks)
     return success();
-  InFlightDiagnostic diag = op.emitOpError()
-                            << "has kernels for heads of 64, 128" << (block ? "" : ", 192")
-                            << " or 256 elements, but operand '" << name << "' has " << elements;
-  diag.attachNote() << "append zeros to the heads of query and key, or of value";
-  return failure();
+  return refuseHead(op, name, elements, block ? "64, 128" : "64, 128, 192");
 }
 
 static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
@@ -51,37 +57,27 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
   if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
       failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
     return failure();
-  int64_t tokens = attention.getKeyType().getDimSize(1);
-  if (!attention.getPages() || tokens % kKeys == 0)
-    return success();
-  InFlightDiagnostic diag = op->emitOpError()
-                            << "has kernels for pages of a multiple of " << kKeys
-                            << " tokens, but those of operand 'key' have " << tokens;
-  diag.attachNote() << "pages of 16, 32, 64 or 128 tokens are usual";
-  return failure();
+  return requirePages(attention, kKeys);
 }
 
 /// Bytes of the states of all warps but the first half.
 static int64_t sharedBytes(AttentionOp op, int64_t threads) {
-  constexpr int64_t rowNumbers = 2, sumsOfTile = 4; // of a lane, for each row and 16 elements
-  int64_t tiles = rowsOfWarpTile(op) / kInstructionRows;
-  int64_t numbers = tiles * (2 * rowNumbers + op.getValueType().getDimSize(3) / 16 * sumsOfTile);
+  int64_t numbers = numbersOfWarpState(rowsOfWarpTile(op) / kInstructionRows,
+                                       op.getValueType().getDimSize(3) / kKeys);
   return threads / kWarp / 2 * numbers * kWarp * 4;
 }
 
 /// Results that CTAs of their own compute.
 static int64_t worksOf(AttentionOp op) {
-  RankedTensorType query = op.getQueryType();
-  int64_t keyHeads = op.getKeyType().getDimSize(2);
-  int64_t rows = query.getDimSize(1) * (query.getDimSize(2) / keyHeads);
-  return query.getDimSize(0) * keyHeads * int64_t(llvm::divideCeil(rows, rowsOfWarpTile(op)));
+  return op.getQueryType().getDimSize(0) * op.getKeyType().getDimSize(2) *
+         int64_t(llvm::divideCeil(rowsOfSequence(op), rowsOfWarpTile(op)));
 }
 
 /// The parts of keys by which the last wave of CTAs ends first. A CTA costs as much as a few steps
 /// beside those of its keys.
 static int64_t partsOfKeys(AttentionOp op, int64_t threads, int64_t ctas) {
   constexpr int64_t mostParts = 64, costOfCta = 4;
-  int64_t steps = int64_t(llvm::divideCeil(op.getKeyTokens(), kKeys)), warps = threads / kWarp;
+  int64_t steps = stepsOfKeys(op), warps = threads / kWarp;
   int64_t works = worksOf(op), best = 1;
   auto cost = [&](int64_t parts) {
     int64_t waves = int64_t(llvm::divideCeil(works * parts, ctas));
@@ -102,25 +98,23 @@ static int64_t bytesOfKeys(AttentionOp op) {
 }
 
 bool fp4::prefersWarps(AttentionOp op) {
-  constexpr int64_t smallHead = 64, manyBytes = 128 << 20, manyKeys = 16384; // by an H200
-  int64_t group = op.getQueryType().getDimSize(2) / op.getKeyType().getDimSize(2);
+  constexpr int64_t manyBytes = 128 << 20, manyKeys = 16384; // by an H200
   bool hasPages = !op.getPages() || op.getKeyType().getDimSize(1) % kKeys == 0;
-  bool isFaster = hasHeadsUpTo(op, smallHead) ||
+  bool isFaster = hasHeadsUpTo(op, kSmallHead) ||
                   (hasHeadsUpTo(op, kMostElementsOfMostRows) &&
                    (bytesOfKeys(op) >= manyBytes || op.getKeyTokens() >= manyKeys));
-  return op.getQueryType().getDimSize(1) * group <= kInstructionRows && hasPages && isFaster;
+  return rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
 }
 
 /// Threads of a CTA, and CTAs per SM: the fastest on an H200 (notebook/attention.md). One CTA has all
 /// registers of an SM if all run at a time; else the next one begins while one ends.
 static std::pair<int64_t, int64_t> shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
-  constexpr int64_t smallHead = 64;
   if (rowsOfWarpTile(op) > kInstructionRows || !hasHeadsUpTo(op, kMostElementsOfMostRows))
     return {256, 1};
   bool isOneWave = worksOf(op) <= target.sms;
   if (op.isQuantized())
     return isOneWave ? std::pair(512, 1) : std::pair(256, 2);
-  return isOneWave ? std::pair(hasHeadsUpTo(op, smallHead) ? 512 : 256, 1) : std::pair(128, 2);
+  return isOneWave ? std::pair(hasHeadsUpTo(op, kSmallHead) ? 512 : 256, 1) : std::pair(128, 2);
 }
 
 static KernelPlan proposeWarpAttention(Operation *op, const KernelPlan &partial,
@@ -145,8 +139,7 @@ static LogicalResult checkWarpAttention(Operation *op, const KernelPlan &plan,
                   "are a power of two whose states fit in " + Twine(kMostShared) +
                       " bytes of shared memory",
                   Twine(*plan.threads));
-  return checkAtMost(op, "k_slices", *plan.kSlices,
-                     int64_t(llvm::divideCeil(attention.getKeyTokens(), kKeys)));
+  return checkAtMost(op, "k_slices", *plan.kSlices, stepsOfKeys(attention));
 }
 
 constexpr FamilyRules fp4::kWarpAttentionRules = {requireWarpAttention, proposeWarpAttention,

@@ -31,6 +31,11 @@ AmaxOp amaxOfKernel(QuantizeOp quantize);
 /// Rows of queries, tokens and the heads that share keys, of a CTA of a warp_attention kernel: a
 /// multiple of 8.
 int64_t rowsOfWarpTile(AttentionOp op);
+/// Numbers (f32) of a lane for `tiles` times eight rows and `valueTiles` times 16 elements of a
+/// head: of each eight rows two maxima, two sums, and four results for 16 elements.
+constexpr int64_t numbersOfWarpState(int64_t tiles, int64_t valueTiles) {
+  return tiles * (2 + 2 + 4 * valueTiles);
+}
 
 /// A transform of the quantizer runs on the tensor core.
 bool transformsOnTensorCore(QuantizeOp op);

@@ -33,7 +33,7 @@ struct Attention {
   int64_t keyTokens() { return op.getKeyTokens(); }
   int64_t heads() { return op.getQueryType().getDimSize(2); }
   int64_t keyHeads() { return op.getKeyType().getDimSize(2); }
-  int64_t headsOfGroup() { return heads() / keyHeads(); }
+  int64_t headsOfGroup() { return op.getHeadsOfGroup(); }
   int64_t queryElements() { return op.getQueryType().getDimSize(3); }
   int64_t valueElements() { return op.getValueType().getDimSize(3); }
 

@@ -427,7 +427,8 @@ func.func @attention_over_codes(%q: tensor<2x1x32x128xbf16>, %ck: tensor<64x16x8
                                 %vs: tensor<64x16x8x8xf8E4M3FN>, %fk: tensor<1xf32>, %fv: tensor<1xf32>,
                                 %n: tensor<2xi32>, %p: tensor<2x8xi32>) -> tensor<2x1x32x128xbf16> {
   // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} scales(%{{.*}}, %{{.*}} : tensor<64x16x8x8xf8E4M3FN>, tensor<64x16x8x8xf8E4M3FN>) factors(%{{.*}}, %{{.*}} : tensor<1xf32>, tensor<1xf32>) lengths(%{{.*}} : tensor<2xi32>) pages(%{{.*}} : tensor<2x8xi32>) scale 0.0883883535 :
-  %e = fp4.attention %q, %ck, %cv scales(%ks, %vs : tensor<64x16x8x8xf8E4M3FN>, tensor<64x16x8x8xf8E4M3FN>)
+  %e = fp4.attention %q, %ck, %cv
+      scales(%ks, %vs : tensor<64x16x8x8xf8E4M3FN>, tensor<64x16x8x8xf8E4M3FN>)
       factors(%fk, %fv : tensor<1xf32>, tensor<1xf32>)
       lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>) scale 8.838835e-02
       : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xf4E2M1FN>, tensor<64x16x8x128xf4E2M1FN>

@@ -11,6 +11,17 @@ using namespace fp4;
 /// Elements that are converted together, and the most bytes of an access.
 static constexpr int64_t kUnit = 8, kWidestAccess = 16;
 
+SmallVector<Value> fp4::loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t bytes) {
+  int64_t access = std::gcd(bytes, kWidestAccess);
+  SmallVector<Value> words;
+  for (int64_t at = 0; at < bytes; at += access) {
+    Value part = load(b, VectorType::get(access / 4, b.getI32Type()), advance(b, pointer, at),
+                      unsigned(access));
+    llvm::append_range(words, packedWords(b, part));
+  }
+  return words;
+}
+
 CacheRows::CacheRows(KernelBuilder &kernel, const hw::TargetModel &target, Value codes,
                      Value scales, Type element, int64_t lanes)
     : b(kernel.body()), codes(kernel.input(codes)), scales(scales ? kernel.input(scales) : Value()),
@@ -18,9 +29,7 @@ CacheRows::CacheRows(KernelBuilder &kernel, const hw::TargetModel &target, Value
   auto type = cast<RankedTensorType>(codes.getType());
   elements = type.getShape().back();
   bits = type.getElementTypeBitWidth();
-  isPacked = bits == 4;
   Type scale = scales ? getElementTypeOrSelf(scales.getType()) : Type();
-  isMXFP8 = scale && !isPacked;
   if (type.getElementType() != element)
     halves.emplace(b, target, scale, element, type.getElementType());
   if (scale)
@@ -29,7 +38,7 @@ CacheRows::CacheRows(KernelBuilder &kernel, const hw::TargetModel &target, Value
 
 int CacheRows::exponent() const {
   using enum numerics::BlockFormat;
-  if (!block || isMXFP8)
+  if (bits != 4)
     return 0;
   return numerics::convertedExponent(block == 16 ? NVFP4 : MXFP4);
 }
@@ -42,16 +51,9 @@ void CacheRows::begin(Int32 thread) {
 }
 
 CacheRows::Values CacheRows::load(Int32 row, Int32 lane, int64_t behind) {
-  int64_t bytes = chunk() * bits / 8, access = std::gcd(bytes, kWidestAccess);
-  int64_t rowBytes = elements * bits / 8;
+  int64_t bytes = chunk() * bits / 8, rowBytes = elements * bits / 8;
   Value first = address(b, address(b, codes, row, rowBytes), lane, bytes);
-  first = advance(b, first, behind * rowBytes);
-  Values loaded;
-  for (int64_t at = 0; at < bytes; at += access) {
-    Value part = fp4::load(b, VectorType::get(access / 4, b.getI32Type()), advance(b, first, at),
-                           unsigned(access));
-    llvm::append_range(loaded, packedWords(b, part));
-  }
+  Values loaded = loadWords(b, advance(b, first, behind * rowBytes), bytes);
   if (!scales)
     return loaded;
   int64_t count = std::max<int64_t>(1, chunk() / block);

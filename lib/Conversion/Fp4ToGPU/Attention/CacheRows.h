@@ -16,6 +16,10 @@
 
 namespace fp4 {
 
+/// Words (i32) of `bytes` bytes from `pointer` on, a multiple of these, in the widest accesses.
+llvm::SmallVector<mlir::Value> loadWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
+                                         int64_t bytes);
+
 class CacheRows {
 public:
   using Values = llvm::SmallVector<mlir::Value>;
@@ -46,7 +50,6 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   mlir::Value codes, scales; ///< pointers; null without scales
   int64_t lanes, elements, bits, block = 0;
-  bool isMXFP8 = false, isPacked = false;
   std::optional<HalfOperands> halves; ///< none where elements are as they are
 };
 

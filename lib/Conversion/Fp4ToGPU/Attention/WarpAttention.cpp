@@ -73,8 +73,9 @@ private:
   void findWork();
   Value keysOfSequence(Int32 batch);
   Value endOfKeys(Int32 firstRow, Value keys);
-  Value factorOf(Value factors);
+  Value factorOf(Value operand, Value pointer);
   void findLimits();
+  Int32 placeOf(Int32 row);
   void loadQueries();
   Values queryWords(Int32 row);
 
@@ -226,18 +227,16 @@ void WarpAttention::findWork() {
   float scale = float(op.getScale().convertToDouble() * std::numbers::log2e);
   factor = s.constant(std::ldexp(scale, -this->keys.exponent()));
   if (keyFactors)
-    factor = s.multiply(factor, factorOf(keyFactors));
+    factor = s.multiply(factor, factorOf(op.getKeyFactors(), keyFactors));
   valueFactor = s.constant(std::ldexp(1.f, -values.exponent()));
   if (valueFactors)
-    valueFactor = s.multiply(valueFactor, factorOf(valueFactors));
+    valueFactor = s.multiply(valueFactor, factorOf(op.getValueFactors(), valueFactors));
 }
 
 /// The factor of all heads of keys, or of this one.
-Value WarpAttention::factorOf(Value factors) {
-  bool ofHeads = cast<RankedTensorType>(
-                     (factors == keyFactors ? op.getKeyFactors() : op.getValueFactors()).getType())
-                     .getDimSize(0) > 1;
-  Value place = ofHeads ? address(b, factors, work->keyHead, 4) : factors;
+Value WarpAttention::factorOf(Value operand, Value pointer) {
+  bool ofHeads = cast<RankedTensorType>(operand.getType()).getDimSize(0) > 1;
+  Value place = ofHeads ? address(b, pointer, work->keyHead, 4) : pointer;
   return fp4::load(b, b.getF32Type(), place, 4);
 }
 
@@ -256,20 +255,19 @@ void WarpAttention::findLimits() {
     }
 }
 
+/// The place of a row of the tile among all tokens and heads of queries.
+Int32 WarpAttention::placeOf(Int32 row) {
+  Int32 token = row / sizes.headsOfGroup(), head = row % sizes.headsOfGroup();
+  return (work->batch * sizes.tokens + token) * sizes.heads + work->keyHead * sizes.headsOfGroup() +
+         head;
+}
+
 /// The words of a chunk of a row of queries, which the lanes of a row of keys share.
 WarpAttention::Values WarpAttention::queryWords(Int32 row) {
-  Int32 existing = minimum(row, Int32(b, sizes.rows - 1));
-  Int32 token = existing / sizes.headsOfGroup(), head = existing % sizes.headsOfGroup();
-  Int32 place = (work->batch * sizes.tokens + token) * sizes.heads +
-                work->keyHead * sizes.headsOfGroup() + head;
-  Value first = address(b, address(b, query, place, 2 * sizes.elements), *lane % kLanesOfKey,
-                        2 * keys.chunk());
-  Values words;
-  for (int64_t at = 0; at < 2 * keys.chunk(); at += kWidestAccess)
-    llvm::append_range(
-        words, packedWords(b, fp4::load(b, VectorType::get(kWidestAccess / 4, b.getI32Type()),
-                                        advance(b, first, at), kWidestAccess)));
-  return words;
+  Int32 place = placeOf(minimum(row, Int32(b, sizes.rows - 1)));
+  Value ofRow = address(b, query, place, 2 * sizes.elements);
+  int64_t bytes = 2 * keys.chunk();
+  return loadWords(b, address(b, ofRow, *lane % kLanesOfKey, bytes), bytes);
 }
 
 /// The queries, in the order in which keys are converted.
@@ -564,11 +562,8 @@ void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse)
   Int32 ofTile = *lane % kLanesOfKey * kRowsOfLane + (tile * kWarpColumns + half);
   Int32 number = work->firstRow + ofTile;
   emitWhen(b, number < sizes.rows, [&] {
-    Int32 token = number / sizes.headsOfGroup(), head = number % sizes.headsOfGroup();
-    Int32 place = (work->batch * sizes.tokens + token) * sizes.heads +
-                  work->keyHead * sizes.headsOfGroup() + head;
-    Value first = address(b, address(b, result, place, 2 * sizes.valueElements),
-                          *lane / kLanesOfKey, 2 * chunk);
+    Value ofRow = address(b, result, placeOf(number), 2 * sizes.valueElements);
+    Value first = address(b, ofRow, *lane / kLanesOfKey, 2 * chunk);
     int64_t access = std::gcd(2 * chunk, kWidestAccess);
     for (int64_t at = 0; at < 2 * chunk; at += access) {
       auto type = VectorType::get(access / 4, b.getI32Type());

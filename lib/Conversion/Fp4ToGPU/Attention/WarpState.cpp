@@ -11,9 +11,7 @@ using namespace fp4;
 Value fp4::combineRows(ImplicitLocOpBuilder &b, Value value,
                        function_ref<Value(Value, Value)> combine) {
   for (int64_t distance : {4, 8, 16})
-    value = combine(value, NVVM::ShflOp::create(b, value.getType(), constI32(b, -1), value,
-                                                constI32(b, distance), constI32(b, 31),
-                                                NVVM::ShflKind::bfly, UnitAttr()));
+    value = combine(value, valueOfPartner(b, value, distance));
   return value;
 }
 

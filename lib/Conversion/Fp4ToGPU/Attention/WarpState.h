@@ -14,7 +14,7 @@
 #include "Scalars.h"
 #include "WarpMma.h"
 
-#include <array>
+#include "fp4/Plans/KernelPlans.h"
 
 namespace fp4 {
 
@@ -34,7 +34,7 @@ public:
   /// All numbers (f32), and the state that has such numbers.
   Values flat() const;
   void assign(mlir::ValueRange numbers);
-  int64_t size() const { return tiles * (2 * kRowsOfLane + valueTiles * kWarpSums); }
+  int64_t size() const { return numbersOfWarpState(tiles, valueTiles); }
 
   /// Scales the sums as if the largest scores were `maxima`, which are no less than those of
   /// before.

@@ -63,7 +63,8 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     ```
 
     ```mlir
-    %e = fp4.attention %q, %ck, %cv scales(%ks, %vs : tensor<64x16x8x8xf8E4M3FN>, tensor<64x16x8x8xf8E4M3FN>)
+    %e = fp4.attention %q, %ck, %cv
+        scales(%ks, %vs : tensor<64x16x8x8xf8E4M3FN>, tensor<64x16x8x8xf8E4M3FN>)
         factors(%fk, %fv : tensor<1xf32>, tensor<1xf32>)
         lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>) scale 8.838835e-02
         : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xf4E2M1FN>, tensor<64x16x8x128xf4E2M1FN>
@@ -102,8 +103,13 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                  ? ::llvm::cast<::mlir::RankedTensorType>(getPages().getType()).getDimSize(1)
                  : 1;
     }
-    /// Returns true when keys and values are codes, and elements that share a scale; else 0.
+    /// Heads of queries that share a head of keys.
+    int64_t getHeadsOfGroup() {
+      return getQueryType().getDimSize(2) / getKeyType().getDimSize(2);
+    }
+    /// Returns true when keys and values are codes.
     bool isQuantized() { return getKeyType().getElementType() != getQueryType().getElementType(); }
+    /// Elements that share a scale; 0 without scales.
     int64_t getBlockSize();
     /// Most keys of a sequence.
     int64_t getKeyTokens() { return getPagesOfSequence() * getKeyType().getDimSize(1); }
