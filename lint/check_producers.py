@@ -27,7 +27,7 @@ def operations():
 
 
 def count_creations():
-    """How many places of the compiler create each class."""
+    """The number of places of the compiler that create each class."""
     return collections.Counter(
         cls for suffix in ("cpp", "h") for path in (ROOT / "lib").rglob(f"*.{suffix}")
         for dialect, cls in CREATION.findall(path.read_text()) if dialect not in OTHERS)
