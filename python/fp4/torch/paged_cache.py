@@ -125,7 +125,7 @@ class PagedCache:
         rows = tensor.reshape(-1, tensor.shape[3])
         if not self.format:
             return rows, rows
-        if self.format == "fp8":
+        if self.format == "fp8" and factor is not None:
             codes = (rows.float() / factor).clamp(-_MOST, _MOST).to(torch.float8_e4m3fn)
             return codes, codes
         amax = None if factor is None else factor[0] * _RANGE
@@ -138,7 +138,8 @@ class PagedCache:
         if not self.format:
             return codes
         if scales is None:
-            return (codes.float() * factor).to(self._dtype)
+            numbers = codes.float() if factor is None else codes.float() * factor
+            return numbers.to(self._dtype)
         rows = codes.view(-1, codes.shape[-1])
         amax = None if factor is None else factor[0] * _RANGE
         scaled = Scaled(rows, scales.view(len(rows), -1), amax, (len(rows), elements), self.format,
