@@ -24,13 +24,19 @@ def row_sum(x: Any) -> Any:
     return total[:, None]
 
 
+def root(x: Any) -> Any:
+    """The square root, rounded to float32. torch.sqrt of float32 is one unit in the last place away
+    on some processors, where MKL computes it."""
+    return torch.sqrt(x.double()).float()
+
+
 def norm(x: Any, weight: Any = None, bias: Any = None, *, kind: str = "rms", eps: float = 1e-6,
          offset: float | None = None, is_normed_rounded: bool = False, dtype: Any = None) -> Any:
     """The norm of rows, rounded once to the dtype of `x`, or to `dtype`."""
     h, eps = x.float(), torch.tensor(eps)
     if kind == "layer":
         h = h - row_sum(h) / x.shape[1]
-    y = h * (1 / torch.sqrt(row_sum(h * h) / x.shape[1] + eps))
+    y = h * (1 / root(row_sum(h * h) / x.shape[1] + eps))
     if is_normed_rounded:
         y = y.to(x.dtype).float()
     if weight is not None:

@@ -81,7 +81,7 @@ class Rotations(unittest.TestCase):
                     for x, weight in zip((q, k), weights):
                         h = x.reshape(-1, 64).float()
                         mean = norm_formulas.row_sum(h * h) / 64
-                        r = 1 / torch.sqrt(mean + torch.tensor(1e-5))
+                        r = 1 / norm_formulas.root(mean + torch.tensor(1e-5))
                         h = (h * (r * weight.float())).view(5, -1, 64)
                         y = formulas.rotated(h, table, at, interleaved=not is_neox, dtype=dtype)
                         expected.append(y.view(x.shape))
