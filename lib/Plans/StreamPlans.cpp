@@ -277,7 +277,7 @@ static bool readsOtherColumnsAlone(Operation *op) {
   });
 }
 
-/// Threads of the only CTA: each warp has a count for each expert in shared memory.
+/// Threads of a CTA: each warp has a count for each expert in shared memory.
 static int64_t mostThreads(ExpertOrderOp op) {
   constexpr int64_t counts = 8192, most = 1024, warp = 32;
   return std::min<int64_t>(most, counts / int64_t(llvm::PowerOf2Ceil(op.getExperts())) * warp);

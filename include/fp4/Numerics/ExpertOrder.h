@@ -11,7 +11,7 @@
 
 namespace fp4::numerics {
 
-/// The most ids that a kernel orders: one CTA has them all.
+/// The most ids that a kernel orders: one cluster of CTAs has them all.
 inline constexpr int64_t mostOrderedIds = 1 << 20;
 
 /// The experts that have rows: ids from `first` on.

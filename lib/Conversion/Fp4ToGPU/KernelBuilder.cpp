@@ -215,14 +215,24 @@ Value KernelBuilder::scalar(Value hostValue) {
   return addOperand(hostValue);
 }
 
-void KernelBuilder::launch(Value blocks, bool cooperative) {
+gpu::LaunchFuncOp KernelBuilder::emitLaunch(Value ctas, std::optional<gpu::KernelDim3> cluster) {
   gpu::ReturnOp::create(bodyBuilder);
-  Value one = constIndex(hostBuilder, 1), perBlock = constIndex(hostBuilder, numThreads());
-  auto launch = gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{blocks, one, one},
-                                          gpu::KernelDim3{perBlock, one, one},
-                                          /*dynamicSharedMemorySize=*/Value(), operands);
+  Value one = constIndex(hostBuilder, 1), perCta = constIndex(hostBuilder, numThreads());
+  return gpu::LaunchFuncOp::create(hostBuilder, function, gpu::KernelDim3{ctas, one, one},
+                                   gpu::KernelDim3{perCta, one, one},
+                                   /*dynamicSharedMemorySize=*/Value(), operands,
+                                   /*asyncTokenType=*/Type(), /*asyncDependencies=*/{}, cluster);
+}
+
+void KernelBuilder::launch(Value blocks, bool cooperative) {
+  gpu::LaunchFuncOp launch = emitLaunch(blocks);
   if (StringRef attribute = cooperative ? StringRef(kCooperativeAttr) : overlap; !attribute.empty())
     launch->setAttr(attribute, hostBuilder.getUnitAttr());
+}
+
+void KernelBuilder::launchCluster(Value ctas) {
+  Value one = constIndex(hostBuilder, 1);
+  emitLaunch(ctas, gpu::KernelDim3{ctas, one, one});
 }
 
 void KernelBuilder::launchItems(Value items) {

@@ -105,6 +105,8 @@ public:
   /// Launches `blocks` (an index) CTAs and closes the kernel. CTAs of a cooperative launch may wait
   /// for each other.
   void launch(mlir::Value blocks, bool cooperative = false);
+  /// Launches one cluster of `ctas` (an index) CTAs and closes the kernel.
+  void launchCluster(mlir::Value ctas);
   /// Launches enough CTAs for `items` (an index) work items; see forEachItem.
   void launchItems(mlir::Value items);
 
@@ -129,6 +131,8 @@ public:
 
 private:
   mlir::Value addOperand(mlir::Value hostValue);
+  mlir::gpu::LaunchFuncOp emitLaunch(mlir::Value ctas,
+                                     std::optional<mlir::gpu::KernelDim3> cluster = {});
 
   mlir::Operation *op;
   KernelPlan plan;

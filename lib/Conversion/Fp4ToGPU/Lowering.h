@@ -59,7 +59,7 @@ mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
 mlir::LogicalResult lowerElementwise(mlir::linalg::GenericOp op, LoweringContext &context);
 /// Lowers the last operation of a row kernel, with its prologues (Rows/RowKernel.cpp).
 mlir::LogicalResult lowerRows(mlir::Operation *op, LoweringContext &context);
-/// Lowers an order of tokens to one CTA; a twin without arithmetic is the same kernel.
+/// Lowers an order of tokens to one cluster of CTAs; a twin without arithmetic is the same kernel.
 mlir::LogicalResult lowerExpertOrder(ExpertOrderOp op, LoweringContext &context);
 /// Lowers attention of plan warp_attention (Attention/WarpAttention.cpp).
 mlir::LogicalResult lowerWarpAttention(AttentionOp op, LoweringContext &context);

@@ -188,8 +188,10 @@ struct LaunchLowering : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
 
   LogicalResult matchAndRewrite(gpu::LaunchFuncOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getAsyncToken() || op.hasClusterSize())
-      return rewriter.notifyMatchFailure(op, "expects a synchronous launch without cluster size");
+    if (op.getAsyncToken())
+      return rewriter.notifyMatchFailure(op, "expects a synchronous launch");
+    if (op.hasClusterSize() && !isConstantIntValue(op.getClusterSizeZ(), 1))
+      return rewriter.notifyMatchFailure(op, "expects clusters of one CTA along z");
     if (!kernels.contains({op.getKernelModuleName(), op.getKernelName()}))
       return rewriter.notifyMatchFailure(op, "expects a kernel that a gpu.binary holds");
     Location loc = op.getLoc();
@@ -208,10 +210,9 @@ struct LaunchLowering : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
     RuntimeFunction function = op->hasAttr(fp4::kCooperativeAttr) ? RuntimeFunction::LaunchCooperative
                                : op->hasAttr(fp4::kDependentAttr) ? RuntimeFunction::LaunchDependent
                                                                   : RuntimeFunction::Launch;
-    if (auto clusters = clustersOf(op)) {
+    if (SmallVector<Value> clusters = clustersOf(rewriter, op, adaptor); !clusters.empty()) {
       operands.push_back(constantInt(rewriter, loc, 32, op->hasAttr(fp4::kDependentAttr)));
-      for (int32_t blocks : clusters.asArrayRef())
-        operands.push_back(constantInt(rewriter, loc, 32, blocks));
+      llvm::append_range(operands, clusters);
       function = RuntimeFunction::LaunchClusters;
     }
     fp4::callRuntime(rewriter, loc, module, function, operands);
@@ -220,10 +221,21 @@ struct LaunchLowering : ConvertOpToLLVMPattern<gpu::LaunchFuncOp> {
   }
 
 private:
-  /// The sizes of clusters of two sizes; null if there is one size.
-  DenseI32ArrayAttr clustersOf(gpu::LaunchFuncOp op) const {
-    return kernels.at({op.getKernelModuleName(), op.getKernelName()})
-        .getAttr<DenseI32ArrayAttr>("clusters");
+  /// The cluster and the preferred cluster of a launch, along x and y (i32), from the kernel table
+  /// or from the operands of the launch, which prefer none. Empty where the kernel says its size.
+  SmallVector<Value> clustersOf(OpBuilder &builder, gpu::LaunchFuncOp op, OpAdaptor adaptor) const {
+    Location loc = op.getLoc();
+    if (op.hasClusterSize()) {
+      Value none = constantInt(builder, loc, 32, 0);
+      return {toI32(builder, loc, adaptor.getClusterSizeX()),
+              toI32(builder, loc, adaptor.getClusterSizeY()), none, none};
+    }
+    gpu::KernelMetadataAttr kernel = kernels.at({op.getKernelModuleName(), op.getKernelName()});
+    auto sizes = kernel.getAttr<DenseI32ArrayAttr>("clusters");
+    return sizes ? llvm::map_to_vector(
+                       sizes.asArrayRef(),
+                       [&](int32_t size) -> Value { return constantInt(builder, loc, 32, size); })
+                 : SmallVector<Value>();
   }
 
   static Value toI32(OpBuilder &builder, Location loc, Value value) {

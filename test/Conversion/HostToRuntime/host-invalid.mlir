@@ -24,3 +24,18 @@ module attributes {gpu.container_module} {
     return
   }
 }
+
+// -----
+
+// Clusters lie in planes.
+module attributes {gpu.container_module} {
+  gpu.binary @m [#gpu.object<#nvvm.target<chip = "sm_100a">, properties = {target = "sm_100a"},
+    kernels = <[#gpu.kernel_metadata<"k", !llvm.func<void ()>>]>, assembly = ".version 8.8">]
+  func.func @f() {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    // expected-error@+1 {{failed to legalize operation 'gpu.launch_func'}}
+    gpu.launch_func @m::@k clusters in (%c1, %c1, %c2) blocks in (%c1, %c1, %c2) threads in (%c1, %c1, %c1)
+    return
+  }
+}
