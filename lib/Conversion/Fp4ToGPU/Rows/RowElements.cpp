@@ -25,6 +25,8 @@ constexpr int64_t kAccessBytes = 16, kMostWords = 64;
 /// Words up to which columns are kept, too, which only the last loop needs: their loads then do not
 /// begin behind the sums.
 constexpr int64_t kFewWords = 24;
+/// Words of a thread, of chunks that a step of a loop loads together.
+constexpr int64_t kWordsOfStep = 32;
 
 int64_t bytesOf(RankedTensorType type) { return type.getElementTypeBitWidth() / 8; }
 
@@ -59,6 +61,32 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
       addSource({operand, /*hasRows=*/true, /*hasColumns=*/true});
   kept = wordsOfThread(/*ofRowsAlone=*/true) <= kMostWords || rowTeam.chunksPerThread() == 1;
   keepsColumns = kept && wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords;
+  if (!kept)
+    loadTogether();
+}
+
+/// Has loops over chunks load the rows of several chunks at once: as many as registers take, where
+/// few chunks do not exist.
+void RowElements::loadTogether() {
+  int64_t ofThread = rowTeam.chunksPerThread();
+  int64_t count = kWordsOfStep * ofThread / wordsOfThread(/*ofRowsAlone=*/true);
+  while (count > 1 && llvm::alignTo(ofThread, count) - ofThread > ofThread / 8)
+    --count;
+  count = std::max<int64_t>(count, 1);
+  rowTeam.visitTogether(count, [this](ArrayRef<Chunk> chunks) {
+    for (auto &[key, source] : sources)
+      if (source.operand.hasColumns && source.operand.hasRows)
+        source.kept = llvm::map_to_vector(
+            chunks, [&, &source = source](const Chunk &chunk) { return load(source, chunk); });
+  });
+}
+
+/// Drops what belongs to the chunks of one step.
+void RowElements::forget() {
+  computed.clear();
+  if (!kept)
+    for (auto &[key, source] : sources)
+      source.kept.clear();
 }
 
 void RowElements::addStep(linalg::GenericOp op) {
@@ -156,7 +184,7 @@ void RowElements::forEachChunk(llvm::function_ref<void(const Chunk &)> body) {
     computed.clear();
     body(chunk);
   });
-  computed.clear();
+  forget();
 }
 
 //===----------------------------------------------------------------------===//
@@ -334,14 +362,21 @@ Value RowElements::computeNumber(linalg::GenericOp op) {
     return vector::ExtractOp::create(b, result, 0);
   }
   Value element = combinedElementOf(op);
-  return combine(combinationOf(op), initialOf(op), [&](const Chunk &chunk) -> Value {
+  auto elementsOf = [&](const Chunk &chunk) -> Value {
     SmallVector<Value> arguments;
     for (const Operand &operand : operandsOf[op])
       arguments.push_back(argument(operand, chunk));
     return emitElementwise(b, body, arguments, element, combiningOpOf(op), kLanesAtOnce,
                            loopsOf(op, chunk))
         .front();
-  });
+  };
+  OpOperand *selected = kept || !given.empty() ? nullptr : selectedColumnOf(op);
+  if (!selected)
+    return combine(combinationOf(op), initialOf(op), elementsOf);
+  // A row that is in memory alone is not read again for one of its elements.
+  Value number = argumentOfNumber(operandsOf[op][selected->getOperandNumber()]);
+  Chunk chunk = rowTeam.chunkOf({b, arith::BitcastOp::create(b, b.getI32Type(), number)});
+  return rowTeam.combineOne(combinationOf(op), initialOf(op), chunk, elementsOf(chunk));
 }
 
 Value RowElements::combine(numerics::ElementOp combination, float initial,
@@ -351,7 +386,7 @@ Value RowElements::combine(numerics::ElementOp combination, float initial,
     return elementsOf(chunk);
   };
   Value number = rowTeam.combine(combination, initial, kept, ofChunk);
-  computed.clear();
+  forget();
   return number;
 }
 

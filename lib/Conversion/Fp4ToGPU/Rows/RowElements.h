@@ -113,6 +113,8 @@ private:
   void addStep(mlir::linalg::GenericOp op);
   void addSource(const Operand &operand);
   int64_t wordsOfThread(bool ofRowsAlone);
+  void loadTogether();
+  void forget();
   Source &sourceOf(const Operand &operand);
   Int32 rowIndexOf(const Operand &operand);
   mlir::Value rowOf(const Source &source);

@@ -54,6 +54,20 @@ RowTeam::Chunk RowTeam::chunk(Int32 number, int64_t index) {
   return chunk;
 }
 
+RowTeam::Chunk RowTeam::chunkOf(Int32 column) {
+  int64_t last = llvm::divideCeil(numColumns, kChunk) - 1;
+  Chunk found = chunk(minimum(column / kChunk, Int32(b, last)), 0);
+  found.exists = {};
+  found.isOther = true;
+  return found;
+}
+
+void RowTeam::visitTogether(int64_t count, Prepare prepare) {
+  perStep = count;
+  perThread = llvm::alignTo(perThread, count);
+  prepareStep = std::move(prepare);
+}
+
 void RowTeam::forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)> body) {
   if (unrolled) {
     for (int64_t i = 0; i < perThread; ++i)
@@ -61,8 +75,13 @@ void RowTeam::forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)
     return;
   }
   Value end = constI32(b, perThread * threads);
-  kernel.forEachItem(lane(), end, constI32(b, threads), {}, [&](Value number, ValueRange) {
-    body(chunk(Int32(b, number), 0));
+  kernel.forEachItem(lane(), end, constI32(b, perStep * threads), {}, [&](Value first, ValueRange) {
+    SmallVector<Chunk> chunks;
+    for (int64_t i = 0; i < perStep; ++i)
+      chunks.push_back(chunk(Int32(b, first) + i * threads, i));
+    if (prepareStep)
+      prepareStep(chunks);
+    llvm::for_each(chunks, body);
     return SmallVector<Value>();
   });
 }
@@ -116,9 +135,8 @@ Value RowTeam::withAbsent(Value elements, const Chunk &chunk, Value absent) {
   return elements;
 }
 
-/// The combination of the elements of a chunk and, in each lane, of the chunks of the warp that are
-/// of one row.
-Value RowTeam::fold(ElementOp combination, Value elements) {
+/// The combination of the elements of a chunk.
+Value RowTeam::foldChunk(ElementOp combination, Value elements) {
   for (int64_t count = kChunk / 2; count; count /= 2) {
     auto half = [&](int64_t first) -> Value {
       return vector::ExtractStridedSliceOp::create(b, elements, ArrayRef<int64_t>{first},
@@ -126,10 +144,24 @@ Value RowTeam::fold(ElementOp combination, Value elements) {
     };
     elements = combineTwo(combination, {b, half(0)}, {b, half(count)});
   }
-  Value folded = vector::ExtractOp::create(b, elements, 0);
+  return vector::ExtractOp::create(b, elements, 0);
+}
+
+/// The combination of the elements of a chunk and, in each lane, of the chunks of the warp that are
+/// of one row.
+Value RowTeam::fold(ElementOp combination, Value elements) {
+  Value folded = foldChunk(combination, elements);
   for (int64_t distance = lanes() / 2; distance; distance /= 2)
     folded = combineTwo(combination, {b, folded}, {b, exchanged(folded, distance)});
   return folded;
+}
+
+Value RowTeam::combineOne(ElementOp combination, float initial, const Chunk &chunk,
+                          Value elements) {
+  Float32 found(b, elements);
+  Value present = withAbsent(found, chunk, like(found, numerics::identityOf(combination)));
+  Value folded = foldChunk(combination, present);
+  return combineTwo(combination, {b, constF32(b, initial)}, {b, folded});
 }
 
 /// The segments of this team's row in shared memory, one after the other.

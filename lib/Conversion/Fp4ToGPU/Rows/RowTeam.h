@@ -13,13 +13,15 @@
 
 #include "fp4/Numerics/Elementwise.h"
 
+#include <functional>
+
 namespace fp4 {
 
 class RowTeam {
 public:
   /// A chunk of the row of this thread.
   struct Chunk {
-    int64_t index = 0;  ///< among those of the thread, where these are unrolled
+    int64_t index = 0;  ///< among those that are unrolled together
     Int32 number;       ///< among those of the row
     mlir::Value exists; ///< i1: the row has an element of it; null: always
     mlir::Value isLast; ///< i1: the row ends within it; null: never
@@ -44,7 +46,12 @@ public:
 
   static constexpr int64_t kChunk = 16;
 
-  /// Emits `body` for each chunk of the thread: `unrolled`, or in a loop.
+  /// Has the steps of loops over chunks visit `count` chunks, for which `prepare` is called first:
+  /// loads of all of them are in flight before the first one is used.
+  using Prepare = std::function<void(llvm::ArrayRef<Chunk>)>;
+  void visitTogether(int64_t count, Prepare prepare);
+  /// Emits `body` for each chunk of the thread: `unrolled`, or in a loop. `index` of a chunk counts
+  /// those of the thread, or of a step of the loop.
   void forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)> body);
 
   /// The combination of `initial` and all elements of a row. `elements` gives those of a chunk,
@@ -52,6 +59,13 @@ public:
   /// outside of loops.
   mlir::Value combine(numerics::ElementOp combination, float initial, bool unrolled,
                       llvm::function_ref<mlir::Value(const Chunk &)> elements);
+
+  /// The chunk with column `column`, or the last one of the row where the row has no such column. A
+  /// chunk of all threads: none of them has kept words of it.
+  Chunk chunkOf(Int32 column);
+  /// The combination of `initial` and the elements of such a chunk.
+  mlir::Value combineOne(numerics::ElementOp combination, float initial, const Chunk &chunk,
+                         mlir::Value elements);
 
   /// Returns true when each thread has one chunk and a team is within a warp, so that chunks are
   /// those of lanes.
@@ -72,12 +86,14 @@ public:
 
 private:
   Chunk chunk(Int32 number, int64_t index);
+  mlir::Value foldChunk(numerics::ElementOp combination, mlir::Value elements);
   mlir::Value fold(numerics::ElementOp combination, mlir::Value elements);
   mlir::Value meet(numerics::ElementOp combination, float initial, mlir::Value segments);
 
   KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;
-  int64_t numColumns, threads, perThread;
+  int64_t numColumns, threads, perThread, perStep = 1;
+  Prepare prepareStep;
   std::optional<Int32> laneOfTeam, padded, inMatrix;
   mlir::Value rowExists;
   int reductions = 0; ///< emitted; each has shared memory of its own

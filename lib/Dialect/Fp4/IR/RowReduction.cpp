@@ -157,6 +157,34 @@ numerics::ElementOp fp4::combinationOf(linalg::LinalgOp op) {
 
 float fp4::initialOf(linalg::LinalgOp op) { return *splatOf(op.getDpsInitOperand(0)->get()); }
 
+/// Returns true for the number of the column as linalg.index gives it, of any integer type.
+static bool isColumnIndex(Value value) {
+  if (auto cast = value.getDefiningOp<arith::IndexCastOp>())
+    value = cast.getIn();
+  auto index = value.getDefiningOp<linalg::IndexOp>();
+  return index && index.getDim() == 1;
+}
+
+OpOperand *fp4::selectedColumnOf(linalg::LinalgOp op) {
+  auto select = combinedElementOf(op).getDefiningOp<arith::SelectOp>();
+  if (!select || combinationOf(op) != numerics::ElementOp::Add ||
+      !APFloat(initialOf(op)).isPosZero() ||
+      !matchPattern(select.getFalseValue(), m_PosZeroFloat()))
+    return nullptr;
+  auto compare = select.getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq)
+    return nullptr;
+  bool isFirst = isColumnIndex(compare.getLhs());
+  if (!isFirst && !isColumnIndex(compare.getRhs()))
+    return nullptr;
+  auto number = dyn_cast<BlockArgument>(isFirst ? compare.getRhs() : compare.getLhs());
+  if (!number || number.getOwner() != op.getBlock() || !number.getType().isInteger(32))
+    return nullptr;
+  return dimensionsOf(op, number.getArgNumber()) == ArrayRef<unsigned>{0}
+             ? op.getDpsInputOperand(number.getArgNumber())
+             : nullptr;
+}
+
 numerics::ElementProgram fp4::reductionProgramOf(linalg::LinalgOp op) {
   Value element = combinedElementOf(op);
   return elementProgramOf(*op.getBlock(), op.getNumDpsInputs(), element);

@@ -42,6 +42,10 @@ mlir::Value combinedElementOf(mlir::linalg::LinalgOp op);
 numerics::ElementOp combinationOf(mlir::linalg::LinalgOp op);
 /// The number that each row begins with.
 float initialOf(mlir::linalg::LinalgOp op);
+/// The input that has, for each row, the number of the only column whose element may be other than
+/// zero: a sum, from zero on, of what arith.select takes where linalg.index of the columns equals
+/// that number, and of zeros elsewhere. Null where every column may count.
+mlir::OpOperand *selectedColumnOf(mlir::linalg::LinalgOp op);
 /// The program that computes an element from those of the inputs.
 numerics::ElementProgram reductionProgramOf(mlir::linalg::LinalgOp op);
 
