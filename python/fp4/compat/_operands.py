@@ -90,11 +90,11 @@ def check_codes(codes: Any, name: str) -> None:
                          f"codes in a byte, but got {type_of(codes)}", "quantize it first")
 
 
-def into(out: Any, result: torch.Tensor) -> torch.Tensor:
-    """`out` with the result in it."""
-    check_tensor(out, "out")
+def into(out: Any, result: torch.Tensor, name: str = "out") -> torch.Tensor:
+    """`out`, the argument `name`, with the result in it."""
+    check_tensor(out, name)
     found = (out.shape, out.dtype, out.device)
     if found != (result.shape, result.dtype, result.device):
-        raise UsageError(f"argument 'out' must be {type_of(result)} on {result.device}, but got "
+        raise UsageError(f"argument '{name}' must be {type_of(result)} on {result.device}, but got "
                          f"{type_of(out)} on {out.device}")
     return out.copy_(result)  # type: ignore[no-any-return]

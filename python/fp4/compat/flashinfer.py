@@ -1,4 +1,5 @@
-"""FlashInfer's functions for NVFP4, MXFP4 and rotations, of flashinfer-python 0.7.2.
+"""FlashInfer's functions for NVFP4, MXFP4, rotations and the choice of experts, of
+flashinfer-python 0.7.2.
 
 `a_global_sf` is the encode scale g = 448 * 6 / amax, and the `alpha` of a matmul 1 / (g_a * g_b);
 fp4's own operations take the amax.
@@ -18,8 +19,9 @@ rounds each product and each sum.
 
 A norm, or silu_and_mul, and its quantizer are one kernel. A copy behind it overwrites `residual`.
 
-Sources: the modules quantization.fp4_quantization, gemm.gemm_base, norm and rope of the wheel, and
-the kernels that it contains, those of csrc/nv_internal/tensorrt_llm, norm.cuh and pos_enc.cuh.
+Sources: the modules quantization.fp4_quantization, gemm.gemm_base, norm, rope and
+fused_moe.fused_routing_dsv3 of the wheel, and the kernels that it contains, those of
+csrc/nv_internal/tensorrt_llm, norm.cuh and pos_enc.cuh.
 """
 
 from __future__ import annotations
@@ -63,11 +65,13 @@ from ._operands import (
 )
 from ._programs import dequantizer, element, product, quantizer, swizzler, target
 from ._rotations import HALVES, INTEGERS, angles, places, rotated
+from ._routing import fused_topk_deepseek
 
 __all__ = [
     "SfLayout", "apply_rope_with_cos_sin_cache", "apply_rope_with_cos_sin_cache_inplace",
     "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float",
-    "fused_add_rmsnorm_quant", "mm_fp4", "mxfp4_dequantize", "mxfp4_quantize", "mxfp8_quantize",
+    "fused_add_rmsnorm_quant", "fused_topk_deepseek", "mm_fp4", "mxfp4_dequantize",
+    "mxfp4_quantize", "mxfp8_quantize",
     "nvfp4_batched_quantize", "nvfp4_block_scale_interleave", "nvfp4_quantize", "rmsnorm_quant",
     "scaled_fp4_grouped_quantize", "silu_and_mul_nvfp4_quantize",
 ]

@@ -1,7 +1,7 @@
-"""vLLM's functions for NVFP4, norms with FP8, and rotations, of vllm._custom_ops in vllm 0.33.0;
-the two with static scales are operators torch.ops._C there. SGLang's former sgl_kernel has the same
-functions for NVFP4; its calls without names fit here, of scaled_fp4_experts_quant those without an
-expert_map.
+"""vLLM's functions for NVFP4, norms with FP8, rotations, and the choice of experts, of
+vllm._custom_ops in vllm 0.33.0; the two with static scales are operators torch.ops._C there.
+SGLang's former sgl_kernel has the same functions for NVFP4; its calls without names fit here, of
+scaled_fp4_experts_quant those without an expert_map.
 
 The global scale is the encode scale g = 448 * 6 / amax, and `alpha` is 1 / (g_a * g_b). The bits of
 the quantizer are those of vLLM's kernel, which takes two approximate reciprocals (numerics.md); a
@@ -23,13 +23,26 @@ from ..torch.norm_programs import Norm
 from ._group_programs import ragged
 from ._layouts import EIGHT, GROUPED, LINEAR, TILED, expect, note, padded, shape_of, to_eight
 from ._norms import static_fp8, token_fp8
-from ._operands import check_codes, check_input, eager, numbers, refuse, rows_of, scalar
+from ._operands import (
+    check_codes,
+    check_input,
+    check_tensor,
+    eager,
+    into,
+    numbers,
+    refuse,
+    rows_of,
+    scalar,
+    type_of,
+)
 from ._programs import element, product, quantizer, target
 from ._rotations import FLOATS, angles, normed, places, rotated
+from ._routing import grouped, routed, store
 
 __all__ = ["cutlass_scaled_fp4_mm", "fused_add_rms_norm_static_fp8_quant",
-           "fused_qk_norm_rope", "rms_norm_dynamic_per_token_quant", "rms_norm_static_fp8_quant",
-           "rotary_embedding", "scaled_fp4_experts_quant", "scaled_fp4_quant"]
+           "fused_qk_norm_rope", "grouped_topk", "rms_norm_dynamic_per_token_quant",
+           "rms_norm_static_fp8_quant", "rotary_embedding", "scaled_fp4_experts_quant",
+           "scaled_fp4_quant", "topk_softmax"]
 
 _RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
 _STATIC = Norm(0, "", "rms", 0.0, residual="rounded")
@@ -304,3 +317,74 @@ def fused_qk_norm_rope(
     `cos_sin_cache` has any. forced_token_heads_per_warp has no effect."""
     normed(qkv, (num_heads_q, num_heads_k, num_heads_v), head_dim, eps, (q_weight, k_weight),
            angles(cos_sin_cache), places(position_ids, "position_ids", (torch.int64,)), is_neox)
+
+
+@eager
+def topk_softmax(
+    topk_weights: torch.Tensor,
+    topk_ids: torch.Tensor,
+    token_expert_indices: torch.Tensor,
+    gating_output: torch.Tensor,
+    renormalize: bool = False,
+    e_score_correction_bias: torch.Tensor | None = None,
+) -> None:
+    """Chooses the experts with the largest softmax, of each token.
+
+    Args:
+        topk_weights: f32 [T, k], k up to 16, which gets the weights, the largest first.
+        topk_ids: int32, int64 or uint32 [T, k], which gets the experts.
+        token_expert_indices: int32 [T, k], which gets j * T + t in row t and column j.
+        gating_output: the logits, bf16, f16 or f32 [T, E], E up to 512.
+        renormalize: divide the weights by their sum.
+        e_score_correction_bias: [E], which is added for the choice alone.
+
+    Raises:
+        UsageError: an argument that does not fit.
+    """
+    check_tensor(topk_ids, "topk_ids")
+    if topk_ids.dim() != 2:
+        raise UsageError(f"argument 'topk_ids' must be a matrix, but got {type_of(topk_ids)}",
+                         "its columns are the experts of a token")
+    found = routed(gating_output, e_score_correction_bias, topk_ids.shape[1], "gating_output",
+                   renormalize="sum" if renormalize else "none")
+    store(found, topk_weights, topk_ids, ("topk_weights", "topk_ids"))
+    rows, k = topk_ids.shape
+    places = torch.arange(rows * k, dtype=torch.int32, device=topk_ids.device)
+    into(token_expert_indices, places.view(k, rows).T, "token_expert_indices")
+
+
+@eager
+def grouped_topk(
+    scores: torch.Tensor,
+    num_expert_group: int,
+    topk_group: int,
+    topk: int,
+    renormalize: bool,
+    routed_scaling_factor: float,
+    bias: torch.Tensor,
+    scoring_func: int = 0,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Chooses the experts of DeepSeek-V3: of the groups whose two best biased scores have the
+    largest sums, the experts with the largest biased scores. Weights are scores without bias.
+
+    Args:
+        scores: bf16, f16 or f32 [T, E], E up to 512.
+        num_expert_group, topk_group: groups of one size, a power of two, and those chosen.
+        topk: experts of a token, up to 16.
+        renormalize: divide the weights by their sum + 1e-20.
+        routed_scaling_factor: by which weights are multiplied.
+        bias: [E].
+        scoring_func: 0: `scores` are used as they are; 1: they are logits, of which 1 / (1 +
+            exp(-x)) are the scores, in float32.
+
+    Returns:
+        Weights, float32 [T, topk], and experts, int32, the largest biased score first.
+
+    Raises:
+        UsageError: an argument that does not fit.
+    """
+    if scoring_func not in (0, 1):
+        raise UsageError(f"argument 'scoring_func' must be 0 or 1, but got {scoring_func!r}",
+                         "1 is a sigmoid")
+    return grouped(scores, bias, num_expert_group, topk_group, topk, routed_scaling_factor,
+                   is_sigmoid=scoring_func == 1, renormalizes=renormalize)

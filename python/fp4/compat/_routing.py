@@ -1,0 +1,85 @@
+"""The choice of experts of fp4.compat: fp4.torch.route with results that the caller gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..errors import UsageError
+from ..torch.routing import route
+from ._operands import check_tensor, eager, into, refuse, type_of
+
+_IDS = (torch.int32, torch.int64, torch.uint32)
+#: Added to the sum of weights by kernels for DeepSeek-V3.
+_EPS = 1e-20
+
+
+def routed(logits: Any, bias: Any, k: int, name: str, **options: Any
+           ) -> tuple[torch.Tensor, torch.Tensor]:
+    """fp4.torch.route of the argument `name`, without gradients."""
+    check_tensor(logits, name)
+    if bias is not None:
+        check_tensor(bias, "bias")
+    return route(logits.detach(), k, bias=None if bias is None else bias.detach(), **options)
+
+
+def grouped(scores: Any, bias: Any, groups: int, best: int, k: int, factor: float, *,
+            is_sigmoid: bool, renormalizes: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """The choice of DeepSeek-V3, from logits or from scores as they are."""
+    return routed(scores, bias, k, "scores", scores="sigmoid" if is_sigmoid else "logits",
+                  renormalize="sum" if renormalizes else "none", num_groups=groups,
+                  top_groups=best, factor=factor, eps=_EPS if renormalizes else 0.0)
+
+
+def store(results: tuple[torch.Tensor, torch.Tensor], weights: Any, ids: Any,
+          names: tuple[str, str]) -> None:
+    """Copies weights and ids into the tensors of the caller."""
+    for result, given, name, dtypes in zip(results, (weights, ids), names,
+                                           ((torch.float32,), _IDS)):
+        check_tensor(given, name)
+        if given.shape != result.shape or given.dtype not in dtypes:
+            kinds = " or ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
+            raise UsageError(f"argument '{name}' must be {kinds} of shape {list(result.shape)}, "
+                             f"but got {type_of(given)}", "it gets the result")
+        into(given, result.to(given.dtype), name)
+
+
+@eager
+def fused_topk_deepseek(
+    scores: torch.Tensor,
+    bias: torch.Tensor,
+    n_group: int,
+    topk_group: int,
+    topk: int,
+    routed_scaling_factor: float,
+    topk_values: torch.Tensor,
+    topk_indices: torch.Tensor,
+    launch_with_pdl: bool = True,
+    routing_replay_out: torch.Tensor | None = None,
+) -> None:
+    """Chooses the experts of DeepSeek-V3: of the groups whose two best biased scores have the
+    largest sums, the experts with the largest biased scores. Weights are the scores without bias,
+    divided by their sum + 1e-20 and multiplied by a factor.
+
+    Scores are 1 / (1 + exp(-x)) in float32, where FlashInfer has 0.5 * tanh(0.5 x) + 0.5: weights
+    may differ in their last bits, and the choice among scores that round alike.
+
+    Args:
+        scores: the logits, bf16, f16 or f32 [T, E], E up to 512.
+        bias: [E].
+        n_group, topk_group: groups of one size, a power of two, and those that are chosen.
+        topk: experts of a token, up to 16.
+        topk_values: f32 [T, topk], which gets the weights, the largest biased score first.
+        topk_indices: int32, int64 or uint32 [T, topk], which gets the experts.
+        launch_with_pdl: without effect.
+        routing_replay_out: refused.
+
+    Raises:
+        UsageError: an argument that does not fit.
+    """
+    del launch_with_pdl
+    refuse(routing_replay_out is not None, "'routing_replay_out'", "copy 'topk_indices' instead")
+    found = grouped(scores, bias, n_group, topk_group, topk, routed_scaling_factor,
+                    is_sigmoid=True, renormalizes=True)
+    store(found, topk_values, topk_indices, ("topk_values", "topk_indices"))
