@@ -64,6 +64,8 @@ constexpr Renamed kRenamed[] = {
     {"pipe.lane_scale", "pipe.block_scales"},
     {"pipe.lane_tile_scale", "pipe.tile_scales"},
     {"pipe.promote_lanes", "pipe.promote"},
+    {"pipe.to_vector", "pipe.elements"},
+    {"pipe.from_vector", "pipe.elements"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

@@ -43,10 +43,10 @@ public:
   }
   /// The elements that a thread has of `tile`, and the tile of such elements.
   Value toVector(Value tile) {
-    return pipe::ToVectorOp::create(*this, pipe::vectorOfThread(tile.getType()), tile);
+    return pipe::ElementsOp::create(*this, pipe::vectorOfThread(tile.getType()), tile);
   }
   Value fromVector(mlir::RankedTensorType type, Value vector) {
-    return pipe::FromVectorOp::create(*this, type, vector);
+    return pipe::ElementsOp::create(*this, type, vector);
   }
   /// The tile of `type` all of whose elements are `scalar`.
   Value splat(mlir::RankedTensorType type, Value scalar) {

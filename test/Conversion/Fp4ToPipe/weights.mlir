@@ -250,9 +250,9 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // CHECK: pipe.mma %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
 // CHECK-COUNT-8: pipe.load_factors
 // CHECK: %[[SUMS:.*]] = pipe.read %[[ACC]][0] {{.*}}-> tensor<64x32xf32, #pipe.distribution<wgmma>>
-// CHECK: %[[VECTOR:.*]] = pipe.to_vector %[[POWERS]]
+// CHECK: %[[VECTOR:.*]] = pipe.elements %[[POWERS]]
 // CHECK: %[[REPEATED:.*]] = vector.shuffle %[[VECTOR]], %[[VECTOR]] [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
-// CHECK: %[[OF_ROWS:.*]] = pipe.from_vector %[[REPEATED]] : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+// CHECK: %[[OF_ROWS:.*]] = pipe.elements %[[REPEATED]] : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: %[[SCALED:.*]] = arith.mulf %[[SUMS]], %[[OF_ROWS]]
 // CHECK: arith.mulf %[[SCALED]], %{{.*}} : tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.store {{.*}} transposed staged

@@ -9,7 +9,7 @@ gpu.func @slice(%p: !pipe.global<1024x32xf32>, %y: !pipe.global<1024x32xf32>) ke
     %c0 = arith.constant 0 : i32
     %v = pipe.fetch %p[%c0, %c0] : !pipe.global<1024x32xf32> -> !tile
     // expected-error @+2 {{must be elementwise to take or give a tile in registers}}
-    // expected-note @+1 {{take the elements of a thread with pipe.to_vector}}
+    // expected-note @+1 {{take the elements of a thread with pipe.elements}}
     %s = tensor.extract_slice %v[0, 0] [128, 4] [1, 1] : !tile to !part
     pipe.store %s, %y[%c0, %c0] : !part, !pipe.global<1024x32xf32>
   }

@@ -31,10 +31,10 @@ func.func @lanes(%acc: !pipe.tmem<128x64xf32>, %c: i32) {
 }
 
 // CHECK-LABEL: func.func @vectors
-// CHECK: pipe.to_vector %{{.*}} : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
-// CHECK: pipe.from_vector %{{.*}} : vector<8xf32> -> tensor<32x32xf32, #pipe.distribution<columns>>
+// CHECK: pipe.elements %{{.*}} : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
+// CHECK: pipe.elements %{{.*}} : vector<8xf32> -> tensor<32x32xf32, #pipe.distribution<columns>>
 func.func @vectors(%t: !fragment, %w: vector<8xf32>) -> (vector<16xf32>, tensor<32x32xf32, #pipe.distribution<columns>>) {
-  %v = pipe.to_vector %t : !fragment -> vector<16xf32>
-  %c = pipe.from_vector %w : vector<8xf32> -> tensor<32x32xf32, #pipe.distribution<columns>>
+  %v = pipe.elements %t : !fragment -> vector<16xf32>
+  %c = pipe.elements %w : vector<8xf32> -> tensor<32x32xf32, #pipe.distribution<columns>>
   return %v, %c : vector<16xf32>, tensor<32x32xf32, #pipe.distribution<columns>>
 }

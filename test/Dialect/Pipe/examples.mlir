@@ -296,12 +296,8 @@ func.func @stores(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %d: !pipe.
 }
 
 func.func @registers(%t: tensor<64x32xf32, #pipe.distribution<wgmma>>) {
-  %v = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
-  return
-}
-
-func.func @of_registers(%v: vector<16xf32>) {
-  %t = pipe.from_vector %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %v = pipe.elements %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
+  %u = pipe.elements %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 

@@ -182,10 +182,21 @@ func.func @plain(%v: tensor<128x32xf32, #pipe.distribution<lanes>>, %w: tensor<1
 // -----
 
 func.func @vector(%t: tensor<64x32xf32, #pipe.distribution<wgmma>>) {
-  %twin = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
+  %twin = pipe.elements %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
   // (C654)
   // expected-error @+2 {{vector must be 'vector<16xf32>', the elements of a thread of 'tensor<64x32xf32, #pipe.distribution<wgmma>>', but got 'vector<32xf32>'}}
   // expected-note @+1 {{divide the elements of the tile by the threads of its distribution}}
-  %bad = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<32xf32>
+  %bad = pipe.elements %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<32xf32>
+  return
+}
+
+// -----
+
+func.func @no_tile(%v: vector<16xf32>) {
+  %twin = pipe.elements %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  // (C654)
+  // expected-error @+2 {{expects a tile and a vector, but got 'vector<16xf32>' and 'vector<16xf32>'}}
+  // expected-note @+1 {{write a tensor with a #pipe.distribution on one side}}
+  %bad = pipe.elements %v : vector<16xf32> -> vector<16xf32>
   return
 }

@@ -1,8 +1,8 @@
 //===- Registers.cpp - Tiles in registers become vectors of a thread ------===//
 //
 // Ops of the dialect keep their tensors, whose distribution says how they are lowered. Arithmetic
-// and control flow between them have the elements of one thread from here on. pipe.to_vector and
-// pipe.from_vector stand where tensors and vectors meet, and become nothing.
+// and control flow between them have the elements of one thread from here on. pipe.elements stands
+// where tensors and vectors meet, and becomes nothing.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/Lowering.h"
@@ -41,7 +41,7 @@ static LogicalResult checkElementwise(Operation *op) {
       isa<arith::ConstantOp, tensor::SplatOp, scf::ForOp, scf::IfOp, scf::YieldOp>(op))
     return success();
   return withNote(op->emitOpError("must be elementwise to take or give a tile in registers"),
-                  "take the elements of a thread with pipe.to_vector");
+                  "take the elements of a thread with pipe.elements");
 }
 
 /// Gives ops of other dialects the vector of `value`.
@@ -51,7 +51,7 @@ static void leaveDialect(Value value) {
   OpBuilder b(value.getContext());
   b.setInsertionPointAfterValue(value);
   Value vector =
-      pipe::ToVectorOp::create(b, value.getLoc(), pipe::vectorOfThread(value.getType()), value);
+      pipe::ElementsOp::create(b, value.getLoc(), pipe::vectorOfThread(value.getType()), value);
   value.replaceUsesWithIf(vector, [](OpOperand &use) { return !isOfDialect(use.getOwner()); });
 }
 
@@ -61,7 +61,7 @@ static void enterDialect(Operation *op) {
   for (OpOperand &operand : op->getOpOperands())
     if (isTile(operand.get()) && !keepsTensor(operand.get()))
       operand.set(
-          pipe::FromVectorOp::create(b, op->getLoc(), operand.get().getType(), operand.get()));
+          pipe::ElementsOp::create(b, op->getLoc(), operand.get().getType(), operand.get()));
 }
 
 static void takeVector(Value value) {
@@ -109,12 +109,12 @@ LogicalResult fp4::takeVectors(gpu::GPUFuncOp kernel) {
 namespace {
 
 /// The elements of a thread are the lowered form of a tile.
-template <typename OpT> struct LowerBridge : OpConversionPattern<OpT> {
-  using OpConversionPattern<OpT>::OpConversionPattern;
+struct LowerElements : OpConversionPattern<pipe::ElementsOp> {
+  using OpConversionPattern::OpConversionPattern;
 
-  LogicalResult matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ElementsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getOperands().front());
+    rewriter.replaceOp(op, adaptor.getSource());
     return success();
   }
 };
@@ -122,6 +122,5 @@ template <typename OpT> struct LowerBridge : OpConversionPattern<OpT> {
 } // namespace
 
 void fp4::populateRegisterPatterns(const TypeConverter &converter, RewritePatternSet &patterns) {
-  patterns.add<LowerBridge<pipe::ToVectorOp>, LowerBridge<pipe::FromVectorOp>>(
-      converter, patterns.getContext());
+  patterns.add<LowerElements>(converter, patterns.getContext());
 }

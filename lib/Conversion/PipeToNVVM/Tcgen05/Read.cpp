@@ -49,7 +49,7 @@ private:
     Block *block = op->getBlock();
     llvm::SmallPtrSet<Operation *, 4> users;
     for (Operation *user : op->getUsers())
-      if (isa<fp4::pipe::ToVectorOp>(user)) // no instruction
+      if (isa<fp4::pipe::ElementsOp>(user)) // no instruction
         for (Operation *next : user->getUsers())
           users.insert(block->findAncestorOpInBlock(*next));
       else

@@ -54,36 +54,26 @@ LogicalResult TransposeOp::verify() { // (C212)
 // Registers of a thread
 //===----------------------------------------------------------------------===//
 
-/// (C654) `vector` is what one thread has of `tile`.
-static LogicalResult verifyThreadType(Operation *op, RankedTensorType tile, Type vector) {
-  VectorType expected = vectorOfThread(tile);
-  if (vector == expected)
+LogicalResult ElementsOp::verify() {
+  Type source = getSource().getType();
+  bool takesTile = isa<RankedTensorType>(source);
+  auto tile = dyn_cast<RankedTensorType>(takesTile ? source : getType());
+  Type vector = takesTile ? getType() : source;
+  if (tile && vector == vectorOfThread(tile))
     return success();
-  return withNote(op->emitOpError()
-                      << "vector must be " << expected << ", the elements of a thread "
-                      << "of " << tile << ", but got " << vector,
+  if (!tile)
+    return withNote(emitOpError() << "expects a tile and a vector, but got " << source << " and "
+                                  << getType(), // (C654)
+                    "write a tensor with a #pipe.distribution on one side");
+  return withNote(emitOpError() << "vector must be " << vectorOfThread(tile)
+                                << ", the elements of a thread of " << tile << ", but got "
+                                << vector,
                   "divide the elements of the tile by the threads of its distribution"); // (C654)
 }
 
-LogicalResult ToVectorOp::verify() {
-  return verifyThreadType(*this, getTile().getType(), getVector().getType());
-}
-
-LogicalResult FromVectorOp::verify() {
-  return verifyThreadType(*this, getTile().getType(), getVector().getType());
-}
-
-OpFoldResult ToVectorOp::fold(FoldAdaptor) {
-  if (auto made = getTile().getDefiningOp<FromVectorOp>())
-    return made.getVector();
-  return {};
-}
-
-OpFoldResult FromVectorOp::fold(FoldAdaptor) {
-  if (auto taken = getVector().getDefiningOp<ToVectorOp>();
-      taken && taken.getTile().getType() == getType())
-    return taken.getTile();
-  return {};
+OpFoldResult ElementsOp::fold(FoldAdaptor) {
+  auto other = getSource().getDefiningOp<ElementsOp>();
+  return other && other.getSource().getType() == getType() ? other.getSource() : OpFoldResult();
 }
 
 //===----------------------------------------------------------------------===//

@@ -27,7 +27,7 @@ gpu.func @backwards(%a: !map) kernel attributes {pipe.role_plan = #roles} {
   %v = pipe.read %acc[%c0] : !acc -> tensor<128x1xf32, #pipe.distribution<lanes>>
   // expected-error @+2 {{value of pipe.read cannot cross from role epilogue to load}}
   // expected-note @+1 {{only tiles cross through channels: compute the value from arguments, so that both roles can}}
-  %e = pipe.to_vector %v : tensor<128x1xf32, #pipe.distribution<lanes>> -> vector<1xf32>
+  %e = pipe.elements %v : tensor<128x1xf32, #pipe.distribution<lanes>> -> vector<1xf32>
   %x = vector.extract %e[0] : f32 from vector<1xf32>
   %k = arith.fptosi %x : f32 to i32
   %t = pipe.load %a[%c0, %k] : !map -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>

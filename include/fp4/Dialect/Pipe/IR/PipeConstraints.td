@@ -83,8 +83,8 @@ def : Pipe_Constraints<"Operations of any role", [{
     results of all CTAs, or pairs, have all columns of a warpgroup.
   - (C144) `pipe.load_factors`: the result is of wgmma, mma_sync or lanes; the buffer has two
     dimensions of its element type; `rows` is present when its rows are dynamic.
-  - (C654) `pipe.to_vector` and `pipe.from_vector`: the vector has the elements of one thread of the
-    tile.
+  - (C654) `pipe.elements`: one type is a vector, of the elements that one thread has of the tile
+    that the other type is.
 }]>;
 
 def : Pipe_Constraints<"Tile operations", [{

@@ -326,40 +326,26 @@ def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads"> {
 // Registers of a thread
 //===----------------------------------------------------------------------===//
 
-def Pipe_ToVectorOp : Pipe_Op<"to_vector", [Pure]> {
-  let summary = "elements of a tile that this thread has";
+/// A tile, or the elements that one thread has of it.
+def Pipe_TileOrVector : AnyTypeOf<[Pipe_DistributedOrRows<[AnyFloat, I32]>,
+                                   FixedVectorOfRankAndType<[1], [AnyFloat, I32]>]>;
+
+def Pipe_ElementsOp : Pipe_Op<"elements", [Pure]> {
+  let summary = "a tile as the vector of a thread's elements, or the tile of such vectors";
   let description = [{
-    The registers of a thread, for code that names them one by one, such as inline assembly. No
-    instruction.
+    The vector is the registers of a thread, for code that names them one by one, such as inline
+    assembly. The types say which of the two is there already. No instruction.
 
     Example:
     ```mlir
-    %v = pipe.to_vector %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
+    %v = pipe.elements %t : tensor<64x32xf32, #pipe.distribution<wgmma>> -> vector<16xf32>
+    %u = pipe.elements %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
-  let arguments = (ins Pipe_DistributedOrRows<[AnyFloat, I32]>:$tile);
-  let results = (outs FixedVectorOfRankAndType<[1], [AnyFloat, I32]>:$vector);
+  let arguments = (ins Pipe_TileOrVector:$source);
+  let results = (outs Pipe_TileOrVector:$result);
   let assemblyFormat = [{
-    $tile attr-dict `:` qualified(type($tile)) `->` qualified(type($vector))
-  }];
-  let hasVerifier = 1;
-  let hasFolder = 1;
-}
-
-def Pipe_FromVectorOp : Pipe_Op<"from_vector", [Pure]> {
-  let summary = "tile of which each thread has a vector";
-  let description = [{
-    The opposite of `pipe.to_vector`. No instruction.
-
-    Example:
-    ```mlir
-    %t = pipe.from_vector %v : vector<16xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    ```
-  }];
-  let arguments = (ins FixedVectorOfRankAndType<[1], [AnyFloat, I32]>:$vector);
-  let results = (outs Pipe_DistributedOrRows<[AnyFloat, I32]>:$tile);
-  let assemblyFormat = [{
-    $vector attr-dict `:` qualified(type($vector)) `->` qualified(type($tile))
+    $source attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
   let hasFolder = 1;
