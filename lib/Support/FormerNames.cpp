@@ -66,6 +66,7 @@ constexpr Renamed kRenamed[] = {
     {"pipe.promote_lanes", "pipe.promote"},
     {"pipe.to_vector", "pipe.elements"},
     {"pipe.from_vector", "pipe.elements"},
+    {"pipe.make_matrix_map", "pipe.make_tensor_map"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

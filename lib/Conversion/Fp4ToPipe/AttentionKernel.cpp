@@ -306,7 +306,8 @@ private:
                        ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})
                        : viewOf(b, loc, buffer, {shape[0] * shape[1], shape[2], shape[3]});
     int64_t columns = cast<MemRefType>(mapped.getType()).getShape().back();
-    return MakeTensorMapOp::create(b, loc, box, mapped, b.getI64IntegerAttr(columns));
+    return MakeTensorMapOp::create(b, loc, box, mapped, /*dynamic_columns=*/Value(),
+                                   b.getI64IntegerAttr(columns));
   }
 
   const hw::TargetModel &target;

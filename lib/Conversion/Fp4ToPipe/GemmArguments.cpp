@@ -28,9 +28,8 @@ static Value scalesOfOne(OpBuilder &b, Location loc, const Gemm &gemm) {
 /// A map of a matrix of `columns`, or of as many as `given` says.
 static Value mapOf(OpBuilder &b, Location loc, Type type, Value buffer, int64_t columns,
                    Value given) {
-  if (given)
-    return pipe::MakeMatrixMapOp::create(b, loc, type, buffer, given);
-  return pipe::MakeTensorMapOp::create(b, loc, type, buffer, b.getI64IntegerAttr(columns));
+  return pipe::MakeTensorMapOp::create(b, loc, type, buffer, given,
+                                       given ? IntegerAttr() : b.getI64IntegerAttr(columns));
 }
 
 /// A view or a map of scales, of absent ones that of a tile of ones.

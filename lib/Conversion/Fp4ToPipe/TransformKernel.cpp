@@ -184,6 +184,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
       arguments.push_back(
           isa<TensorMapType>(type)
               ? Value(MakeTensorMapOp::create(rewriter, loc, type, buffer,
+                                              /*dynamic_columns=*/Value(),
                                               rewriter.getI64IntegerAttr(transform.k)))
               : Value(GlobalViewOp::create(rewriter, loc, type, buffer)));
     });

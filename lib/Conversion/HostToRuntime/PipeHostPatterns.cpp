@@ -241,35 +241,25 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     auto type = cast<MemRefType>(op.getBuffer().getType());
     MemRefDescriptor buffer(adaptor.getBuffer());
     fp4::pipe::TensorMapType map = op.getType();
-    int64_t columns = llvm::divideCeil(int64_t(op.getColumns()), elementsOfUnit(map));
+    int64_t known = llvm::divideCeil(int64_t(op.getColumns().value_or(0)), elementsOfUnit(map));
+    Value columns = op.getColumns() ? constantInt(rewriter, loc, 64, known)
+                                    : unitsOf(rewriter, loc, adaptor.getDynamicColumns(), map);
     MapForm form = map.isScales()    ? formOfScales(rewriter, loc, type, buffer, map)
-                   : map.hasPlanes() ? formOfPlanes(rewriter, loc, type, map, columns)
-                                     : formOfRows(rewriter, loc, type, buffer, map,
-                                                  constantInt(rewriter, loc, 64, columns));
+                   : map.hasPlanes() ? formOfPlanes(rewriter, loc, type, map, known)
+                                     : formOfRows(rewriter, loc, type, buffer, map, columns);
     Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
     rewriter.replaceOp(op, encodeMaps(rewriter, op, first, form));
     return success();
   }
-};
 
-struct MakeMatrixMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeMatrixMapOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-
-  LogicalResult matchAndRewrite(fp4::pipe::MakeMatrixMapOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    auto type = cast<MemRefType>(op.getBuffer().getType());
-    MemRefDescriptor buffer(adaptor.getBuffer());
-    Value columns = adaptor.getColumns();
-    if (int64_t elements = elementsOfUnit(op.getType()); elements > 1)
-      columns =
-          LLVM::UDivOp::create(rewriter, loc, columns, constantInt(rewriter, loc, 64, elements));
-    MapForm form = op.getType().isScales()
-                       ? formOfScales(rewriter, loc, type, buffer, op.getType())
-                       : formOfRows(rewriter, loc, type, buffer, op.getType(), columns);
-    Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
-    rewriter.replaceOp(op, encodeMaps(rewriter, op, first, form));
-    return success();
+private:
+  /// The units of memory that `columns` elements of a map take.
+  static Value unitsOf(OpBuilder &b, Location loc, Value columns, fp4::pipe::TensorMapType map) {
+    int64_t elements = elementsOfUnit(map);
+    return elements == 1
+               ? columns
+               : LLVM::UDivOp::create(b, loc, columns, constantInt(b, loc, 64, elements))
+                     .getResult();
   }
 };
 
@@ -311,5 +301,5 @@ void fp4::populatePipeHostPatterns(LLVMTypeConverter &converter, RewritePatternS
   converter.addConversion([=](fp4::pipe::GlobalType type) -> Type { return toPointer(type); });
   converter.addConversion([=](fp4::pipe::TensorMapType type) -> Type { return toPointer(type); });
   patterns.add<BufferViewLowering, DeviceConstantLowering, ExpectSizeLowering, GlobalViewLowering,
-               MakeMatrixMapLowering, MakeTensorMapLowering, ResultPitchLowering>(converter);
+               MakeTensorMapLowering, ResultPitchLowering>(converter);
 }

@@ -7,21 +7,22 @@
 !overlapping = !pipe.channel<!pipe.tmem<128x256xf32>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 
-func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64xbf16>, %found: index, %expected: index) {
+func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64xbf16>,
+                %p: memref<?x?xi8>, %k: index, %found: index, %expected: index) {
   %w = pipe.device_constant dense<[1, 2, 3, 4]> : tensor<4xi8> -> memref<2xbf16>
   %v = pipe.buffer_view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
   %g = pipe.global_view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
   %map = pipe.make_tensor_map %q columns 272
       : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  %any = pipe.make_tensor_map %p columns %k
+      : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   pipe.expect_size "rows of scale tiles of lhs_scales" %found is %expected
       {note = "quantize both operands of the matmul alike"}
   return
 }
 
-func.func @any_sizes(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %q: memref<?x?xi8>, %k: index, %bytes: index) {
+func.func @any_sizes(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %bytes: index) {
   %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<?x?xbf16>
-  %map = pipe.make_matrix_map %q columns %k
-      : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   %pitch = pipe.result_pitch 0 of %bytes
   return
 }

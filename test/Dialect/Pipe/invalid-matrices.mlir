@@ -36,14 +36,24 @@ func.func @bad(%g: !pipe.global<?x?xbf16>, %m: i32, %p: i64) {
 // -----
 
 func.func @twin(%q: memref<?x?xi8>, %k: index) {
-  %map = pipe.make_matrix_map %q columns %k : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  %map = pipe.make_tensor_map %q columns %k : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%q: memref<?x256xi8>, %k: index) {
   // (C491)
   // expected-error @+2 {{buffer must be a row-major memref of 'i8' of rank 2 with dynamic columns for a map of 'f8E4M3FN', but got 'memref<?x256xi8>'}}
-  // expected-note @+1 {{columns that are static are described by pipe.make_tensor_map}}
-  %map = pipe.make_matrix_map %q columns %k : memref<?x256xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  // expected-note @+1 {{write 'columns 256' where the columns of the buffer are static}}
+  %map = pipe.make_tensor_map %q columns %k : memref<?x256xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @bad(%q: memref<?x256xi8>) {
+  // (C108)
+  // expected-error @+2 {{columns must be a number or a value, but got neither}}
+  // expected-note @+1 {{write 'columns 256' or 'columns %n', and not both}}
+  %map = pipe.make_tensor_map %q columns : memref<?x256xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   return
 }
 

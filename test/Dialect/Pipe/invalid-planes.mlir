@@ -17,7 +17,7 @@ func.func @twin(%x: memref<9x32x128xbf16>) {
 func.func @bad(%x: memref<288x128xbf16>) {
   // (C666)
   // expected-error @+2 {{buffer must be a row-major memref of rank 3 with static sizes, but got 'memref<288x128xbf16>'}}
-  // expected-note @+1 {{the columns of pipe.make_matrix_map may be dynamic; other strides need a copy}}
+  // expected-note @+1 {{columns may be dynamic where 'columns' is a value; other strides need a copy}}
   %map = pipe.make_tensor_map %x columns 128 : memref<288x128xbf16> -> !pipe.tensor_map<4x16x64xbf16, swizzle_128B>
   return
 }

@@ -63,13 +63,13 @@ int64_t fp4::pipe::rowPitchOf(MemRefType buffer) {
 /// (C108) The buffer of a map of scales consists of their scale tiles.
 static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
-  int64_t blocks = llvm::divideCeil(int64_t(op.getColumns()), kScaleBlockColumns);
+  int64_t blocks = llvm::divideCeil(int64_t(*op.getColumns()), kScaleBlockColumns);
   if (buffer && buffer.getRank() == 3 && buffer.getLayout().isIdentity() &&
       buffer.getElementType().isInteger(8) && buffer.getDimSize(1) == blocks &&
       buffer.getDimSize(2) == kScaleBlockBytes)
     return success();
   return withNote(op.emitOpError()
-                      << "buffer of a map of " << int64_t(op.getColumns())
+                      << "buffer of a map of " << int64_t(*op.getColumns())
                       << " columns of scales must be a row-major memref of rank 3 with " << blocks
                       << "x" << kScaleBlockBytes << "xi8 per row of scale tiles, but got "
                       << op.getBuffer().getType(),
@@ -78,7 +78,7 @@ static LogicalResult verifyScaleMap(MakeTensorMapOp op) {
 
 /// (C292) TMA adds padding to whole runs of columns, at a row pitch of whole 32 bytes.
 static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
-  int64_t columns = op.getColumns();
+  int64_t columns = *op.getColumns();
   Layout layout = op.getType().getLayout();
   if (!isPadded(layout) || (columns % kPaddedRun == 0 && pitch % 32 == 0))
     return success();
@@ -103,63 +103,72 @@ static LogicalResult verifyMappedBuffer(MakeTensorMapOp op) {
         op.emitOpError() << "buffer must be a row-major memref of rank " << rank << " with static "
                          << (map.hasPlanes() ? "sizes" : "columns") << ", but got "
                          << op.getBuffer().getType(),
-        "the columns of pipe.make_matrix_map may be dynamic; other strides need a copy");
+        "columns may be dynamic where 'columns' is a value; other strides need a copy");
   return success();
 }
 
-LogicalResult MakeTensorMapOp::verify() {
-  auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
-  TensorMapType map = getType();
+/// A map whose columns are a number.
+static LogicalResult verifyStaticMap(MakeTensorMapOp op) {
+  auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
+  TensorMapType map = op.getType();
   if (map.isScales())
-    return verifyScaleMap(*this);
-  if (failed(verifyMappedBuffer(*this)))
+    return verifyScaleMap(op);
+  if (failed(verifyMappedBuffer(op)))
     return failure();
   bool packed = isa<Float4E2M1FNType>(map.getElementType());
   bool hasBytes = packed || isByteElementType(map.getElementType());
-  Type expected = hasBytes ? IntegerType::get(getContext(), 8) : map.getElementType();
+  Type expected = hasBytes ? IntegerType::get(op.getContext(), 8) : map.getElementType();
   if (buffer.getElementType() != expected)
-    return withNote(emitOpError() << "buffer of a map of " << map.getElementType()
-                                  << " must have element type " << expected << ", but got "
-                                  << buffer.getElementType(),
+    return withNote(op.emitOpError() << "buffer of a map of " << map.getElementType()
+                                     << " must have element type " << expected << ", but got "
+                                     << buffer.getElementType(),
                     "view the bytes of the buffer as this type");
   int64_t pitch = rowPitchOf(buffer);
-  int64_t columns = getColumns();
+  int64_t columns = *op.getColumns();
   if (columns < 1 || (packed && columns % 2))
-    return withNote(emitOpError() << "columns must be positive" << (packed ? " and even" : "")
-                                  << ", but got " << columns,
+    return withNote(op.emitOpError() << "columns must be positive" << (packed ? " and even" : "")
+                                     << ", but got " << columns,
                     packed ? "two elements share a byte: pad the rows with a zero"
                            : "write the columns that exist");
   int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
   if (ShapedType::isDynamic(pitch)) // checked where strides come in
     pitch = llvm::alignTo(bytes, 16);
   if (pitch % 16) // (C108)
-    return withNote(emitOpError() << "row pitch must be a multiple of 16 bytes, but got " << pitch,
+    return withNote(op.emitOpError() << "row pitch must be a multiple of 16 bytes, but got " << pitch,
                     "pad the rows of the buffer to " + Twine(llvm::alignTo(pitch, 16)) + " bytes");
   if (bytes > pitch) // (C108)
-    return withNote(emitOpError() << columns << " columns take " << bytes
-                                  << " bytes, which must not exceed the row pitch of " << pitch,
+    return withNote(op.emitOpError() << columns << " columns take " << bytes
+                                     << " bytes, which must not exceed the row pitch of " << pitch,
                     "describe fewer columns, or pass a buffer with longer rows");
-  return verifyPaddedMap(*this, pitch);
+  return verifyPaddedMap(op, pitch);
 }
 
-LogicalResult MakeMatrixMapOp::verify() {
-  auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
-  TensorMapType map = getType();
+/// (C491) A map whose columns are a value.
+static LogicalResult verifyDynamicMap(MakeTensorMapOp op) {
+  auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
+  TensorMapType map = op.getType();
   Type element = map.getElementType();
   bool hasBytes = isa<Float4E2M1FNType>(element) || isByteElementType(element);
-  Type expected = hasBytes ? IntegerType::get(getContext(), 8) : element;
   bool isOfScales = map.isScales();
-  if (isOfScales)
-    expected = IntegerType::get(getContext(), 8);
+  Type expected = hasBytes || isOfScales ? IntegerType::get(op.getContext(), 8) : element;
   bool hasShape = buffer && buffer.getRank() == (isOfScales ? 3 : 2) && buffer.isDynamicDim(1) &&
                   (!isOfScales || buffer.getDimSize(2) == kScaleBlockBytes);
   if (hasShape && isRowMajor(buffer) && buffer.getElementType() == expected)
     return success();
-  return withNote(emitOpError() << "buffer must be a row-major memref of " << expected // (C491)
-                                << " of rank " << (isOfScales ? 3 : 2)
-                                << " with dynamic columns for a map of " << element << ", but got "
-                                << getBuffer().getType(),
-                  "columns that are static are described by pipe.make_tensor_map");
+  return withNote(op.emitOpError()
+                      << "buffer must be a row-major memref of " << expected // (C491)
+                      << " of rank " << (isOfScales ? 3 : 2)
+                      << " with dynamic columns for a map of " << element << ", but got "
+                      << op.getBuffer().getType(),
+                  "write 'columns 256' where the columns of the buffer are static");
+}
+
+LogicalResult MakeTensorMapOp::verify() {
+  if (getColumns().has_value() == bool(getDynamicColumns()))
+    return withNote(emitOpError() << "columns must be a number or a value, but got "
+                                  << (getColumns() ? "both" : "neither"), // (C108)
+                    "write 'columns 256' or 'columns %n', and not both");
+  return getColumns() ? verifyStaticMap(*this) : verifyDynamicMap(*this);
 }
 
 //===----------------------------------------------------------------------===//

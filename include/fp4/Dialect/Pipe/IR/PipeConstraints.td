@@ -53,9 +53,11 @@ def : Pipe_Constraints<"Host operations", [{
     bytes and ends within the source.
   - (C108) the row pitch of a buffer under `pipe.make_tensor_map` is a multiple of 16 bytes and
     holds `columns` elements, or is checked at run time by the entry point. The buffer of a map of
-    scales has rows of the 512-byte blocks that `columns` scales need.
-  - (C491) the buffer of `pipe.make_matrix_map` is a row-major matrix with dynamic columns, of the
-    elements of the map or of bytes of them, or has rows of 512-byte scale tiles.
+    scales has rows of the 512-byte blocks that `columns` scales need. Columns are a number or a
+    value, and not both.
+  - (C491) the buffer of a `pipe.make_tensor_map` whose columns are a value is a row-major matrix
+    with dynamic columns, of the elements of the map or of bytes of them, or has rows of 512-byte
+    scale tiles.
   - (C292) with a map of one of the layouts of (C290), `columns` are a multiple of 128 and the row
     pitch is a multiple of 32 bytes.
 }]>;

@@ -27,23 +27,30 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
   let summary = "TMA descriptor of a device buffer";
   let description = [{
     A tensor map over the rows of `buffer` (for fp4: `R x pitch x i8`) with `columns` logical
-    elements per row; box, element type and swizzle are those of the result type. Elements beyond
+    elements per row, a number or a value; box, element type and swizzle are those of the result
+    type. Elements beyond
     the rows of the buffer or beyond `columns` load as zero, whatever lies in the pitch.
     Counterpart: cuTensorMapEncodeTiled, rank 2, dims {columns, rows}, stride {pitch}. (C108)
 
     A box of planes is of a buffer of three dimensions, row-major: elements beyond the rows of a
     plane load as zero too. Rank 3, dims {columns, rows, planes}.
 
+    Where columns are a value, the host has checked that the pitch of the buffer is a multiple of 16
+    bytes, and for a map that adds padding that K is a multiple of 128 and the pitch one of 32 bytes.
+
     Example:
     ```mlir
     %map = pipe.make_tensor_map %q columns 272
         : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+    %any = pipe.make_tensor_map %p columns %k
+        : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
     ```
   }];
-  let arguments = (ins AnyMemRef:$buffer, I64Attr:$columns);
+  let arguments = (ins AnyMemRef:$buffer, Optional<Index>:$dynamic_columns,
+                       OptionalAttr<I64Attr>:$columns);
   let results = (outs Pipe_TensorMapType:$result);
   let assemblyFormat = [{
-    $buffer `columns` $columns attr-dict
+    $buffer `columns` ($dynamic_columns^):($columns)? attr-dict
     `:` qualified(type($buffer)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;

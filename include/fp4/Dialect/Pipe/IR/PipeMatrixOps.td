@@ -29,30 +29,6 @@ def Pipe_MatrixOp : Pipe_Op<"matrix", [Pure, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Pipe_MakeMatrixMapOp : Pipe_Op<"make_matrix_map", [Pure]> {
-  let summary = "TMA descriptor of a device buffer with columns that the host knows when it runs";
-  let description = [{
-    `pipe.make_tensor_map` of a buffer whose columns are dynamic: `columns` logical elements of each
-    row exist. The host has checked that the pitch of the buffer is a multiple of 16 bytes.
-
-    For a map that adds padding, the host has checked that K is a multiple of 128 and the pitch a
-    multiple of 32 bytes. One producer, GEMMs whose columns only the call knows.
-
-    Example:
-    ```mlir
-    %map = pipe.make_matrix_map %q columns %k
-        : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
-    ```
-  }];
-  let arguments = (ins AnyMemRef:$buffer, Index:$columns);
-  let results = (outs Pipe_TensorMapType:$result);
-  let assemblyFormat = [{
-    $buffer `columns` $columns attr-dict
-    `:` qualified(type($buffer)) `->` qualified(type($result))
-  }];
-  let hasVerifier = 1;
-}
-
 def Pipe_ResultPitchOp : Pipe_Op<"result_pitch", [Pure]> {
   let summary = "bytes from one row of a strided result to the next";
   let description = [{
