@@ -67,6 +67,7 @@ constexpr Renamed kRenamed[] = {
     {"pipe.to_vector", "pipe.elements"},
     {"pipe.from_vector", "pipe.elements"},
     {"pipe.make_matrix_map", "pipe.make_tensor_map"},
+    {"pipe.fragment", "pipe.accumulator"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

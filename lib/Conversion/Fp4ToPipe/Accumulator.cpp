@@ -20,7 +20,7 @@ SmallVector<Value> Accumulator::create() {
   if (gemm.tiling.laneGroups) {
     SmallVector<int64_t> size = {kMmaM, gemm.tiling.tileN / gemm.tiling.laneGroups};
     auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), FragmentKind::Lanes);
-    return {FragmentOp::create(b, type)};
+    return {AccumulatorOp::create(b, type)};
   }
   SmallVector<Value> accs;
   int64_t count = gemm.work.ranges * (gemm.problem.dual ? 2 : 1);

@@ -104,7 +104,7 @@ Value AttentionBuilder::splat(int64_t columns, float number) {
 }
 
 Value AttentionBuilder::fragment(int64_t columns) {
-  return FragmentOp::create(b, FragmentType::get(b.getContext(), {kGroupRows, columns},
+  return AccumulatorOp::create(b, FragmentType::get(b.getContext(), {kGroupRows, columns},
                                                  b.getF32Type(), FragmentKind::Wgmma));
 }
 

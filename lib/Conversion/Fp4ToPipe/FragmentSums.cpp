@@ -36,7 +36,7 @@ FragmentSums::FragmentSums(GemmKernel &kernel, const WorkLoop &works, const Kern
 
 Value FragmentSums::create() {
   auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), kind);
-  return FragmentOp::create(b, type);
+  return AccumulatorOp::create(b, type);
 }
 
 void FragmentSums::forParts(llvm::function_ref<void(RankedTensorType, int64_t)> body) {

@@ -62,7 +62,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     WalkResult result = kernel.walk([&](Operation *op) {
       bool placed =
           llvm::TypeSwitch<Operation *, bool>(op)
-              .Case([](fp4::pipe::AccumulatorOp) { return false; })
+              .Case([](fp4::pipe::AccumulatorOp sums) { return bool(sums.getFragmentType()); })
               .Case([](fp4::pipe::ChannelOp channel) { return channel.isPipelined(); })
               .Case([](fp4::pipe::StageFillerOpInterface op) {
                 return op.getSlot() || !op.getFilledTile();

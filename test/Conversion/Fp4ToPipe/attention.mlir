@@ -9,9 +9,9 @@
 // CHECK: pipe.for_each_work %[[M:.*]], %[[N:.*]] in (%c2_i32, %c8_i32)
 // CHECK:   %[[TILE:.*]] = arith.subi %c1_i32, %[[M]]
 // CHECK:   %[[Q:.*]] = pipe.load %arg0[{{.*}}] : {{.*}} -> !pipe.shared<128x64xbf16, swizzle_128B>
-// CHECK:   %[[SUMS:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 // CHECK:   %[[K:.*]] = pipe.load %arg1[{{.*}}] {pipe.ring = "keys"} : {{.*}} -> !pipe.shared<128x64xbf16, swizzle_128B>
-// CHECK:   %[[S:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+// CHECK:   %[[S:.*]] = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   pipe.mma %[[S]], %[[Q]], %[[K]] :
 // CHECK:   %[[SCORES:.*]] = pipe.read %[[S]][0]
 // CHECK:   scf.if

@@ -12,7 +12,7 @@
 // CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32) kernel attributes {pipe.role_plan = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 48, convert warps 9 to 16 drives [threads] registers 48 auxiliary, math warps 0 to 8 drives [tensor, threads] registers 208>}
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.638400e+04> : tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.for_each_work
-// CHECK:   %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+// CHECK:   %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   scf.for
 // CHECK-COUNT-2: pipe.load {{.*}}] : !pipe.global
 // CHECK:     %[[MORE:.*]] = arith.cmpi sgt, %{{.*}}, %c0_i32
@@ -70,8 +70,8 @@ func.func @narrow(%q: tensor<100x288xf4E2M1FN>, %s: tensor<100x9xf8E8M0FNU, #fp4
 // not exist; then their scales do not either, and those of the last block of rows are loaded.
 // CHECK-LABEL: func.func @tall
 // CHECK: gpu.func @kernel({{.*}}%[[MARG:[a-z0-9]+]]: i32)
-// CHECK:   %[[ACC0:.*]] = pipe.fragment
-// CHECK:   %[[ACC1:.*]] = pipe.fragment
+// CHECK:   %[[ACC0:.*]] = pipe.accumulator
+// CHECK:   %[[ACC1:.*]] = pipe.accumulator
 // CHECK:   scf.for
 // CHECK:     %[[A0:.*]] = pipe.load %
 // CHECK:     %[[S0:.*]] = pipe.load

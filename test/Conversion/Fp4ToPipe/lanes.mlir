@@ -5,7 +5,7 @@
 // Each k tile has an accumulator of its own, whose sums threads add to theirs. Rows of scales are those of the
 // tile, and scales are asked for before the sums.
 // CHECK-LABEL: gpu.func @kernel
-// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
 // CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
 // CHECK:   %[[A:.*]] = pipe.load %{{.*}}[%[[ROW:.*]], %{{.*}}]
 // CHECK:   %[[B:.*]] = pipe.load %{{.*}}[%[[COLUMN:.*]], %{{.*}}]
@@ -32,7 +32,7 @@ func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<
 // Scales of four blocks of K are a tile. Two warpgroups have 128 columns each, and store them.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK-SAME: !pipe.tensor_map<128x4xf32>, {{.*}}!pipe.tensor_map<2x4xf32>
-// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<128x128xf32, lanes>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<128x128xf32, lanes>
 // CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c8{{.*}} step %c4
 // CHECK:   %[[SA:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<128x4xf32>
 // CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<2x4xf32>

@@ -6,9 +6,9 @@
 // the tile and not of the k tile, and so are the pointers to their scales, where K is no multiple of 512.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: %[[NEXT:.*]] = arith.addi %[[ROW:.*]], %c128
-// CHECK-COUNT-2: pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+// CHECK-COUNT-2: pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
 // CHECK: scf.for %[[K:.*]] =
-// CHECK:   %[[SUMS:.*]] = pipe.fragment
+// CHECK:   %[[SUMS:.*]] = pipe.accumulator
 // CHECK:   %[[S0:.*]] = pipe.block_scales %{{.*}}[%[[ROW]]]
 // CHECK:   %[[S1:.*]] = pipe.block_scales %{{.*}}[%[[NEXT]]]
 // CHECK:   pipe.mma %[[SUMS]], %[[A:.*]], %[[B:.*]] :
@@ -85,8 +85,8 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK-COUNT-2: pipe.load
 // CHECK:   %{{.*}} = arith.addi %[[K]], %c1
 // CHECK-COUNT-2: pipe.load
-// CHECK:   %[[S0:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
-// CHECK:   %[[S1:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK:   %[[S0:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
+// CHECK:   %[[S1:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 // CHECK:   pipe.mma %[[S0]],
 // CHECK:   pipe.block_scales {{.*}} block %[[K]]
 // CHECK:   pipe.promote %[[ACC:.*]], %[[S0]] scaled

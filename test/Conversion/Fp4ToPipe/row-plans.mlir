@@ -21,9 +21,9 @@
 // CHECK:     pipe.global_view %[[Y]]
 // CHECK:     gpu.launch_func @chosen_matmul_2::@kernel
 // CHECK-NOT: gpu.launch_func
-// CHECK: pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-// CHECK: pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-// CHECK: pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK: pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
+// CHECK: pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
+// CHECK: pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 func.func @chosen(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16> {
   %y = fp4.matmul %x, %w
       {dispatch = [#fp4.case<m = [1, 16], split_k = 2 : tile_gemm, tile = [16, 128, 256], pdl = waits>, #fp4.case<m = [17, 100], split_k = 2 : tile_gemm, tile = [128, 128, 128], cluster = [1, 1]>,

@@ -8,7 +8,7 @@
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x5x4608xi8> -> memref<10x4608xi8>
 // CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.pdl
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : tensor<64x32xf32, #pipe.distribution<wgmma>>
-// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: scf.for
 // CHECK:   %[[COUNT:.*]] = arith.minsi
 // CHECK:   %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT]] : !pipe.global<10x4608xi8> -> !pipe.shared<4x4608xi8>
@@ -162,7 +162,7 @@ func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.for_each_work %[[WORK:.*]], %{{.*}} in (%c4_i32, %c1_i32)
 // CHECK: pipe.load_entry
-// CHECK: %[[ACC:.*]] = pipe.fragment
+// CHECK: %[[ACC:.*]] = pipe.accumulator
 // CHECK: %[[ONE:.*]] = arith.cmpi eq, %[[PARTS:.*]], %c1_i32
 // CHECK: scf.if %[[ONE]]
 // CHECK:   pipe.store
@@ -186,8 +186,8 @@ func.func @shared(%x: tensor<7x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_l
 // A tile of 256 columns has two fragments, and one tile of activations for both.
 // CHECK-LABEL: func.func @wide
 // CHECK: gpu.launch_func @wide_matmul_0::@kernel blocks in (%c1, %c1, %c1)
-// CHECK-DAG: %[[UPPER:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
-// CHECK-DAG: %[[LOWER:.*]] = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+// CHECK-DAG: %[[UPPER:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
+// CHECK-DAG: %[[LOWER:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 // CHECK: scf.for
 // CHECK:   %[[W0:.*]] = pipe.load %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
 // CHECK:   %[[W1:.*]] = pipe.load %{{.*}} : !pipe.global<16x4608xi8> -> !pipe.shared<2x4608xi8>
@@ -228,7 +228,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 // CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B, residue>
 // CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x3x8704xi8> -> memref<6x8704xi8>
 // CHECK: %[[MORE:.*]] = arith.constant true
-// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT:.*]] : !pipe.global<6x8704xi8> -> !pipe.shared<2x8704xi8>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<32x256xf8E4M3FN, swizzle_128B>
 // CHECK: pipe.mma %[[ACC]], %[[W]], %[[X]] accumulate %[[MORE]] existing %[[COUNT]]
@@ -245,7 +245,7 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // Fast accumulation: rows of weights have one power of two, which is loaded once for a tile and multiplies the
 // sums before alpha does.
 // CHECK-LABEL: func.func @fast
-// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
 // CHECK: %[[POWERS:.*]] = pipe.row_powers %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.mma %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
 // CHECK-COUNT-8: pipe.load_factors
@@ -314,7 +314,7 @@ func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4
 
 // Register-resident weights are loaded a k tile before the rows that they multiply; behind the last comes the last again.
 // CHECK-LABEL: func.func @held
-// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
 // CHECK: %[[FIRST:.*]] = pipe.load %{{.*}} -> !pipe.shared<1x8704xi8>
 // CHECK: %[[HELD:.*]] = pipe.dequantize %[[FIRST]]
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step
@@ -335,7 +335,7 @@ func.func @held(%x: tensor<300x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // Weights of 6 bits have a byte for each element, and are converted in the order of memory. Nothing is undone behind the
 // sums.
 // CHECK-LABEL: func.func @six
-// CHECK: %[[ACC:.*]] = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x128xf6E3M2FN, swizzle_128B>
 // CHECK: %[[S:.*]] = pipe.load %{{.*}} -> !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<16x128xbf16, swizzle_128B>

@@ -13,7 +13,7 @@ gpu.module @m {
 // CHECK: nvvm.mma.block_scale
 gpu.func @warps(%a: !codes, %s: !scales, %more: i1) kernel {
   pipe.role mma warps 0 to 2 drives [tensor, threads] {
-    %acc = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
+    %acc = pipe.accumulator : !pipe.fragment<32x64xf32, mma_sync>
     pipe.mma %acc, %a scaled %s, %a scaled %s accumulate %more : !pipe.fragment<32x64xf32, mma_sync>,
         !codes, !scales, !codes, !scales
   }
@@ -27,7 +27,7 @@ gpu.func @warps(%a: !codes, %s: !scales, %more: i1) kernel {
 // CHECK: llvm.intr.fma(%{{.*}}, %{{.*}}, %[[SUM]])
 gpu.func @held(%w: !weights, %x: !x, %more: i1) kernel {
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+    %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
     %held = pipe.dequantize %w : !weights -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
     pipe.mma %acc, %held, %x accumulate %more next %w : !pipe.fragment<64x256xf32, wgmma>,
         !pipe.fragment<64x128xf8E4M3FN, wgmma>, !x, !weights

@@ -17,7 +17,7 @@
 gpu.module @kernels {
 gpu.func @apart() kernel {
   pipe.role math warps 0 to 8 drives [threads] registers 120 {
-    %acc = pipe.fragment : !sums
+    %acc = pipe.accumulator : !sums
   }
   pipe.role load warps 8 to 9 drives [tma] registers 120 {
   }
@@ -34,10 +34,10 @@ gpu.func @apart() kernel {
 // CHECK: llvm.icmp "ult"
 gpu.func @twice() kernel {
   pipe.role math warps 0 to 8 drives [threads] registers 120 {
-    %acc = pipe.fragment : !sums
+    %acc = pipe.accumulator : !sums
   }
   pipe.role math warps 0 to 8 drives [threads] registers 120 {
-    %acc = pipe.fragment : !sums
+    %acc = pipe.accumulator : !sums
   }
   gpu.return
 }

@@ -50,7 +50,7 @@ gpu.func @implied() kernel {
     }
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
@@ -101,7 +101,7 @@ gpu.func @deeper() kernel {
     }
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
@@ -154,7 +154,7 @@ gpu.func @shallow() kernel {
     }
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
@@ -207,7 +207,7 @@ gpu.func @early() kernel {
     }
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
@@ -258,7 +258,7 @@ gpu.func @one_stage_more() kernel {
     }
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
@@ -313,7 +313,7 @@ gpu.func @codes_first() kernel {
     }
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in
@@ -366,7 +366,7 @@ gpu.func @unfenced() kernel {
     }
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %i = %c0 to %c8 step %c1 : i32 {
       %more = arith.cmpi sgt, %i, %c0 : i32
       %q, %s = pipe.consumer_wait %raw[%i] : !in

@@ -59,7 +59,7 @@ gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pip
   }
   pipe.role promote warps 0 to 8 drives [threads] {
     %c0 = arith.constant 0 : i32
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> f32
     %sums = pipe.consumer_wait %ss[%it] : !sumss

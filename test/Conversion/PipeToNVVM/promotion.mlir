@@ -21,8 +21,8 @@ gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<
   %c2 = arith.constant 2 : i32
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     scf.for %k = %c0 to %c2 step %c1 : i32 {
-      %acc = pipe.fragment : !sums
-      %sums = pipe.fragment : !sums
+      %acc = pipe.accumulator : !sums
+      %sums = pipe.accumulator : !sums
       pipe.mma %sums, %a, %b : !sums, !a, !b
       %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
       pipe.promote %acc, %sums scaled %s at %c0 : !sums, !sums, vector<3xf32>
@@ -52,8 +52,8 @@ gpu.func @reads_before(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     pipe.producer_commit %sc[%it] : !scales
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !sums
-    %sums = pipe.fragment : !sums
+    %acc = pipe.accumulator : !sums
+    %sums = pipe.accumulator : !sums
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
     pipe.mma %sums, %a, %b : !sums, !a, !b
@@ -70,8 +70,8 @@ gpu.func @reads_behind(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     pipe.producer_commit %sc[%it] : !scales
   }
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !sums
-    %sums = pipe.fragment : !sums
+    %acc = pipe.accumulator : !sums
+    %sums = pipe.accumulator : !sums
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     pipe.mma %sums, %a, %b : !sums, !a, !b
     %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>

@@ -76,7 +76,7 @@ gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size
     known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 16416 : i64} {
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %c0 = arith.constant 0 : i32
-    %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+    %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
     pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
     %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
@@ -90,7 +90,7 @@ gpu.func @joins(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_siz
   %c4 = arith.constant 4 : i32
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
-      %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+      %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
       pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
       %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
       pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
@@ -107,7 +107,7 @@ gpu.func @reductions_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {kn
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
       scf.for %i = %c0 to %c4 step %c1 : i32 {
-        %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+        %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
         pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
         %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
         pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
@@ -121,8 +121,8 @@ gpu.func @ranges(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_si
     known_cluster_size = array<i32: 2, 1, 1>, pipe.shared_bytes = 32800 : i64} {
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %c0 = arith.constant 0 : i32
-    %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-    %next = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+    %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
+    %next = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
     pipe.reduce_fragment %acc, %next by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
     %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>

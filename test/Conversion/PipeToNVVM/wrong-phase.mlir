@@ -9,9 +9,9 @@
 //--- early.mlir
 gpu.module @m {
   gpu.func @fragment() kernel {
-    // expected-error @+2 {{'pipe.fragment' op must be in the region of a role}}
+    // expected-error @+2 {{'pipe.accumulator' op must be in the region of a role}}
     // expected-note @+1 {{run pipe-specialize-warps on the sequential form}}
-    %f = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+    %f = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
     gpu.return
   }
 }
@@ -23,7 +23,7 @@ gpu.module @m {
   gpu.func @planned() kernel attributes {pipe.role_plan = #pipe.role_plan<all warps 0 to 4 drives [threads, tensor]>} {
     // expected-error @+2 {{must be in the region of a role}}
     // expected-note @+1 {{run pipe-specialize-warps on the sequential form}}
-    %f = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+    %f = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
     gpu.return
   }
 }
@@ -58,7 +58,7 @@ gpu.module @m {
   llvm.func @lowered() {
     // expected-error @+2 {{must be in a gpu.func}}
     // expected-note @+1 {{convert-pipe-to-nvvm has lowered this function already}}
-    %f = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+    %f = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
     llvm.return
   }
 }
@@ -93,7 +93,7 @@ gpu.module @m {
   gpu.func @sequential() kernel attributes {pipe.role_plan = #pipe.role_plan<all warps 0 to 4 drives [threads, tensor]>} {
     // expected-error @+2 {{must be in the region of a role}}
     // expected-note @+1 {{run pipe-specialize-warps on the sequential form}}
-    %f = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+    %f = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
     gpu.return
   }
 }
@@ -102,7 +102,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @kernel(%y: !pipe.global<64x64xbf16>) kernel
       attributes {pipe.role_plan = #pipe.role_plan<all warps 0 to 4 drives [threads, tensor]>} {
-    %f = pipe.fragment : !pipe.fragment<64x64xf32, wgmma>
+    %f = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
     gpu.return
   }
 }

@@ -81,7 +81,9 @@ func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !d
 }
 
 func.func @accumulators() {
-  %acc = pipe.accumulator : !pipe.tmem<128x256xf32>
+  %tmem = pipe.accumulator : !pipe.tmem<128x256xf32>
+  %acc = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
+  %sums = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
   return
 }
 
@@ -91,8 +93,8 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
                     %f: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %w: !pipe.shared<4x4608xi8>,
                     %x: !pipe.shared<16x256xbf16, swizzle_128B>, %out: !pipe.fragment<64x64xf32, wgmma>,
                     %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %v: !pipe.shared<128x64xbf16, swizzle_128B>) {
-  %sums = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-  %part = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %sums = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
+  %part = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more existing %n
@@ -112,8 +114,8 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
 
 func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                      %b: !pipe.shared<128x128xf16, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-  %sums = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+  %acc = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
+  %sums = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
   pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf16, swizzle_128B>
@@ -142,7 +144,7 @@ func.func @checked(%o: !pipe.global<5x2xi32>, %ranges: !pipe.global<1x4xi32>, %r
 }
 
 func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
       !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
@@ -183,8 +185,8 @@ func.func @fragment_parts(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %par
 
 func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                  %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
-  %acc = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
-  %sums = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+  %acc = pipe.accumulator : !pipe.fragment<32x64xf32, mma_sync>
+  %sums = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
   pipe.mma %acc, %a scaled %sa, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
       !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x8xf8E4M3FN, tiled_128x4>
@@ -198,7 +200,7 @@ func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe
                      %acc: !pipe.fragment<64x128xf32, wgmma>, %sums: !pipe.fragment<64x128xf32, wgmma>,
                      %sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>,
                      %m0: i32, %n0: i32, %k: i32, %m: i32, %tmem: !pipe.tmem<128x64xf32>) {
-  %lanes = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+  %lanes = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   %t = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
@@ -213,7 +215,7 @@ func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe
 func.func @lanes(%sums: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>,
                  %b: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>, %sa: !pipe.global<?x56xf32>,
                  %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
-  %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+  %acc = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
   %r, %c = pipe.place %acc : !pipe.fragment<128x64xf32, lanes>
   %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
@@ -272,8 +274,8 @@ func.func @halves(%acc: !pipe.tmem<128x256xf32, pair>) -> (i32, i32) {
 }
 
 func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
-  %sums = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-  %part = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
+  %sums = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
+  %part = pipe.accumulator : !pipe.fragment<32x64xf32, mma_sync>
   %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   %w = pipe.read %sums[32] : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   %x = pipe.read %part[32] row 16 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
@@ -414,8 +416,8 @@ gpu.func @planned() kernel attributes {pipe.role_plan =
   gpu.return
 }
 gpu.func @joined() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
-  %m = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
+  %m = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
   pipe.reduce_fragment maximum %m by 8 : !pipe.fragment<64x16xf32, wgmma>
   gpu.return

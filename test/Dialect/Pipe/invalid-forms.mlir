@@ -8,7 +8,7 @@
 gpu.module @m {
 gpu.func @awaited(%a: !codes, %sa: !scales, %b: !f16) kernel {
   pipe.role math warps 0 to 8 drives [threads, tensor] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     pipe.mma %acc, %a scaled %sa, %b chain until_mma : !acc, !codes, !scales, !f16
     // (C625)
     // expected-error @+2 {{with 'chain until_mma' must have an MMA of the same B behind it in its block}}
@@ -28,7 +28,7 @@ gpu.func @awaited(%a: !codes, %sa: !scales, %b: !f16) kernel {
 gpu.module @m {
 gpu.func @looped(%a: !codes, %sa: !scales, %b: !f16, %c0: i32, %c1: i32, %n: i32) kernel {
   pipe.role math warps 0 to 8 drives [threads, tensor] {
-    %acc = pipe.fragment : !acc
+    %acc = pipe.accumulator : !acc
     scf.for %k = %c0 to %n step %c1 : i32 {
       pipe.mma %acc, %a scaled %sa, %b chain until_iteration : !acc, !codes, !scales, !f16
     }
@@ -93,7 +93,7 @@ func.func @six(%twin: tensor<128x32xf32, #pipe.distribution<lanes>>, %y: !pipe.g
 
 func.func @operand() {
   %twin = pipe.accumulator : !pipe.tmem<128x64xf32>
-  // expected-error @+2 {{accumulator must be a tile of f32, but got '!pipe.tmem<128x64xbf16>'}}
+  // expected-error @+2 {{accumulator must have elements of f32, but got '!pipe.tmem<128x64xbf16>'}}
   // expected-note @+1 {{tiles of scales come from pipe.copy_scales}}
   %acc = pipe.accumulator : !pipe.tmem<128x64xbf16>
   return

@@ -372,12 +372,12 @@ func.func @bad(%p: !pipe.global<64x4608xi8>, %i: i32) {
 // -----
 
 func.func @twin(%w: !pipe.shared<4x4608xi8>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   // (C191)
   // expected-error @+2 {{b must be '!pipe.shared<16x256xf16, swizzle_128B>', but got}}
   // expected-note @+1 {{load activations of this type, as deep as the weights}}
@@ -388,12 +388,12 @@ func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x128xf16, swizzle
 // -----
 
 func.func @twin(%w: !pipe.shared<2x4608xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4608xi8>, !pipe.shared<16x128xf16, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   // (C650)
   // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, f16, bf16, i8 in linear rows of 4608 or 4352 bytes, i8 in linear rows of 8704 bytes in shared memory or f8E4M3FN, f16, bf16 in a fragment of wgmma, but got '!pipe.shared<2x4096xi8>'}}
   // expected-note @+1 {{MMAs with the operands before it are wgmma e4m3, wgmma f16, wgmma f16 with A in registers, wgmma f16 with A from scaled elements, }}
@@ -404,12 +404,12 @@ func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle
 // -----
 
 func.func @twin(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x128xbf16, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   // (C650)
   // expected-error @+2 {{b must be f8E4M3FN in shared memory, but got '!pipe.shared<16x128xbf16, swizzle_128B>'}}
   // expected-note @+1 {{MMAs with the operands before it are wgmma e4m3 with A from prepacked weights}}
@@ -420,12 +420,12 @@ func.func @bad(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x128xbf16, swizzl
 // -----
 
 func.func @twin(%w: !pipe.shared<2x8704xi8>, %x: !pipe.shared<16x256xf8E4M3FN, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   pipe.mma %acc, %w, %x accumulate %more without_powers : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x8704xi8>, !pipe.shared<16x256xf8E4M3FN, swizzle_128B>
   return
 }
 func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xbf16, swizzle_128B>, %more: i1) {
-  %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   // (C650)
   // expected-error @+2 {{'without_powers' must be left out of an MMA of wgmma f16 with A from prepacked weights, but is there}}
   // expected-note @+1 {{MMAs that read it are wgmma e4m3 with A from prepacked weights}}
@@ -493,13 +493,13 @@ func.func @bad(%acc: !pipe.fragment<64x16xf32, wgmma>, %w: !pipe.shared<2x8704xi
 // -----
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{'next' must be a tile of weights, but is missing}}
@@ -525,13 +525,13 @@ func.func @bad(%a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.share
 // -----
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{accumulator must be '!pipe.fragment<64x256xf32, wgmma>', but got '!pipe.fragment<64x128xf32, wgmma>'}}
@@ -543,13 +543,13 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 // -----
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{b must be '!pipe.shared<256x128xf8E4M3FN, swizzle_128B>', but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>'}}
@@ -561,13 +561,13 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<128x128xf8E4M3FN, s
 // -----
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
 }
 func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %v: !pipe.shared<2x8704xi8>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   // (C318)
   // expected-error @+2 {{next must be the tile '!pipe.shared<1x8704xi8>', but got '!pipe.shared<2x8704xi8>'}}
@@ -579,7 +579,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, s
 // -----
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
@@ -595,7 +595,7 @@ func.func @bad(%w: !pipe.shared<1x4352xi8>) {
 // -----
 
 func.func @twin(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>) {
-  %acc = pipe.fragment : !pipe.fragment<64x256xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
   %held = pipe.dequantize %w : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return
@@ -668,13 +668,13 @@ func.func @small(%o: !pipe.global<2x2xi32>, %report: !pipe.global<7xi64>) {
 // -----
 
 func.func @twin() {
-  %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
   return
 }
 func.func @bad() {
   // (C313)
   // expected-error @+2 {{accumulator must have elements of f32, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
   // expected-note @+1 {{e4m3 fragments hold weights, which pipe.dequantize makes}}
-  %acc = pipe.fragment : !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x128xf8E4M3FN, wgmma>
   return
 }

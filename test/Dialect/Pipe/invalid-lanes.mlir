@@ -345,7 +345,7 @@ gpu.module @m {
     %c = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x128xf32>>
     pipe.role promote warps 0 to 8 drives [threads] {
       %s = arith.constant 1.0 : f32
-      %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+      %acc = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x128xf32>, f32
     }
@@ -355,7 +355,7 @@ gpu.module @m {
     %c = pipe.channel from tensor to threads(128) : !pipe.channel<!pipe.tmem<128x128xf32>>
     pipe.role promote warps 0 to 4 drives [threads] {
       %s = arith.constant 1.0 : f32
-      %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+      %acc = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C377)
       // expected-error @+2 {{sums must be in tensor memory and have the 64 columns of the accumulator for each warpgroup of the role, but got}}
@@ -374,7 +374,7 @@ gpu.module @m {
     // expected-note @+1 {{the role begins here}}
     pipe.role promote warps 2 to 10 drives [threads] {
       %s = arith.constant 1.0 : f32
-      %acc = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+      %acc = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
       %sums = pipe.consumer_wait %c : !pipe.channel<!pipe.tmem<128x128xf32>>
       // (C119)
       // expected-error @+1 {{must be in a role of 4 or 8 warps from a multiple of 4 to access tensor memory, but is in warps 2 to 10}}

@@ -47,9 +47,9 @@ func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %
 
 gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
   pipe.reduce_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
-  %of_warps = pipe.fragment : !pipe.fragment<64x32xf32, mma_sync>
+  %of_warps = pipe.accumulator : !pipe.fragment<64x32xf32, mma_sync>
   // (C260)
   // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
   // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
@@ -62,7 +62,7 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
 
 gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
   pipe.reduce_fragment maximum %acc by 16 rows 9 : !pipe.fragment<64x32xf32, wgmma>
   // (C669)
   // expected-error @+2 {{rows must be 1 to 64, of a role of one warpgroup, but got 65}}
@@ -76,7 +76,7 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
 
 gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
   // (C260)
   // expected-error @+2 {{columns must be a multiple of 8 that divides the 32 columns of the accumulator, but got 24}}
   // expected-note @+1 {{take fewer columns for each piece}}
@@ -89,10 +89,10 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
 
 gpu.module @m {
 gpu.func @ranges() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
-  %next = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
+  %next = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
   pipe.reduce_fragment %acc, %next by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x32xf32, wgmma>
-  %other = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+  %other = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   // (C260)
   // expected-error @+2 {{accumulators must be one or several of one type, but got '!pipe.fragment<64x32xf32, wgmma>', '!pipe.fragment<64x16xf32, wgmma>'}}
   // expected-note @+1 {{reduce accumulators of different types with an operation for each type}}
@@ -105,7 +105,7 @@ gpu.func @ranges() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
 
 gpu.module @m {
 gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
-  %acc = pipe.fragment : !pipe.fragment<64x32xf32, wgmma>
+  %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
   // (C261)
   // expected-error @+2 {{expects a cluster of at least 2 CTAs along m, but got 1}}
   // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.count_partial where CTAs share no memory}}

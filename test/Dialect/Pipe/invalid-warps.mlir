@@ -254,14 +254,14 @@ func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>) {
 gpu.module @roles {
 gpu.func @twin() kernel {
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
+    %acc = pipe.accumulator : !pipe.fragment<32x64xf32, mma_sync>
     %r, %c = pipe.place %acc in 128 by 128 : !pipe.fragment<32x64xf32, mma_sync>
   }
   gpu.return
 }
 gpu.func @bad() kernel {
   pipe.role math warps 0 to 4 drives [tensor, threads] {
-    %acc = pipe.fragment : !pipe.fragment<32x64xf32, mma_sync>
+    %acc = pipe.accumulator : !pipe.fragment<32x64xf32, mma_sync>
     // (C253)
     // expected-error @+2 {{role must have a warp for each of the 8 fragments of the tile, but has 4}}
     // expected-note @+1 {{change the warps of the role, or the shape of the fragment}}

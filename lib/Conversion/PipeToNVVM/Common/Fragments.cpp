@@ -14,13 +14,16 @@ using namespace fp4;
 namespace {
 
 /// Zeros of a fragment: an MMA that does not accumulate names the registers all the same.
-struct LowerFragment : PipePattern<pipe::FragmentOp> {
+struct LowerFragment : PipePattern<pipe::AccumulatorOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::FragmentOp op, OpAdaptor,
+  LogicalResult matchAndRewrite(pipe::AccumulatorOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    pipe::FragmentType type = op.getFragmentType();
+    if (!type)
+      return rewriter.notifyMatchFailure(op, "expects the pipelined form: a stage of a channel");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = op.getType().getElementsPerThread();
+    int64_t count = type.getElementsPerThread();
     Value array = frameArray(b, state, count);
     storeElements(b, array, SmallVector<Value>(count, constF32(b, 0)));
     rewriter.replaceOp(op, array);
@@ -142,8 +145,8 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
 
 void fp4::countRegisters(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
-    if (auto fragment = dyn_cast<pipe::FragmentOp>(op))
-      state.registers.fragments += fragment.getType().getElementsPerThread();
+    if (auto sums = dyn_cast<pipe::AccumulatorOp>(op); sums && sums.getFragmentType())
+      state.registers.fragments += sums.getFragmentType().getElementsPerThread();
     if (auto scales = dyn_cast<pipe::BlockScalesOp>(op); scales && scales.isOfFragment())
       state.registers.scales += 2 * KernelState::kHeldScales;
   });

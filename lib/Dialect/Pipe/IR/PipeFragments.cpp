@@ -60,19 +60,6 @@ LogicalResult CheckGroupsOp::verify() {
 // Elements
 //===----------------------------------------------------------------------===//
 
-void FragmentOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "acc"); }
-
-LogicalResult FragmentOp::verify() {
-  if (getType().getElementType().isF32())
-    return success();
-  return withNote(emitOpError() << "accumulator must have elements of f32, but got " << getType(),
-                  "e4m3 fragments hold weights, which pipe.dequantize makes"); // (C313)
-}
-
-//===----------------------------------------------------------------------===//
-// Elements
-//===----------------------------------------------------------------------===//
-
 LogicalResult RowPowersOp::verify() {
   GlobalType weights = getWeights().getType();
   bool areTiles = weights.getRank() == 2 && weights.getElementType().isInteger(8) &&

@@ -124,11 +124,15 @@ void ConsumerWaitOp::getAsmResultNames(OpAsmSetValueNameFn name) { nameSlots(get
 // Engines tensor and scale_copy
 //===----------------------------------------------------------------------===//
 
-LogicalResult AccumulatorOp::verify() {
-  if (!getType().isAccumulator())
-    return withNote(emitOpError() << "accumulator must be a tile of f32, but got " << getType(),
-                    "tiles of scales come from pipe.copy_scales");
-  return success();
+Engine AccumulatorOp::getEngine() { return getFragmentType() ? Engine::Threads : Engine::Tensor; }
+
+LogicalResult AccumulatorOp::verify() { // (C313)
+  FragmentType fragment = getFragmentType();
+  if (fragment ? fragment.getElementType().isF32() : cast<TmemType>(getType()).isAccumulator())
+    return success();
+  return withNote(emitOpError() << "accumulator must have elements of f32, but got " << getType(),
+                  fragment ? "e4m3 fragments hold weights, which pipe.dequantize makes"
+                           : "tiles of scales come from pipe.copy_scales");
 }
 
 Value CopyScalesOp::getTmemTile() { return getResult(); }

@@ -50,9 +50,9 @@ static SmallVector<MmaOp> sharedMmasOf(scf::ForOp loop) {
 }
 
 static void hoistSums(scf::ForOp loop) {
-  for (auto fragment : llvm::make_early_inc_range(loop.getOps<FragmentOp>()))
-    if (llvm::all_of(fragment->getUses(), areOverwritten))
-      fragment->moveBefore(loop);
+  for (auto sums : llvm::make_early_inc_range(loop.getOps<AccumulatorOp>()))
+    if (sums.getFragmentType() && llvm::all_of(sums->getUses(), areOverwritten))
+      sums->moveBefore(loop);
 }
 
 namespace {

@@ -364,7 +364,7 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
     pipe.shared_bytes = 8400 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 8392 : i64} {
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 8376 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !pipe.fragment<64x8xf32, wgmma>
+    %acc = pipe.accumulator : !pipe.fragment<64x8xf32, wgmma>
     pipe.reduce_fragment %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
     // expected-error @+2 {{must have a place in shared memory in the pipelined form, a multiple of 16}}
     // expected-note @+1 {{add 'at <byte>'}}
@@ -384,7 +384,7 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
   // expected-error @+1 {{barriers at bytes 4232 to 4248 must be disjoint from join at 128 to 4240}}
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 4232 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
-    %acc = pipe.fragment : !pipe.fragment<64x8xf32, wgmma>
+    %acc = pipe.accumulator : !pipe.fragment<64x8xf32, wgmma>
     // expected-note @+1 {{the other is here}}
     pipe.reduce_fragment %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
   }

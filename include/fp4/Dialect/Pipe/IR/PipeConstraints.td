@@ -109,6 +109,7 @@ def : Pipe_Constraints<"Tile operations", [{
     of the tile's.
   - (C190) `pipe.load` of rows: source and tile are linear, of one element type of whole bytes, with
     rows of equal size.
+  - (C313) `pipe.accumulator`: the elements are f32, and not scales.
   - (C113) `pipe.copy_scales`: source and result are the same tile of scales; `sets` is positive
     and comes with a first column.
   - (C117) `pipe.read` of tensor memory: the result is `lanes` with 1, 2, 4, .. 128 columns, which
@@ -224,7 +225,6 @@ def : Pipe_Constraints<"Products in registers", [{
     whose elements have whole bytes.
   - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
     or more, or with four columns; the report is a buffer of 8 x i64.
-  - (C313) `pipe.fragment`: the elements are f32.
   - (C605) `pipe.row_powers`: weights are i8, linear, in rows of 8704 bytes. The result is of wgmma.
   - (C192) `pipe.leave_fragment`, and `pipe.fetch` of other tiles: the buffer is f32 with two
     dimensions.

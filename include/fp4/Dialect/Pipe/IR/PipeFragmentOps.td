@@ -52,23 +52,6 @@ def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Threads"> {
 // Engine threads
 //===----------------------------------------------------------------------===//
 
-def Pipe_FragmentOp : Pipe_EngineOp<"fragment", "Threads", [Pipe_NamedResults]> {
-  let summary = "accumulator in registers";
-  let description = [{
-    Every warpgroup of the role, or of mma_sync every warp, has a fragment of its own, which begins
-    as zeros. Registers are not memory: the fragment stays in its role.
-
-    Example:
-    ```mlir
-    %acc = pipe.fragment : !pipe.fragment<64x128xf32, wgmma>
-    %sums = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
-    ```
-  }];
-  let results = (outs Pipe_FragmentType:$result);
-  let assemblyFormat = "attr-dict `:` qualified(type($result))";
-  let hasVerifier = 1;
-}
-
 def Pipe_RowPowersOp : Pipe_EngineOp<"row_powers", "Threads", [Pure]> {
   let summary = "powers of two of the rows of prepacked weights for this thread's elements of a fragment";
   let description = [{

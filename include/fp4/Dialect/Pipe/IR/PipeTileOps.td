@@ -186,19 +186,33 @@ def Pipe_LoadOp
 // Engines tensor and scale_copy
 //===----------------------------------------------------------------------===//
 
-def Pipe_AccumulatorOp : Pipe_EngineOp<"accumulator", "Tensor", [Pipe_NamedResults]> {
-  let summary = "accumulator of one output tile, sequential form";
+def Pipe_AccumulatorOp
+    : Pipe_Op<"accumulator", [Pipe_EngineOpInterface, Pipe_NamedResults]> {
+  let summary = "accumulator of one output tile";
   let description = [{
-    A tile of tensor memory with undefined contents; the first `pipe.mma` on it does not accumulate.
+    The type says where the sums are. A tile of tensor memory, which only the sequential form makes,
+    has undefined contents: the first `pipe.mma` on it does not accumulate. A fragment begins as
+    zeros. Every warpgroup of the role, or of mma_sync every warp, has a fragment of its own.
+    Registers are not memory: the fragment stays in its role.
 
     Example:
     ```mlir
-    %acc = pipe.accumulator : !pipe.tmem<128x256xf32>
+    %tmem = pipe.accumulator : !pipe.tmem<128x256xf32>
+    %acc = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
+    %sums = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
     ```
   }];
-  let results = (outs Pipe_TmemType:$result);
+  let results = (outs AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$result);
   let assemblyFormat = "attr-dict `:` qualified(type($result))";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The engine of the tensor core, or of the threads that have a fragment.
+    ::fp4::pipe::Engine getEngine();
+    /// The type of a fragment; null of a tile in tensor memory.
+    ::fp4::pipe::FragmentType getFragmentType() {
+      return ::llvm::dyn_cast<::fp4::pipe::FragmentType>(getType());
+    }
+  }];
 }
 
 def Pipe_CopyScalesOp : Pipe_EngineOp<

@@ -18,8 +18,8 @@ gpu.module @kernels {
     %c4 = arith.constant 4 : i32
     %tiles = pipe.channel from tma to threads(256) depth 4 payload [65536, 139264, 0] barriers 212992 : !channel
     pipe.role math warps 0 to 8 drives [tensor, threads] {
-      %acc = pipe.fragment : !acc
-      %acc2 = pipe.fragment : !acc
+      %acc = pipe.accumulator : !acc
+      %acc2 = pipe.accumulator : !acc
       %v, %w, %x = pipe.consumer_wait %tiles[%c0] : !channel
       pipe.mma %acc, %v, %x accumulate %more : !acc, !weights, !x
       pipe.mma %acc2, %w, %x accumulate %more : !acc, !weights, !x

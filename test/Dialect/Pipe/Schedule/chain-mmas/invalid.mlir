@@ -9,8 +9,8 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : i32
     %tiles = pipe.channel from tma to threads(128) depth 2 payload [0, 16384] barriers 49152 : !channel
     pipe.role math warps 0 to 4 drives [tensor, threads] {
-      %acc = pipe.fragment : !sums
-      %sums = pipe.fragment : !sums
+      %acc = pipe.accumulator : !sums
+      %sums = pipe.accumulator : !sums
       %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
       // (C625)
       // expected-error @+2 {{that begins together with its neighbour must have one with other sums that says so}}

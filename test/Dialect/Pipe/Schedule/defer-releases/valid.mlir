@@ -21,7 +21,7 @@ gpu.module @kernels {
     %c1 = arith.constant 1 : i32
     %tiles = pipe.channel from tma to threads(256) depth 4 payload [65536, 0] barriers 140000 : !channel
     pipe.role math warps 0 to 8 drives [tensor, threads] {
-      %acc = pipe.fragment : !acc
+      %acc = pipe.accumulator : !acc
       %last = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %w, %x = pipe.consumer_wait %tiles[%it] : !channel
         pipe.mma %acc, %w, %x accumulate %more : !acc, !weights, !x

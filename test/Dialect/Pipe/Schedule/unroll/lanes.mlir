@@ -10,11 +10,11 @@ gpu.func @k(%a: !e, %ta: !pipe.shared<64x4xf32>, %tb: !pipe.shared<1x4xf32>, %n:
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c2 = arith.constant 2 : i32
-    %acc = pipe.fragment : !sums
-    %lanes = pipe.fragment : !pipe.fragment<128x64xf32, lanes>
+    %acc = pipe.accumulator : !sums
+    %lanes = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
     scf.for %o = %c0 to %n step %c1 : i32 {
       scf.for %i = %c0 to %c2 step %c1 : i32 {
-        %s = pipe.fragment : !sums
+        %s = pipe.accumulator : !sums
         %v = pipe.tile_scales %ta[0], %tb column %i : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
         pipe.mma %s, %a, %a : !sums, !e, !e
         pipe.promote %acc, %s scaled %v at %c0 : !sums, !sums, vector<3xf32>

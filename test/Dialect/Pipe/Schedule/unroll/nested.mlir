@@ -54,11 +54,11 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
         %2:2 = pipe.for_each_work %m, %n in (%1, %c17_i32) schedule #pipe.static_persistent<along_m> iter_args(%arg6 = %c0_i32, %arg7 = %c0_i32) -> (i32, i32) {
           %3 = arith.muli %m, %c128_i32 : i32
           %4 = arith.muli %n, %c16_i32 : i32
-          %acc = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+          %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
           %5:2 = scf.for %arg8 = %c0_i32 to %c8_i32 step %c4_i32 iter_args(%arg9 = %arg6, %arg10 = %arg7) -> (i32, i32)  : i32 {
             %tile, %tile_1 = pipe.consumer_wait %tiles[%arg9] : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
             %8 = scf.for %arg11 = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%arg12 = %arg10) -> (i32)  : i32 {
-              %acc_2 = pipe.fragment : !pipe.fragment<64x16xf32, wgmma>
+              %acc_2 = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
               %10 = pipe.tile_scales %tile[0], %tile_1 column %arg11 : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
               %tile_3, %tile_4 = pipe.consumer_wait %tiles_0[%arg12] : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
               pipe.mma %acc_2, %tile_3, %tile_4 : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
