@@ -58,7 +58,8 @@ void KLoop::loadFactors(const Tile &tile, Value first) {
 /// The powers of weights of a k tile. The third number, 1, is the scale of every scale block that
 /// the columns can reach into.
 Value KLoop::powers(Value place) {
-  Value scales = TilePowersOp::create(b, VectorType::get({3}, b.getF32Type()), factorsA, place);
+  Value scales = ScalesOp::create(b, VectorType::get({3}, b.getF32Type()), factorsA, /*first=*/0,
+                                  /*b=*/Value(), place);
   SmallVector<int64_t> order(size_t(2 + promotedBlocks(gemm.partRows())), 2);
   std::iota(order.begin(), order.begin() + 2, 0);
   return order.size() > 3 ? vector::ShuffleOp::create(b, scales, scales, order).getResult()
@@ -69,25 +70,23 @@ SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t
   if (gemm.route().rhs() == route::Operand::Pre)
     return SmallVector<Value>(tile.rows.size(), powers(step.place));
   Value k = numberOf(step, number);
-  auto columns = b.getI64IntegerAttr(gemm.tiling.tileN);
   if (gemm.tiling.laneGroups && step.place)
-    return {TileScalesOp::create(b, b.getF32Type(), factorsA, b.getI64IntegerAttr(0), factorsB,
-                                 step.place)};
+    return {
+        ScalesOp::create(b, b.getF32Type(), factorsA, /*first=*/0, factorsB, step.place)};
   if (gemm.tiling.laneGroups)
-    return {BlockScalesOp::create(
-        b, b.getF32Type(), args.scalesA, tile.row, args.scalesB, tile.scaleRowB,
-        b.getI64IntegerAttr(gemm.tiling.tileN / gemm.tiling.laneGroups), k, args.rows)};
+    return {ScalesOp::create(b, b.getF32Type(), args.scalesA, tile.row, args.scalesB,
+                             tile.scaleRowB, gemm.tiling.tileN / gemm.tiling.laneGroups, k,
+                             args.rows)};
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
   SmallVector<Value> factors;
   for (auto [part, row] : llvm::enumerate(tile.rows))
     if (step.place) {
       Value place = number ? b.add(step.place, b.constant(number)) : step.place;
-      factors.push_back(TileScalesOp::create(b, type, factorsA,
-                                             b.getI64IntegerAttr(int64_t(part) * gemm.partRows()),
-                                             factorsB, place));
+      factors.push_back(ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(),
+                                         factorsB, place));
     } else {
-      factors.push_back(BlockScalesOp::create(b, type, args.scalesA, row, args.scalesB,
-                                              tile.scaleRowB, columns, k, args.rows));
+      factors.push_back(ScalesOp::create(b, type, args.scalesA, row, args.scalesB, tile.scaleRowB,
+                                         gemm.tiling.tileN, k, args.rows));
     }
   return factors;
 }

@@ -9,7 +9,7 @@
 // CHECK: scf.for %[[K:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
 // CHECK:   %[[A:.*]] = pipe.load %{{.*}}[%[[ROW:.*]], %{{.*}}]
 // CHECK:   %[[B:.*]] = pipe.load %{{.*}}[%[[COLUMN:.*]], %{{.*}}]
-// CHECK:   %[[SCALE:.*]] = pipe.block_scales %{{.*}}[%[[ROW]]], %{{.*}}[%[[COLUMN]] of 64] block %[[K]] :
+// CHECK:   %[[SCALE:.*]] = pipe.scales %{{.*}}[%[[ROW]]], %{{.*}}[%[[COLUMN]] of 64] block %[[K]] :
 // CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
 // CHECK:   pipe.mma %[[SUMS]], %[[A]], %[[B]]
 // CHECK:   pipe.promote %[[ACC]], %[[SUMS]] scaled %[[SCALE]]
@@ -37,7 +37,7 @@ func.func @one(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<
 // CHECK:   %[[SA:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<128x4xf32>
 // CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[FIRST]]] : !pipe.tensor_map<2x4xf32>
 // CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
-// CHECK:     pipe.tile_scales %[[SA]][0], %[[SB]] column %[[PLACE]]
+// CHECK:     pipe.scales %[[SA]][0], %[[SB]] block %[[PLACE]]
 // CHECK:     pipe.mma
 // CHECK:     pipe.promote
 // CHECK: %{{.*}}, %[[OWN:.*]] = pipe.place %[[ACC]]
@@ -60,7 +60,7 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK: %[[GROUP:.*]] = vector.extract %{{.*}}[2]
 // CHECK: %[[BAND:.*]] = arith.muli %[[GROUP]], %c256
 // CHECK: arith.addi %{{.*}}, %[[BAND]]
-// CHECK: pipe.block_scales
+// CHECK: pipe.scales
 func.func @groups(%a: tensor<200x400xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tensor<400x400xf8E4M3FN>, %sb: tensor<4x4xf32>) -> tensor<200x200xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
   %b_scaled = fp4.scaled %b, %sb : !rhs

@@ -9,8 +9,8 @@
 // CHECK-COUNT-2: pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
 // CHECK: scf.for %[[K:.*]] =
 // CHECK:   %[[SUMS:.*]] = pipe.accumulator
-// CHECK:   %[[S0:.*]] = pipe.block_scales %{{.*}}[%[[ROW]]]
-// CHECK:   %[[S1:.*]] = pipe.block_scales %{{.*}}[%[[NEXT]]]
+// CHECK:   %[[S0:.*]] = pipe.scales %{{.*}}[%[[ROW]]]
+// CHECK:   %[[S1:.*]] = pipe.scales %{{.*}}[%[[NEXT]]]
 // CHECK:   pipe.mma %[[SUMS]], %[[A:.*]], %[[B:.*]] :
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S0]]
 // CHECK:   pipe.mma %[[SUMS]], %[[A]][128], %[[B]] :
@@ -39,8 +39,8 @@ func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tenso
 // CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
 // CHECK:     arith.addi %[[FIRST]], %[[PLACE]]
 // CHECK-COUNT-2: pipe.load
-// CHECK:     pipe.tile_scales %[[SA]][0], %[[SB]] column %[[PLACE]]
-// CHECK:     pipe.tile_scales %[[SA]][128], %[[SB]] column %[[PLACE]]
+// CHECK:     pipe.scales %[[SA]][0], %[[SB]] block %[[PLACE]]
+// CHECK:     pipe.scales %[[SA]][128], %[[SB]] block %[[PLACE]]
 // CHECK:     pipe.mma
 func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: tensor<256x1024xf8E4M3FN>, %sb: tensor<2x8xf32>) -> tensor<512x256xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
@@ -88,11 +88,11 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK:   %[[S0:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 // CHECK:   %[[S1:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 // CHECK:   pipe.mma %[[S0]],
-// CHECK:   pipe.block_scales {{.*}} block %[[K]]
+// CHECK:   pipe.scales {{.*}} block %[[K]]
 // CHECK:   pipe.promote %[[ACC:.*]], %[[S0]] scaled
 // CHECK:   pipe.mma %[[S1]],
 // CHECK:   %[[SECOND:.*]] = arith.addi %[[K]], %c1
-// CHECK:   pipe.block_scales {{.*}} block %[[SECOND]]
+// CHECK:   pipe.scales {{.*}} block %[[SECOND]]
 // CHECK:   pipe.promote %[[ACC]], %[[S1]] scaled
 func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<200x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<100x200xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs

@@ -279,7 +279,7 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 // CHECK: %[[W:.*]] = pipe.load %arg1{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 // CHECK: %[[X0:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
 // CHECK: %[[X1:.*]] = pipe.load %arg0{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-// CHECK: %[[S:.*]] = pipe.tile_powers %[[P]] block %[[BLOCK]]
+// CHECK: %[[S:.*]] = pipe.scales %[[P]][0] block %[[BLOCK]]
 // CHECK: pipe.mma %[[SUMS:.*]], %[[W]], %[[X0]]
 // CHECK: pipe.promote %[[ACC0:.*]], %[[SUMS]] scaled %[[S]]
 // CHECK: pipe.mma %[[SUMS]], %[[W]], %[[X1]]

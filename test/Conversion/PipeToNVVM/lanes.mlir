@@ -61,7 +61,7 @@ gpu.func @product(%it: i32, %y: !pipe.global<256x64xf32>) kernel attributes {pip
     %c0 = arith.constant 0 : i32
     %acc = pipe.accumulator : !acc
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
-    %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> f32
+    %s = pipe.scales %ta[0], %tb block %c0 : !ta, !tb -> f32
     %sums = pipe.consumer_wait %ss[%it] : !sumss
     pipe.promote %acc, %sums scaled %s : !acc, !sums, f32
     pipe.consumer_release %ss[%it] : !sumss

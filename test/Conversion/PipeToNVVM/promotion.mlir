@@ -24,7 +24,7 @@ gpu.func @turns(%a: !a, %b: !b, %sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<
       %acc = pipe.accumulator : !sums
       %sums = pipe.accumulator : !sums
       pipe.mma %sums, %a, %b : !sums, !a, !b
-      %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+      %s = pipe.scales %sa[0], %sb block %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
       pipe.promote %acc, %sums scaled %s at %c0 : !sums, !sums, vector<3xf32>
       %v = pipe.read %acc[0] : !sums -> tensor<64x64xf32, #pipe.distribution<wgmma>>
       pipe.store %v, %y[%c0, %c0] : tensor<64x64xf32, #pipe.distribution<wgmma>>, !pipe.global<128x64xf32>
@@ -55,7 +55,7 @@ gpu.func @reads_before(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     %acc = pipe.accumulator : !sums
     %sums = pipe.accumulator : !sums
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
-    %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
+    %s = pipe.scales %ta[0], %tb block %c0 : !ta, !tb -> vector<3xf32>
     pipe.mma %sums, %a, %b : !sums, !a, !b
     pipe.promote %acc, %sums scaled %s at %c0 : !sums, !sums, vector<3xf32>
     pipe.consumer_release %sc[%it] : !scales
@@ -74,7 +74,7 @@ gpu.func @reads_behind(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
     %sums = pipe.accumulator : !sums
     %ta, %tb = pipe.consumer_wait %sc[%it] : !scales
     pipe.mma %sums, %a, %b : !sums, !a, !b
-    %s = pipe.tile_scales %ta[0], %tb column %c0 : !ta, !tb -> vector<3xf32>
+    %s = pipe.scales %ta[0], %tb block %c0 : !ta, !tb -> vector<3xf32>
     pipe.promote %acc, %sums scaled %s at %c0 : !sums, !sums, vector<3xf32>
     pipe.consumer_release %sc[%it] : !scales
   }

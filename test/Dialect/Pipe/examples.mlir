@@ -157,16 +157,15 @@ func.func @row_powers(%w: !pipe.global<64x8704xi8>, %tile: i32) {
   return
 }
 
-func.func @powers(%p: !pipe.shared<4x128xf32>, %k: i32) {
-  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
-  return
-}
-
-func.func @staged_scales(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32,
-                         %rows: !pipe.shared<128x4xf32>) {
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
+func.func @scales(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32,
+                  %ta: !pipe.shared<256x4xf32>, %tb: !pipe.shared<1x4xf32>, %p: !pipe.shared<4x128xf32>) {
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
+  %t = pipe.scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
+      : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
+  %u = pipe.scales %ta[128], %tb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
       -> vector<3xf32>
-  %t = pipe.tile_scales %rows[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
+  %v = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
   return
 }
 
@@ -201,9 +200,9 @@ func.func @promotion(%a: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %b: !pipe
                      %sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>,
                      %m0: i32, %n0: i32, %k: i32, %m: i32, %tmem: !pipe.tmem<128x64xf32>) {
   %lanes = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
-  %t = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
+  %t = pipe.scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   pipe.mma %sums, %a[128], %b chain replaces : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
@@ -217,7 +216,7 @@ func.func @lanes(%sums: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3F
                  %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
   %acc = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
   %r, %c = pipe.place %acc : !pipe.fragment<128x64xf32, lanes>
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   pipe.promote %acc, %sums scaled %s : !pipe.fragment<128x64xf32, lanes>, !pipe.tmem<128x64xf32>, f32
   %v = pipe.read %acc[32] : !pipe.fragment<128x64xf32, lanes> -> tensor<128x32xf32, #pipe.distribution<lanes>>
@@ -229,7 +228,7 @@ func.func @dense(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN
                  %sb: !pipe.shared<1x4xf32>, %k: i32) {
   pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
-  %s = pipe.tile_scales %sa[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
+  %s = pipe.scales %sa[0], %sb block %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
   return
 }
 

@@ -125,14 +125,14 @@ gpu.module @m {
 // -----
 
 func.func @twin(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xbf16>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C221)
   // expected-error @+2 {{b must have 2 dimensions of f32, but got}}
   // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16> -> f32
   return %s : f32
 }
 
@@ -142,7 +142,7 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x55xf32>, %m: i32,
   // (C221)
   // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
   // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x55xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x55xf32> -> f32
   return %s : f32
 }
 
@@ -152,7 +152,7 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<?x56xf32>, %m: i32, 
   // (C221)
   // expected-error @+2 {{b must have known rows, but got}}
   // expected-note @+1 {{take a buffer with static rows, or pipe.matrix with 'rows'}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32> -> f32
   return %s : f32
 }
 
@@ -162,7 +162,7 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32,
   // (C221)
   // expected-error @+2 {{expects operand 'rows' for dynamic rows, but got none}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
@@ -172,21 +172,21 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32,
   // (C375)
   // expected-error @+2 {{columns must divide 128, but got 96}}
   // expected-note @+1 {{a segment of columns has one scale of b: take a power of two up to 128}}
-  %s = pipe.block_scales %a[%m], %b[%n of 96] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 96] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @twin(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32) -> f32 {
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k : !pipe.global<128x56xf32>, !pipe.global<32x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k : !pipe.global<128x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 func.func @bad(%a: !pipe.global<128x56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C221)
   // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<128x56xf32>, !pipe.global<32x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<128x56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
@@ -196,7 +196,7 @@ func.func @bad(%a: !pipe.global<?x56xbf16>, %b: !pipe.global<32x56xf32>, %m: i32
   // (C221)
   // expected-error @+2 {{a must have 2 dimensions of f32, but got}}
   // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xbf16>, !pipe.global<32x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xbf16>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
@@ -206,7 +206,7 @@ func.func @bad(%a: !pipe.global<56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %
   // (C221)
   // expected-error @+2 {{a must have 2 dimensions of f32, but got}}
   // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k : !pipe.global<56xf32>, !pipe.global<32x56xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k : !pipe.global<56xf32>, !pipe.global<32x56xf32> -> f32
   return %s : f32
 }
 
@@ -216,21 +216,21 @@ func.func @bad(%a: !pipe.global<?x?xf32>, %b: !pipe.global<32x?xf32>, %m: i32, %
   // (C492)
   // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  %s = pipe.block_scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x?xf32>, !pipe.global<32x?xf32> -> f32
+  %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x?xf32>, !pipe.global<32x?xf32> -> f32
   return %s : f32
 }
 
 // -----
 
 func.func @twin(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -> f32 {
-  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
+  %s = pipe.scales %a[0], %b block %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> f32
   return %s : f32
 }
 func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xi32>, %k: i32) -> f32 {
   // (C324)
   // expected-error @+2 {{b must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xi32> -> f32
+  %s = pipe.scales %a[0], %b block %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xi32> -> f32
   return %s : f32
 }
 
@@ -240,7 +240,7 @@ func.func @bad(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x8xf32>, %k: i32) 
   // (C324)
   // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
   // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
-  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x8xf32> -> f32
+  %s = pipe.scales %a[0], %b block %k : !pipe.shared<128x4xf32>, !pipe.shared<1x8xf32> -> f32
   return %s : f32
 }
 
@@ -250,7 +250,7 @@ func.func @bad(%a: !pipe.shared<64x4xf32>, %b: !pipe.shared<1x4xf32>, %k: i32) -
   // (C376)
   // expected-error @+2 {{a must have 128 rows from 0 on, but got}}
   // expected-note @+1 {{load the scales of all 128 rows}}
-  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32> -> f32
+  %s = pipe.scales %a[0], %b block %k : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32> -> f32
   return %s : f32
 }
 
@@ -260,7 +260,7 @@ func.func @bad(%a: !pipe.shared<128x4xi32>, %b: !pipe.shared<1x4xf32>, %k: i32) 
   // (C324)
   // expected-error @+2 {{a must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xi32>, !pipe.shared<1x4xf32> -> f32
+  %s = pipe.scales %a[0], %b block %k : !pipe.shared<128x4xi32>, !pipe.shared<1x4xf32> -> f32
   return %s : f32
 }
 
@@ -270,7 +270,7 @@ func.func @bad(%a: !pipe.shared<128x32xf32, swizzle_128B>, %b: !pipe.shared<1x32
   // (C324)
   // expected-error @+2 {{a must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> f32
+  %s = pipe.scales %a[0], %b block %k : !pipe.shared<128x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> f32
   return %s : f32
 }
 
@@ -282,7 +282,7 @@ gpu.module @m {
     pipe.role promote warps 0 to 8 drives [threads] {
       %k = arith.constant 0 : i32
       %a, %b = pipe.consumer_wait %c : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<2x4xf32>>
-      %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<2x4xf32> -> f32
+      %s = pipe.scales %a[0], %b block %k : !pipe.shared<128x4xf32>, !pipe.shared<2x4xf32> -> f32
     }
     gpu.return
   }
@@ -294,7 +294,7 @@ gpu.module @m {
       // (C376)
       // expected-error @+2 {{b must have one row, or one for each of the 2 warpgroups of its role, but got}}
       // expected-note @+1 {{load one row of scales for all columns, or a row for each warpgroup}}
-      %s = pipe.tile_scales %a[0], %b column %k : !pipe.shared<128x4xf32>, !pipe.shared<3x4xf32> -> f32
+      %s = pipe.scales %a[0], %b block %k : !pipe.shared<128x4xf32>, !pipe.shared<3x4xf32> -> f32
     }
     gpu.return
   }

@@ -82,7 +82,7 @@ func.func @bad(%sums: !pipe.fragment<64x96xf32, wgmma>, %a: !pipe.shared<64x128x
 // -----
 
 func.func @twin(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
 }
@@ -90,7 +90,7 @@ func.func @bad(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xbf16>, %m0: 
   // (C221)
   // expected-error @+2 {{b must have 2 dimensions of f32, but got}}
   // expected-note @+1 {{pass the scales as an f32 matrix, a column for each block of k}}
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xbf16> -> vector<3xf32>
   return
 }
@@ -98,7 +98,7 @@ func.func @bad(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xbf16>, %m0: 
 // -----
 
 func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 64] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
 }
@@ -106,7 +106,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x28xf32>, %m0:
   // (C221)
   // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
   // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 64] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x28xf32> -> vector<3xf32>
   return
 }
@@ -114,7 +114,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x28xf32>, %m0:
 // -----
 
 func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
 }
@@ -122,7 +122,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<?x56xf32>, %m0: 
   // (C221)
   // expected-error @+2 {{b must have known rows, but got}}
   // expected-note @+1 {{take a buffer with static rows, or pipe.matrix with 'rows'}}
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k
       : !pipe.global<512x56xf32>, !pipe.global<?x56xf32> -> vector<3xf32>
   return
 }
@@ -130,7 +130,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<?x56xf32>, %m0: 
 // -----
 
 func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32) {
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
 }
@@ -138,7 +138,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0:
   // (C221)
   // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
 }
@@ -146,7 +146,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0:
 // -----
 
 func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 192] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 192] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<4xf32>
   return
 }
@@ -154,7 +154,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0:
   // (C221)
   // expected-error @+2 {{columns must be a multiple of 8 up to 256, but got 260}}
   // expected-note @+1 {{multiply wider tiles with several operations}}
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 260] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 260] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<5xf32>
   return
 }
@@ -162,7 +162,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0:
 // -----
 
 func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32) {
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 56] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 56] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<4xf32>
   return
 }
@@ -170,7 +170,7 @@ func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0:
   // (C221)
   // expected-error @+2 {{scales must be 4 numbers for 56 columns, but got 'vector<3xf32>'}}
   // expected-note @+1 {{a vector has the scales of two rows of a and those of the blocks of columns of b}}
-  %s = pipe.block_scales %sa[%m0], %sb[%n0 of 56] block %k
+  %s = pipe.scales %sa[%m0], %sb[%n0 of 56] block %k
       : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
 }
@@ -227,111 +227,135 @@ func.func @bad(%acc: !pipe.fragment<64x192xf32, wgmma>, %sums: !pipe.fragment<64
 // -----
 
 func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xi32>, %k: i32) {
   // (C324)
   // expected-error @+2 {{b must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xi32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xi32> -> vector<3xf32>
   return
 }
 
 // -----
 
 func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%sa: !pipe.shared<256x32xf32, swizzle_128B>, %sb: !pipe.shared<1x32xf32>, %k: i32) {
   // (C324)
   // expected-error @+2 {{a must be f32 without a swizzle, but got}}
   // expected-note @+1 {{write !pipe.shared<ROWSxCOLUMNSxf32>}}
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x32xf32, swizzle_128B>, !pipe.shared<1x32xf32> -> vector<3xf32>
   return
 }
 
 // -----
 
 func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x8xf32>, %k: i32) {
   // (C324)
   // expected-error @+2 {{a and b must have as many columns, a scale for each block of k, but got}}
   // expected-note @+1 {{both operands have a scale for each 128 elements of k}}
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x8xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x8xf32> -> vector<3xf32>
   return
 }
 
 // -----
 
 func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
   // (C324)
   // expected-error @+2 {{a must have 64 rows for each warpgroup of its role, from a multiple of 64 on, but got 256 rows, from 256 on}}
   // expected-note @+1 {{load a higher tile, or begin at another multiple of 64 rows}}
-  %s = pipe.tile_scales %sa[256], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[256], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
 }
 
 // -----
 
 func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
   // (C324)
   // expected-error @+2 {{scales must be 3 numbers, two and one for each row of b, but got}}
   // expected-note @+1 {{a vector has the scales of two rows of a and of every row of b}}
-  %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<4xf32>
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<4xf32>
   return
 }
 
 // -----
 
 func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
-  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+  %s = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%p: !pipe.shared<4x128xi32>, %k: i32) {
   // (C341)
   // expected-error @+2 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x128xi32>'}}
   // expected-note @+1 {{load the powers of all rows of the role}}
-  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xi32> -> vector<3xf32>
+  %s = pipe.scales %p[0] block %k : !pipe.shared<4x128xi32> -> vector<3xf32>
   return
 }
 
 // -----
 
 func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
-  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+  %s = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%p: !pipe.shared<4x32xf32>, %k: i32) {
   // (C341)
   // expected-error @+2 {{powers must be f32 without a swizzle, with at least 64 columns for each warpgroup of its role, but got '!pipe.shared<4x32xf32>'}}
   // expected-note @+1 {{load the powers of all rows of the role}}
-  %s = pipe.tile_powers %p block %k : !pipe.shared<4x32xf32> -> vector<3xf32>
+  %s = pipe.scales %p[0] block %k : !pipe.shared<4x32xf32> -> vector<3xf32>
   return
 }
 
 // -----
 
 func.func @twin(%p: !pipe.shared<4x128xf32>, %k: i32) {
-  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
+  %s = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
   return
 }
 func.func @bad(%p: !pipe.shared<4x128xf32>, %k: i32) {
   // (C341)
   // expected-error @+2 {{scales must be 3 numbers, but got 'vector<2xf32>'}}
   // expected-note @+1 {{write vector<3xf32>}}
-  %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<2xf32>
+  %s = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @twin(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.shared<1x4xf32>, %k: i32) {
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+  return
+}
+func.func @bad(%sa: !pipe.shared<256x4xf32>, %sb: !pipe.global<1x4xf32>, %k: i32) {
+  // (C324)
+  // expected-error @+2 {{expects two buffers with a row and a column that are values, or tiles with a row that is a number, but got other operands with '!pipe.shared<256x4xf32>'}}
+  // expected-note @+1 {{write '%a[%row], %b[%column of 128]' of buffers, and '%a[0], %b' of tiles}}
+  %s = pipe.scales %sa[128], %sb block %k : !pipe.shared<256x4xf32>, !pipe.global<1x4xf32> -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %n0: i32, %k: i32) {
+  // (C221)
+  // expected-error @+2 {{expects two buffers with a row and a column that are values, or tiles with a row that is a number, but got other operands with '!pipe.global<512x56xf32>'}}
+  // expected-note @+1 {{write '%a[%row], %b[%column of 128]' of buffers, and '%a[0], %b' of tiles}}
+  %s = pipe.scales %sa[0], %sb[%n0 of 128] block %k : !pipe.global<512x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   return
 }

@@ -147,7 +147,8 @@ void fp4::countRegisters(gpu::GPUFuncOp kernel, KernelState &state) {
   kernel.walk([&](Operation *op) {
     if (auto sums = dyn_cast<pipe::AccumulatorOp>(op); sums && sums.getFragmentType())
       state.registers.fragments += sums.getFragmentType().getElementsPerThread();
-    if (auto scales = dyn_cast<pipe::BlockScalesOp>(op); scales && scales.isOfFragment())
+    auto scales = dyn_cast<pipe::ScalesOp>(op);
+    if (scales && scales.isOfFragment() && !scales.isOfTiles())
       state.registers.scales += 2 * KernelState::kHeldScales;
   });
 }

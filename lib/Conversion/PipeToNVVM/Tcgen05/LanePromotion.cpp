@@ -51,19 +51,19 @@ struct LowerLanePlace : PipePattern<pipe::PlaceOp> {
   }
 };
 
-struct LowerLaneScale : PipePattern<pipe::BlockScalesOp> {
+struct LowerLaneScale : PipePattern<pipe::ScalesOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::BlockScalesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.isOfFragment())
-      return rewriter.notifyMatchFailure(op, "scales sums of a fragment");
+    if (op.isOfFragment() || op.isOfTiles())
+      return rewriter.notifyMatchFailure(op, "scales sums of a fragment, or from tiles");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    pipe::GlobalType typeA = op.getA().getType();
+    pipe::GlobalType typeA = op.getBufferA();
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
     Int32 row = Int32(b, adaptor.getRow()) + Int32(b, accumulatorLane(b, b.getLoc(), state));
     Int32 column =
-        Int32(b, adaptor.getColumn()) + groupOfThread(b, op, state) * int64_t(op.getColumns());
+        Int32(b, adaptor.getColumn()) + groupOfThread(b, op, state) * int64_t(*op.getColumns());
     Int32 last = Int32(b, rowsOfBuffer(b, op.getLoc(), op.getB())) - 1;
     Int32 band = minimum(column / pipe::kPromotedBlock, last);
     Value ofRow = loadAt(b, op.getA(), adaptor.getA(), minimum(row, rows - 1), adaptor.getBlock());
@@ -81,22 +81,22 @@ private:
 
 /// The rows of a warp are in banks of their own if a tile has scales of one scale block, and four
 /// share one if it has four.
-struct LowerLaneTileScale : PipePattern<pipe::TileScalesOp> {
+struct LowerLaneTileScale : PipePattern<pipe::ScalesOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::TileScalesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.isOfFragment())
-      return rewriter.notifyMatchFailure(op, "scales sums of a fragment");
+    if (op.isOfFragment() || !op.isOfTiles())
+      return rewriter.notifyMatchFailure(op, "scales sums of a fragment, or from buffers");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t pitch = op.getA().getType().getInnerBytes();
+    int64_t pitch = op.getTileA().getInnerBytes();
     auto at = [&](Value tile, Value row) {
       Value line = stridedPointer(b, b.getLoc(), tile, row, pitch);
-      Value pointer = stridedPointer(b, b.getLoc(), line, adaptor.getColumn(), 4);
+      Value pointer = stridedPointer(b, b.getLoc(), line, adaptor.getBlock(), 4);
       return LLVM::LoadOp::create(b, b.getF32Type(), pointer, 4);
     };
     Value ofRow = at(adaptor.getA(), accumulatorLane(b, b.getLoc(), state));
-    bool isShared = op.getB().getType().getRows() == 1;
+    bool isShared = op.getTileB().getRows() == 1;
     Value ofColumns =
         at(adaptor.getB(), isShared ? Value(Int32(b, 0)) : Value(groupOfThread(b, op, state)));
     rewriter.replaceOpWithNewOp<LLVM::FMulOp>(op, ofRow, ofColumns);

@@ -92,13 +92,13 @@ constexpr int64_t kMostResidentRegisters = 200;
 /// columns. In a loop over the scale blocks, the scales of four are loaded four scale blocks before
 /// their use. If no registers are left for these beside the scales in use, they are loaded when the
 /// last of those has been exchanged.
-struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
+struct LowerBlockScales : PipePattern<pipe::ScalesOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::BlockScalesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.isOfFragment())
-      return rewriter.notifyMatchFailure(op, "scales sums of TMEM lanes");
+    if (!op.isOfFragment() || op.isOfTiles())
+      return rewriter.notifyMatchFailure(op, "scales sums of TMEM lanes, or from tiles");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Int32 block(b, adaptor.getBlock());
     Int32 loopBlock = isOfLoop(op) ? Int32(b, loopOf(op).getInductionVar()) : block;
@@ -115,7 +115,7 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
     Int32 place = block % kAhead;
     for (int64_t half : {0, 1})
       scales.push_back(exchange(b, held[size_t(half)], place));
-    for (int64_t i = 0; i < pipe::promotedBlocks(int64_t(op.getColumns())); ++i)
+    for (int64_t i = 0; i < pipe::promotedBlocks(int64_t(*op.getColumns())); ++i)
       scales.push_back(valueOfLane(b, held[2], place + i * kAhead));
     if (array)
       storeElements(b, array, loadNext(b, op, adaptor, loopBlock, held));
@@ -125,7 +125,7 @@ struct LowerBlockScales : PipePattern<pipe::BlockScalesOp> {
   }
 
 private:
-  static scf::ForOp loopOf(pipe::BlockScalesOp op) { return cast<scf::ForOp>(op->getParentOp()); }
+  static scf::ForOp loopOf(pipe::ScalesOp op) { return cast<scf::ForOp>(op->getParentOp()); }
 
   /// Scale blocks of an iteration of `loop`, one or two; 0 of other loops.
   static int64_t blocksOfIteration(scf::ForOp loop) {
@@ -146,7 +146,7 @@ private:
 
   /// Returns true when the scale blocks are those of the loop around the op, for whose tile it
   /// gives the scales. Two scale blocks of an iteration belong to the same four.
-  static bool isOfLoop(pipe::BlockScalesOp op) {
+  static bool isOfLoop(pipe::ScalesOp op) {
     auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
     auto isOutside =
         [&](Value value) { // arguments of the kernel are already those of another basic block
@@ -160,7 +160,7 @@ private:
 
   /// Returns the scales of `block` out of four scale blocks that were loaded early, and replaces
   /// them every four scale blocks by those that were loaded meanwhile.
-  SmallVector<Value> loadAhead(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+  SmallVector<Value> loadAhead(ImplicitLocOpBuilder &b, pipe::ScalesOp op, OpAdaptor adaptor,
                                Int32 block) const {
     Value array = frameArray(b, state, kHeld), ahead = frameArray(b, state, kHeld);
     auto loop = cast<scf::ForOp>(op->getParentOp());
@@ -188,7 +188,7 @@ private:
   }
 
   /// An array with the scales of the first scale block of the loop.
-  Value loadFirst(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor) const {
+  Value loadFirst(ImplicitLocOpBuilder &b, pipe::ScalesOp op, OpAdaptor adaptor) const {
     Value array = frameArray(b, state, kHeld);
     auto loop = cast<scf::ForOp>(op->getParentOp());
     OpBuilder::InsertionGuard restore(b);
@@ -199,7 +199,7 @@ private:
 
   /// Returns the scales of the next four scale blocks behind the last one of four, and otherwise
   /// `held`.
-  SmallVector<Value> loadNext(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+  SmallVector<Value> loadNext(ImplicitLocOpBuilder &b, pipe::ScalesOp op, OpAdaptor adaptor,
                               Int32 block, ArrayRef<Value> held) const {
     int64_t last = kAhead - blocksOfIteration(loopOf(op));
     Value isLast = equals(b, block % kAhead, constI32(b, last));
@@ -215,18 +215,18 @@ private:
 
   /// Returns true when CTAs work on one tile or two, so that memory has not loaded the scales for
   /// other CTAs before.
-  static bool hasSmallM(pipe::BlockScalesOp op) {
+  static bool hasSmallM(pipe::ScalesOp op) {
     constexpr int64_t most = 128;
-    int64_t rows = op.getA().getType().getShape()[0];
+    int64_t rows = op.getBufferA().getShape()[0];
     return !ShapedType::isDynamic(rows) && rows <= most;
   }
 
   /// Prefetches all lines of scales of this tile from scale block `first` on, so that no later load
   /// waits for memory.
-  void prefetchBlocks(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+  void prefetchBlocks(ImplicitLocOpBuilder &b, pipe::ScalesOp op, OpAdaptor adaptor,
                       Int32 first) const {
     constexpr int64_t perLine = 32; // scales of 128 bytes
-    int64_t count = op.getA().getType().getShape()[1];
+    int64_t count = op.getBufferA().getShape()[1];
     Int32 thread = threadOfRole(b, op, state);
     for (int64_t line = 1; line * perLine < count; line += kAhead) {
       Int32 block = minimum(first + (thread % kAhead + line) * perLine, Int32(b, count - 1));
@@ -237,7 +237,7 @@ private:
     }
   }
 
-  SmallVector<Value> loadBlocks(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+  SmallVector<Value> loadBlocks(ImplicitLocOpBuilder &b, pipe::ScalesOp op, OpAdaptor adaptor,
                                 Int32 four) const {
     SmallVector<Value> scales;
     for (Value pointer : pointersOf(b, op, adaptor, four))
@@ -247,7 +247,7 @@ private:
 
   /// Addresses of the scales that this thread loads for the four scale blocks from 4 * `four` on;
   /// the last scale block stands in for those behind it.
-  SmallVector<Value> pointersOf(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+  SmallVector<Value> pointersOf(ImplicitLocOpBuilder &b, pipe::ScalesOp op, OpAdaptor adaptor,
                                 Int32 four) const {
     Int32 block = four * kAhead + threadOfRole(b, op, state) % kAhead;
     return pointersAt(b, op, adaptor,
@@ -256,9 +256,9 @@ private:
 
   /// Addresses of the scales of this thread's two rows, and of its scale block of columns, for
   /// `block`.
-  SmallVector<Value> pointersAt(ImplicitLocOpBuilder &b, pipe::BlockScalesOp op, OpAdaptor adaptor,
+  SmallVector<Value> pointersAt(ImplicitLocOpBuilder &b, pipe::ScalesOp op, OpAdaptor adaptor,
                                 Int32 block) const {
-    pipe::GlobalType typeA = op.getA().getType();
+    pipe::GlobalType typeA = op.getBufferA();
     Int32 thread = threadOfRole(b, op, state);
     Int32 row = Int32(b, adaptor.getRow()) + rowOfThread(thread);
     Int32 rows = adaptor.getRows() ? Int32(b, adaptor.getRows()) : Int32(b, typeA.getShape()[0]);
@@ -282,9 +282,9 @@ private:
 
   /// Returns true when every tile has all of its rows, so that the rows of a thread are at constant
   /// distances. Tiles of groups begin at any row.
-  static bool hasWholeTiles(pipe::BlockScalesOp op) {
+  static bool hasWholeTiles(pipe::ScalesOp op) {
     constexpr int64_t mostRows = 256;
-    int64_t rows = op.getA().getType().getShape()[0];
+    int64_t rows = op.getBufferA().getShape()[0];
     return !ShapedType::isDynamic(rows) && rows % mostRows == 0 &&
            isMultiple(op.getRow(), kGroupRows);
   }
@@ -298,26 +298,26 @@ private:
 
 /// Loads scales when they are needed: four threads have the same rows, and the rows of a warp are
 /// in banks of their own.
-struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
+struct LowerTileScales : PipePattern<pipe::ScalesOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::TileScalesOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.isOfFragment())
-      return rewriter.notifyMatchFailure(op, "scales sums of TMEM lanes");
+    if (!op.isOfFragment() || !op.isOfTiles() || !op.getB())
+      return rewriter.notifyMatchFailure(op, "scales sums of TMEM lanes, or from other memory");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t pitch = op.getA().getType().getInnerBytes();
-    Int32 row = rowOfThread(threadOfRole(b, op, state)) + int64_t(op.getRow());
+    int64_t pitch = op.getTileA().getInnerBytes();
+    Int32 row = rowOfThread(threadOfRole(b, op, state)) + int64_t(*op.getFirst());
     Value ofRow = stridedPointer(b, b.getLoc(), adaptor.getA(), row, pitch);
     SmallVector<Value> scales;
     auto add = [&](Value line, int64_t index) {
       Value first = offsetPointer(b, b.getLoc(), line, index * pitch);
-      Value pointer = stridedPointer(b, b.getLoc(), first, adaptor.getColumn(), 4);
+      Value pointer = stridedPointer(b, b.getLoc(), first, adaptor.getBlock(), 4);
       scales.push_back(LLVM::LoadOp::create(b, b.getF32Type(), pointer, 4));
     };
     add(ofRow, 0);
     add(ofRow, 8);
-    for (int64_t i = 0; i < op.getB().getType().getRows(); ++i)
+    for (int64_t i = 0; i < op.getTileB().getRows(); ++i)
       add(adaptor.getB(), i);
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(
         op, cast<VectorType>(op.getResult().getType()), scales);
@@ -326,16 +326,17 @@ struct LowerTileScales : PipePattern<pipe::TileScalesOp> {
 };
 
 /// Gives the power of a row as its scale. The scale of columns is 1, which costs no multiplication.
-struct LowerTilePowers : PipePattern<pipe::TilePowersOp> {
+struct LowerTilePowers : PipePattern<pipe::ScalesOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::TilePowersOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ScalesOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getB())
+      return rewriter.notifyMatchFailure(op, "has scales of columns");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Int32 row = rowOfThread(threadOfRole(b, op, state));
-    Value first = stridedPointer(b, b.getLoc(), adaptor.getPowers(), row, 4);
-    first = stridedPointer(b, b.getLoc(), first, adaptor.getBlock(),
-                           op.getPowers().getType().getInnerBytes());
+    Int32 row = rowOfThread(threadOfRole(b, op, state)) + int64_t(*op.getFirst());
+    Value first = stridedPointer(b, b.getLoc(), adaptor.getA(), row, 4);
+    first = stridedPointer(b, b.getLoc(), first, adaptor.getBlock(), op.getTileA().getInnerBytes());
     SmallVector<Value> scales;
     for (int64_t rows : {0, 8})
       scales.push_back(LLVM::LoadOp::create(b, b.getF32Type(),

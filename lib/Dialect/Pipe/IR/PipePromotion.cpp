@@ -122,29 +122,30 @@ static LogicalResult verifyScales(Operation *op, Type type, int64_t columns) {
       "a vector has the scales of two rows of a and those of the blocks of columns of b");
 }
 
-LogicalResult BlockScalesOp::verify() {
-  if (failed(verifyScaleBuffers(*this, getA(), getB(), bool(getRows())))) // (C221)
+/// Scales in global memory.
+static LogicalResult verifyBuffers(ScalesOp op) {
+  if (failed(verifyScaleBuffers(op, op.getA(), op.getB(), bool(op.getRows())))) // (C221)
     return failure();
-  int64_t columns = getColumns();
-  if (!isOfFragment() && (columns < 1 || kPromotedBlock % columns))
+  int64_t columns = *op.getColumns();
+  if (!op.isOfFragment() && (columns < 1 || kPromotedBlock % columns))
     return withNote(
-        emitOpError() << "columns must divide " << kPromotedBlock << ", but got " << columns,
+        op.emitOpError() << "columns must divide " << kPromotedBlock << ", but got " << columns,
         "a segment of columns has one scale of b: take a power of two up to 128"); // (C375)
-  if (!isOfFragment())
+  if (!op.isOfFragment())
     return success();
   if (columns < kFewestColumns || columns > kMostColumns || columns % kFewestColumns)
-    return withNote(emitOpError() << "columns must be a multiple of " << kFewestColumns << " up to "
-                                  << kMostColumns << ", but got " << columns,
+    return withNote(op.emitOpError() << "columns must be a multiple of " << kFewestColumns
+                                     << " up to " << kMostColumns << ", but got " << columns,
                     "multiply wider tiles with several operations"); // (C221)
-  return verifyScales(*this, getResult().getType(), columns);        // (C221)
+  return verifyScales(op, op.getResult().getType(), columns);        // (C221)
 }
 
 /// (C376) Scales of TMEM lanes.
-static LogicalResult verifyTilesOfLanes(TileScalesOp op) {
-  SharedType a = op.getA().getType(), b = op.getB().getType();
-  if (a.getRows() != kMmaM || op.getRow())
+static LogicalResult verifyTilesOfLanes(ScalesOp op) {
+  SharedType a = op.getTileA(), b = op.getTileB();
+  if (a.getRows() != kMmaM || *op.getFirst())
     return withNote(op.emitOpError() << "a must have " << kMmaM << " rows from 0 on, but got " << a
-                                     << " from " << int64_t(op.getRow()) << " on",
+                                     << " from " << int64_t(*op.getFirst()) << " on",
                     "load the scales of all 128 rows"); // (C376)
   int64_t groups = groupsOfRole(op);
   if (b.getRows() == 1 || groups == 0 || b.getRows() == groups)
@@ -154,39 +155,68 @@ static LogicalResult verifyTilesOfLanes(TileScalesOp op) {
                   "load one row of scales for all columns, or a row for each warpgroup"); // (C376)
 }
 
-LogicalResult TileScalesOp::verify() {
-  SharedType a = getA().getType(), b = getB().getType();
-  if (failed(verifyScaleTiles(*this, a, b))) // (C324)
+/// Scales in shared memory.
+static LogicalResult verifyTiles(ScalesOp op) {
+  SharedType a = op.getTileA(), b = op.getTileB();
+  if (failed(verifyScaleTiles(op, a, b))) // (C324)
     return failure();
-  if (!isOfFragment())
-    return verifyTilesOfLanes(*this);
-  int64_t row = getRow(), expected = 2 + b.getRows();
-  if (!hasRowsOfRole(*this, row, a.getRows()))
-    return withNote(emitOpError() << "a must have " << kFragmentRows
-                                  << " rows for each warpgroup of its role, "
-                                  << "from a multiple of " << kFragmentRows << " on, but got "
-                                  << a.getRows() << " rows, from " << row << " on",
+  if (!op.isOfFragment())
+    return verifyTilesOfLanes(op);
+  int64_t row = *op.getFirst(), expected = 2 + b.getRows();
+  if (!hasRowsOfRole(op, row, a.getRows()))
+    return withNote(op.emitOpError() << "a must have " << kFragmentRows
+                                     << " rows for each warpgroup of its role, "
+                                     << "from a multiple of " << kFragmentRows << " on, but got "
+                                     << a.getRows() << " rows, from " << row << " on",
                     "load a higher tile, or begin at another multiple of 64 rows"); // (C324)
-  if (cast<VectorType>(getResult().getType()).getNumElements() != expected)
-    return withNote(emitOpError() << "scales must be " << expected
-                                  << " numbers, two and one for each row of b, "
-                                  << "but got " << getResult().getType(),
+  if (cast<VectorType>(op.getResult().getType()).getNumElements() != expected)
+    return withNote(op.emitOpError() << "scales must be " << expected
+                                     << " numbers, two and one for each row of b, "
+                                     << "but got " << op.getResult().getType(),
                     "a vector has the scales of two rows of a and of every row of b"); // (C324)
   return success();
 }
 
-LogicalResult TilePowersOp::verify() {
-  SharedType powers = getPowers().getType();
+/// (C341) Powers of rows, beside which columns have scales of 1.
+static LogicalResult verifyPowers(ScalesOp op) {
+  SharedType powers = op.getTileA();
   if (!powers.getElementType().isF32() || powers.getLayout() != Layout::Linear ||
-      !hasRowsOfRole(*this, 0, powers.getColumns()))
-    return withNote(emitOpError() << "powers must be f32 without a swizzle, with at least "
-                                  << kFragmentRows
-                                  << " columns for each warpgroup of its role, but got " << powers,
+      !hasRowsOfRole(op, *op.getFirst(), powers.getColumns()))
+    return withNote(op.emitOpError()
+                        << "powers must be f32 without a swizzle, with at least " << kFragmentRows
+                        << " columns for each warpgroup of its role, but got " << powers,
                     "load the powers of all rows of the role"); // (C341)
-  if (getResult().getType().getNumElements() != 3)
-    return withNote(emitOpError() << "scales must be 3 numbers, but got " << getResult().getType(),
-                    "write vector<3xf32>"); // (C341)
-  return success();
+  auto vector = dyn_cast<VectorType>(op.getResult().getType());
+  if (vector && vector.getNumElements() == 3)
+    return success();
+  return withNote(op.emitOpError()
+                      << "scales must be 3 numbers, but got " << op.getResult().getType(),
+                  "write vector<3xf32>"); // (C341)
+}
+
+LogicalResult ScalesOp::verify() {
+  bool ofBuffers = getRow() && getColumn() && getColumns() && !getFirst() && getB() &&
+                   isa<GlobalType>(getB().getType());
+  bool ofTiles = !getRow() && !getColumn() && !getColumns() && !getRows() && getFirst() &&
+                 !(getB() && isa<GlobalType>(getB().getType()));
+  if (!(isOfTiles() ? ofTiles : ofBuffers))
+    return withNote(
+        emitOpError() << "expects two buffers with a row and a column that are values, or tiles "
+                         "with a row that is a number, but got other operands with "
+                      << getA().getType(), // (C221), (C324)
+        "write '%a[%row], %b[%column of 128]' of buffers, and '%a[0], %b' of tiles");
+  if (!isOfTiles())
+    return verifyBuffers(*this);
+  return getB() ? verifyTiles(*this) : verifyPowers(*this);
+}
+
+void ScalesOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  if (isOfTiles()) // nobody writes buffers of scales while the kernel runs
+    effects.emplace_back(MemoryEffects::Read::get());
+}
+
+Speculation::Speculatability ScalesOp::getSpeculatability() {
+  return isOfTiles() ? Speculation::NotSpeculatable : Speculation::Speculatable;
 }
 
 /// (C377) Sums in tensor memory, of which each warpgroup adds a part of the columns.

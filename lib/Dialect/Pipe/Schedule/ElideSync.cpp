@@ -32,7 +32,8 @@ static MmaOp mmaBehindReads(ConsumerReleaseOp release) {
     op = op->getPrevNode();
   auto product = cast_or_null<MmaOp>(op);
   auto isEarlier = [&](Operation *user) {
-    return isa<TileScalesOp>(user) && user->getBlock() == op->getBlock() &&
+    auto scales = dyn_cast<ScalesOp>(user);
+    return scales && scales.getB() && user->getBlock() == op->getBlock() &&
            user->isBeforeInBlock(op);
   };
   return product && areReadBy(release, isEarlier) ? product : MmaOp();
@@ -57,7 +58,7 @@ static bool fillsTmem(Operation *op) {
 
 /// Returns true when `op` reads tiles in such a way that one thread may arrive for its warp.
 static bool isReadByWarps(Operation *op) {
-  return isa<TilePowersOp, TileScalesOp>(op) || isSharedMma(op) || fillsTmem(op);
+  return isa<ScalesOp>(op) || isSharedMma(op) || fillsTmem(op);
 }
 
 /// Says of `release` whether it needs a fence, and who arrives.

@@ -109,8 +109,8 @@ static void postponeLastSums(scf::ForOp loop) {
 static void unrollPromotion(gpu::GPUFuncOp kernel) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](Operation *op) {
-    auto scales = dyn_cast<TileScalesOp>(op);
-    if (!isa<TilePowersOp>(op) && !(scales && scales.isOfFragment()))
+    auto scales = dyn_cast<ScalesOp>(op);
+    if (!scales || !scales.isOfTiles() || !scales.isOfFragment())
       return;
     auto loop = dyn_cast<scf::ForOp>(op->getParentOp());
     std::optional<llvm::APInt> count = loop ? loop.getStaticTripCount() : std::nullopt;

@@ -67,7 +67,7 @@ def : Pipe_Constraints<"Operations of any role", [{
     of the result; `columns` is present when the columns of the result are dynamic, and `rows`
     only when its rows are.
   - (C492) where the columns of a buffer are dynamic that `pipe.load_factors`, `pipe.store`,
-    `pipe.load` or `pipe.block_scales` accesses, it is a result of `pipe.matrix`.
+    `pipe.load` or `pipe.scales` accesses, it is a result of `pipe.matrix`.
   - (C170) `pipe.load_entry`: the table has one dimension, or two of which the vector is the
     second, 1, 2 or 4 columns; both have one element type of 32 bits.
   - (C171) `pipe.count_partial`: the counters are a buffer of i32 with 4 or 8 columns, one for each
@@ -267,19 +267,20 @@ def : Pipe_Constraints<"Rows of the fragments of all warps", [{
 }]>;
 
 def : Pipe_Constraints<"Products promoted to fp32", [{
-  - (C221) `pipe.block_scales`: both buffers have two dimensions of f32 and as many columns, one
-    for each block of k; the rows of `b` are static, and `rows` is present when those of `a` are
-    dynamic. Beside a vector, `columns` are a multiple of 8 up to 256, and the vector has two
-    elements, and one for each block of 128 columns that a tile of `columns` columns can reach into.
-  - (C375) `pipe.block_scales` that gives a number: `columns` divide 128.
-  - (C324) `pipe.tile_scales`: both tiles are of f32 without a swizzle and have as many columns,
-    one for each block of k. Beside a vector, A has 64 rows for each warpgroup of the role, from
-    `row` on, which is a multiple of 64, and the vector has two elements, and one for each row of
-    `b`.
-  - (C376) `pipe.tile_scales` that gives a number: A has 128 rows from row 0 on. B has one row, or
-    one for each warpgroup of the role.
-  - (C341) `pipe.tile_powers`: the tile is of f32 without a swizzle and has at least 64 columns
-    for each warpgroup of the role. The vector has three elements.
+  - (C221) `pipe.scales` of buffers: both have two dimensions of f32 and as many columns, one for
+    each block of k; the rows of `b` are static, and `rows` is present when those of `a` are
+    dynamic. Row and column are values. Beside a vector, `columns` are a multiple of 8 up to 256,
+    and the vector has two elements, and one for each block of 128 columns that a tile of `columns`
+    columns can reach into.
+  - (C375) `pipe.scales` of buffers that gives a number: `columns` divide 128.
+  - (C324) `pipe.scales` of tiles: both are of f32 without a swizzle and have as many columns, one
+    for each block of k. The row is a number. Beside a vector, A has 64 rows for each warpgroup of
+    the role, from the row on, which is a multiple of 64, and the vector has two elements, and one
+    for each row of `b`.
+  - (C376) `pipe.scales` of tiles that gives a number: A has 128 rows from row 0 on. B has one row,
+    or one for each warpgroup of the role.
+  - (C341) `pipe.scales` of powers alone: the tile is of f32 without a swizzle and has 64 columns for
+    each warpgroup of the role. The vector has three elements.
   - (C222) `pipe.promote` by a vector: accumulator and sums are f32 fragments of wgmma with 64 rows
     and one type. The scales are as many as in (C221) for their columns.
   - (C377) `pipe.promote` by a number: the accumulator is a fragment of lanes. The sums are in tensor

@@ -19,87 +19,77 @@ class Pipe_ScalesDecl<string scales> {
   }];
 }
 
-def Pipe_BlockScalesOp : Pipe_EngineOp<"block_scales", "Threads", [Pure]> {
+def Pipe_ScalesOp
+    : Pipe_EngineOp<"scales", "Threads",
+                    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                     DeclareOpInterfaceMethods<ConditionallySpeculatable>]> {
   let summary = "scales of one scale block of k, for this thread's sums";
   let description = [{
     A scale of `a` is that of one row, a scale of `b` that of 128 columns of the result, each for
-    one scale block of 128 elements of k. Rows and blocks that do not exist have the scale of the
-    last one; `rows` defaults to the static rows of `a`. PTX: ld.global.nc.
+    one scale block of 128 elements of k, number `block` where they are.
 
-    A vector is for the two rows that a thread has of a fragment (`#pipe.distribution<wgmma>`):
-    `a[row + r, block]` and `a[row + r + 8, block]`, then `b[column / 128 + i, block]` for each scale
-    block of columns that a tile of `columns` columns can reach into; `column`, its first one, is a
-    multiple of `columns`. A number is for the row of TMEM lane r: the fp32 product
-    `a[row + r, block] * b[c / 128, block]`, rounded once to nearest even, for the first column
-    c = `column + w * columns` of warpgroup w.
+    A vector is for the two rows r and r + 8 that a thread has of a fragment
+    (`#pipe.distribution<wgmma>`): the scales of both, and then those of each scale block of columns.
+    A number is for the row r of a TMEM lane: the fp32 product of its scale and that of its columns,
+    rounded once to nearest even.
+
+    In buffers, the rows are those from `row` on, and the columns those from `column` on. Rows and
+    blocks that do not exist have the scale of the last one; `rows` defaults to the static rows of
+    `a`. A vector has the scales of each scale block of columns that a tile of `columns` columns can
+    reach into, and `column` is a multiple of these. For a number, the first column of warpgroup w
+    is `column + w * columns`. PTX: ld.global.nc.
+
+    In tiles, a column is a scale block of k. Warpgroup w has the rows of `a` from `row + 64 w` on. A
+    row of `b` is a scale block of columns, or for a number belongs to one warpgroup of the role if
+    there are several. PTX: ld.shared.
+
+    Without `b`, `a` is a tile of the powers of prepacked weights: a row is a scale block of k, and a
+    column a row of the weights. The scale of all columns is 1.
 
     Example:
     ```mlir
-    %s = pipe.block_scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
+    %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
         : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
-    %t = pipe.block_scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
+    %t = pipe.scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
         : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$a, I32:$row, Pipe_GlobalType:$b, I32:$column,
-                       I64Attr:$columns, I32:$block, Optional<I32>:$rows);
-  let results = (outs Pipe_ScalesOfThread:$result);
-  let assemblyFormat = [{
-    $a `[` $row `]` `,` $b `[` $column `of` $columns `]` `block` $block (`rows` $rows^)? attr-dict
-    `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl # Pipe_ScalesDecl<"getResult">.decl;
-}
-
-def Pipe_TileScalesOp : Pipe_EngineOp<"tile_scales", "Threads"> {
-  let summary = "scales of one scale block of k, from tiles of scales, for this thread's sums";
-  let description = [{
-    The factors of `pipe.block_scales`, from tiles in shared memory: a column of both tiles is a
-    scale block of k, a row of `a` is one of the tile whose sums they scale, and a row of `b` is a
-    scale block of 128 columns of the result. PTX: ld.shared.
-
-    A vector has `a[r, column]` and `a[r + 8, column]` of the rows of a thread, of which warpgroup w
-    has those from `row + 64 w` on, then `b[i, column]` for each row of `b`. A number is for the row
-    of TMEM lane r; each row of a `b` with several rows belongs to one warpgroup of the role.
-
-    Example:
-    ```mlir
-    %s = pipe.tile_scales %sa[128], %sb column %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
+    %u = pipe.scales %ta[128], %tb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
         -> vector<3xf32>
-    %t = pipe.tile_scales %rows[0], %sb column %k : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>
-        -> f32
+    %v = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
     ```
   }];
-  let arguments = (ins Pipe_SharedType:$a, I64Attr:$row, Pipe_SharedType:$b, I32:$column);
+  let arguments = (ins AnyTypeOf<[Pipe_GlobalType, Pipe_SharedType]>:$a, Optional<I32>:$row,
+                       OptionalAttr<I64Attr>:$first,
+                       Optional<AnyTypeOf<[Pipe_GlobalType, Pipe_SharedType]>>:$b,
+                       Optional<I32>:$column, OptionalAttr<I64Attr>:$columns, I32:$block,
+                       Optional<I32>:$rows);
   let results = (outs Pipe_ScalesOfThread:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$row,
+                   "::mlir::Value":$b, "::mlir::Value":$column, "int64_t":$columns,
+                   "::mlir::Value":$block, "::mlir::Value":$rows), [{
+      build($_builder, $_state, result, a, row, ::mlir::IntegerAttr(), b, column,
+            $_builder.getI64IntegerAttr(columns), block, rows);
+    }]>,
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "int64_t":$first,
+                   "::mlir::Value":$b, "::mlir::Value":$block), [{
+      build($_builder, $_state, result, a, ::mlir::Value(), $_builder.getI64IntegerAttr(first), b,
+            ::mlir::Value(), ::mlir::IntegerAttr(), block, ::mlir::Value());
+    }]>
+  ];
   let assemblyFormat = [{
-    $a `[` $row `]` `,` $b `column` $column attr-dict
-    `:` qualified(type($a)) `,` qualified(type($b)) `->` qualified(type($result))
+    $a `[` ($row^):($first)? `]` (`,` $b^ (`[` $column^ `of` $columns `]`)?)? `block` $block
+    (`rows` $rows^)? attr-dict
+    `:` qualified(type($a)) (`,` qualified(type($b))^)? `->` qualified(type($result))
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl # Pipe_ScalesDecl<"getResult">.decl;
-}
-
-def Pipe_TilePowersOp : Pipe_EngineOp<"tile_powers", "Threads"> {
-  let summary = "powers of prepacked weights, from a tile of them, that go with this thread's sums";
-  let description = [{
-    A row of the tile is a scale block of k, a column is a row of the tile of weights. A thread gets
-    `powers[block, r]` and `powers[block, r + 8]` of its rows, and then 1 for its columns, for
-    `pipe.promote`. Warpgroup w of the role has the rows from `64 w` on. PTX: ld.shared. One
-    producer, weights that a kernel before has converted.
-
-    Example:
-    ```mlir
-    %s = pipe.tile_powers %p block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
-    ```
+  let extraClassDeclaration = engineDecl # Pipe_ScalesDecl<"getResult">.decl # [{
+    /// The scales are in tiles of shared memory, and not in buffers.
+    bool isOfTiles() { return ::llvm::isa<SharedType>(getA().getType()); }
+    GlobalType getBufferA() { return ::llvm::cast<GlobalType>(getA().getType()); }
+    GlobalType getBufferB() { return ::llvm::cast<GlobalType>(getB().getType()); }
+    SharedType getTileA() { return ::llvm::cast<SharedType>(getA().getType()); }
+    SharedType getTileB() { return ::llvm::cast<SharedType>(getB().getType()); }
   }];
-  let arguments = (ins Pipe_SharedType:$powers, I32:$block);
-  let results = (outs FixedVectorOfRankAndType<[1], [F32]>:$result);
-  let assemblyFormat = [{
-    $powers `block` $block attr-dict `:` qualified(type($powers)) `->` qualified(type($result))
-  }];
-  let hasVerifier = 1;
 }
 
 def Pipe_PromoteOp : Pipe_EngineOp<"promote", "Threads"> {
@@ -108,7 +98,7 @@ def Pipe_PromoteOp : Pipe_EngineOp<"promote", "Threads"> {
     `acc[m, n] = fma(sums[m, n], scale, acc[m, n])`, where each operation rounds once, to nearest
     even. A vector of `scales` belongs to sums in a fragment of wgmma. `scale` then is the fp32 product
     of the scale of row m and that of the scale block of 128 columns in which column `column + n` of
-    the result is, which are those of `pipe.block_scales` for the same column. With `complete` the
+    the result is, which are those of `pipe.scales` for the same column. With `complete` the
     sums are added here, and no later (`pipe-chain-mmas`).
 
     A number is the scale of a row of sums in tensor memory, of which warpgroup w adds the w-th part

@@ -24,7 +24,7 @@ gpu.module @kernels {
     pipe.role math warps 0 to 4 drives [threads] {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %t = pipe.consumer_wait %tiles[%it] : !channel
-        %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+        %s = pipe.scales %t[0] block %c0 : !powers -> vector<3xf32>
         pipe.consumer_release %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -62,7 +62,7 @@ gpu.module @kernels {
     pipe.role math warps 0 to 4 drives [threads] {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %t = pipe.consumer_wait %tiles[%it] : !channel
-        %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+        %s = pipe.scales %t[0] block %c0 : !powers -> vector<3xf32>
         pipe.consumer_release %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -100,7 +100,7 @@ gpu.module @kernels {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %t = pipe.consumer_wait %tiles[%it] : !channel
         // expected-note @+1 {{accesses it here, in iteration 0; wait for its arrival in between}}
-        %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+        %s = pipe.scales %t[0] block %c0 : !powers -> vector<3xf32>
         pipe.consumer_release %tiles[%it] unfenced : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -134,7 +134,7 @@ gpu.module @kernels {
     pipe.role math warps 0 to 4 drives [threads] {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %t = pipe.consumer_wait %tiles[%it] : !channel
-        %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+        %s = pipe.scales %t[0] block %c0 : !powers -> vector<3xf32>
         // (C621)
         // expected-error @+2 {{by nobody must follow a pipe.partial_release of its stage}}
         // expected-note @+1 {{write 'by threads', so that the producer learns that the stage is empty}}
@@ -203,7 +203,7 @@ gpu.module @kernels {
         // (C628)
         // expected-error @+2 {{reads a tile of iteration 0 that no operation has written}}
         // expected-note @+1 {{fill the tile in each iteration before its stage is handed over}}
-        %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+        %s = pipe.scales %t[0] block %c0 : !powers -> vector<3xf32>
         pipe.consumer_release %tiles[%it] : !channel
         %next = arith.addi %it, %c1 : i32
         scf.yield %next : i32
@@ -223,7 +223,7 @@ gpu.module @kernels {
     %tiles = pipe.channel from tma to threads(128) depth 2 payload [0] barriers 4096 : !channel
     pipe.role math warps 0 to 4 drives [threads] {
       %t = pipe.consumer_wait %tiles[%it] : !channel
-      %s = pipe.tile_powers %t block %c0 : !powers -> vector<3xf32>
+      %s = pipe.scales %t[0] block %c0 : !powers -> vector<3xf32>
       // (C632)
       // expected-error @+2 {{by aligned_warps must be of a stage that MMAs of warpgroups alone read from shared memory}}
       // expected-note @+1 {{write 'by warps', so that a warp arrives when all of its threads have read}}

@@ -15,7 +15,7 @@ gpu.func @k(%a: !e, %ta: !pipe.shared<64x4xf32>, %tb: !pipe.shared<1x4xf32>, %n:
     scf.for %o = %c0 to %n step %c1 : i32 {
       scf.for %i = %c0 to %c2 step %c1 : i32 {
         %s = pipe.accumulator : !sums
-        %v = pipe.tile_scales %ta[0], %tb column %i : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+        %v = pipe.scales %ta[0], %tb block %i : !pipe.shared<64x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
         pipe.mma %s, %a, %a : !sums, !e, !e
         pipe.promote %acc, %s scaled %v at %c0 : !sums, !sums, vector<3xf32>
       }

@@ -59,7 +59,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
             %tile, %tile_1 = pipe.consumer_wait %tiles[%arg9] : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
             %8 = scf.for %arg11 = %c0_i32 to %c4_i32 step %c1_i32 iter_args(%arg12 = %arg10) -> (i32)  : i32 {
               %acc_2 = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
-              %10 = pipe.tile_scales %tile[0], %tile_1 column %arg11 : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+              %10 = pipe.scales %tile[0], %tile_1 block %arg11 : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
               %tile_3, %tile_4 = pipe.consumer_wait %tiles_0[%arg12] : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
               pipe.mma %acc_2, %tile_3, %tile_4 : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>
               pipe.consumer_release %tiles_0[%arg12] : !pipe.channel<!pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<16x128xf8E4M3FN, swizzle_128B>>
@@ -67,7 +67,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>, gpu.container_module} {
               pipe.promote %acc, %acc_2 scaled %10 at %4 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>, vector<3xf32>
               scf.yield %11 : i32
             }
-%zz = pipe.tile_scales %tile[0], %tile_1 column %c0_i32 : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
+%zz = pipe.scales %tile[0], %tile_1 block %c0_i32 : !pipe.shared<128x4xf32>, !pipe.shared<1x4xf32> -> vector<3xf32>
             pipe.consumer_release %tiles[%arg9] : !pipe.channel<!pipe.shared<128x4xf32>, !pipe.shared<1x4xf32>>
             %9 = arith.addi %arg9, %c1_i32 : i32
             scf.yield %9, %8 : i32, i32
