@@ -71,6 +71,7 @@ constexpr Renamed kRenamed[] = {
     {"pipe.block_scales", "pipe.scales"},
     {"pipe.tile_scales", "pipe.scales"},
     {"pipe.tile_powers", "pipe.scales"},
+    {"pipe.row_powers", "pipe.load_factors"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

@@ -246,7 +246,7 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // sums before alpha does.
 // CHECK-LABEL: func.func @fast
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
-// CHECK: %[[POWERS:.*]] = pipe.row_powers %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+// CHECK: %[[POWERS:.*]] = pipe.load_factors %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.mma %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
 // CHECK-COUNT-8: pipe.load_factors
 // CHECK: %[[SUMS:.*]] = pipe.read %[[ACC]][0] {{.*}}-> tensor<64x32xf32, #pipe.distribution<wgmma>>

@@ -50,9 +50,11 @@ gpu.module @requests {
   }
 }
 
-func.func @factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<1x512xf32>, %m0: i32, %n0: i32, %m: i32) {
+func.func @factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<1x512xf32>, %m0: i32, %n0: i32, %m: i32,
+                   %w: !pipe.global<64x8704xi8>, %tile: i32) {
   %f = pipe.load_factors %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   %g = pipe.load_factors %q[%m0, %n0] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %h = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -149,11 +151,6 @@ func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
   pipe.mma %acc, %held, %x next %w : !pipe.fragment<64x256xf32, wgmma>,
       !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
       !pipe.shared<1x8704xi8>
-  return
-}
-
-func.func @row_powers(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 

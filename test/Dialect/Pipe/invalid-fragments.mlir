@@ -436,28 +436,38 @@ func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xbf16, swizzl
 // -----
 
 func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %p = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%w: !pipe.global<64x4352xi8>, %tile: i32) {
   // (C605)
   // expected-error @+2 {{weights must be i8 in linear rows of 8704 bytes, but got '!pipe.global<64x4352xi8>'}}
   // expected-note @+1 {{fp4.prepack makes such weights for e4m3, a row for each tile}}
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x4352xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %p = pipe.load_factors %w[%tile] : !pipe.global<64x4352xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
 func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  %p = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
   // (C605)
   // expected-error @+2 {{result must be of wgmma, but got 'tensor<16x8xf32, #pipe.distribution<mma_sync>>'}}
   // expected-note @+1 {{write #pipe.distribution<wgmma>}}
-  %p = pipe.row_powers %w[%tile] : !pipe.global<64x8704xi8> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
+  %p = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
+  return
+}
+
+// -----
+
+func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
+  // (C605)
+  // expected-error @+2 {{of a tile of weights must have neither 'rows', 'transposed' nor 'one_row'}}
+  // expected-note @+1 {{write '[%tile]' alone: its rows are those of the fragments}}
+  %p = pipe.load_factors %w[%tile] one_row : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
 

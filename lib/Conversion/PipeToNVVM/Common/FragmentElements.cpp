@@ -97,8 +97,8 @@ struct LowerFragmentFactors : PipePattern<pipe::LoadFactorsOp> {
 
   LogicalResult matchAndRewrite(pipe::LoadFactorsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!pipe::distributionOf(op.getResult().getType()).isFragment())
-      return rewriter.notifyMatchFailure(op, "loads the factors of rows of threads");
+    if (!pipe::distributionOf(op.getResult().getType()).isFragment() || !op.getColumn())
+      return rewriter.notifyMatchFailure(op, "loads the factors of rows of threads, or powers");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     if (comesInMatrices(op)) {
       rewriter.replaceOp(op, loadMatrices(b, op, adaptor));

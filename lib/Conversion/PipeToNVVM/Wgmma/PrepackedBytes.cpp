@@ -7,7 +7,7 @@
 // before. Without powers, the tensor core adds to the accumulator, and half a tile is converted at
 // a time.
 //
-// row_powers: a thread reads the words of its two rows from device memory.
+// load_factors: a thread reads the words of its two rows from device memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/MmaPattern.h"
@@ -92,15 +92,17 @@ private:
   }
 };
 
-struct LowerRowPowers : PipePattern<pipe::RowPowersOp> {
+struct LowerRowPowers : PipePattern<pipe::LoadFactorsOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::RowPowersOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::LoadFactorsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getColumn())
+      return rewriter.notifyMatchFailure(op, "loads the factors of elements");
     constexpr int64_t ofBoth = 4; // elements of a thread in 8 columns, half of them of each row
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value tile =
-        stridedPointer(b, b.getLoc(), adaptor.getWeights(), adaptor.getTile(), hw::byteTileBytes);
+        stridedPointer(b, b.getLoc(), adaptor.getGlobal(), adaptor.getRow(), hw::byteTileBytes);
     Value rows =
         stridedPointer(b, b.getLoc(), offsetPointer(b, b.getLoc(), tile, hw::byteCodeBytes),
                        threadOfRole(b, op, state) / 4, 4 * PackedBytes::numRowWords);

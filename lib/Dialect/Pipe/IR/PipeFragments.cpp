@@ -12,7 +12,6 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
-#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -54,25 +53,6 @@ LogicalResult CheckGroupsOp::verify() {
     return withNote(emitOpError() << "report must be a buffer of 8 x i64, but got " << report,
                     "allocate 8 x i64, of which the kernel writes what was wrong"); // (C455)
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Elements
-//===----------------------------------------------------------------------===//
-
-LogicalResult RowPowersOp::verify() {
-  GlobalType weights = getWeights().getType();
-  bool areTiles = weights.getRank() == 2 && weights.getElementType().isInteger(8) &&
-                  weights.getLayout() == Layout::Linear &&
-                  weights.getShape()[1] == hw::byteTileBytes;
-  if (!areTiles)
-    return withNote(emitOpError() << "weights must be i8 in linear rows of " << hw::byteTileBytes
-                                  << " bytes, but got " << weights,
-                    "fp4.prepack makes such weights for e4m3, a row for each tile"); // (C605)
-  if (distributionOf(getResult().getType()).getKind() == FragmentKind::Wgmma)
-    return success();
-  return withNote(emitOpError() << "result must be of wgmma, but got " << getResult().getType(),
-                  "write #pipe.distribution<wgmma>"); // (C605)
 }
 
 //===----------------------------------------------------------------------===//

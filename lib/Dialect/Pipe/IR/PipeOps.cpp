@@ -14,6 +14,7 @@
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
@@ -77,7 +78,30 @@ static LogicalResult verifyRows(Operation *op, GlobalType buffer, Value rows) {
       "='rows' is the number of rows that exist, which only a dynamic buffer leaves open");
 }
 
+/// (C605) Powers of the rows of prepacked weights.
+static LogicalResult verifyPowers(LoadFactorsOp op) {
+  GlobalType weights = op.getGlobal().getType();
+  bool areTiles = weights.getRank() == 2 && weights.getElementType().isInteger(8) &&
+                  weights.getLayout() == Layout::Linear &&
+                  weights.getShape()[1] == hw::byteTileBytes;
+  if (!areTiles)
+    return withNote(op.emitOpError() << "weights must be i8 in linear rows of " << hw::byteTileBytes
+                                     << " bytes, but got " << weights,
+                    "fp4.prepack makes such weights for e4m3, a row for each tile"); // (C605)
+  if (op.getRows() || op.getTransposed() || op.getOneRow())
+    return withNote(op.emitOpError("of a tile of weights must have neither 'rows', 'transposed' nor "
+                                   "'one_row'"),
+                    "write '[%tile]' alone: its rows are those of the fragments"); // (C605)
+  if (distributionOf(op.getResult().getType()).getKind() == FragmentKind::Wgmma)
+    return success();
+  return withNote(op.emitOpError() << "result must be of wgmma, but got "
+                                   << op.getResult().getType(),
+                  "write #pipe.distribution<wgmma>"); // (C605)
+}
+
 LogicalResult LoadFactorsOp::verify() {
+  if (!getColumn())
+    return verifyPowers(*this);
   GlobalType global = getGlobal().getType();
   Type element = getResult().getType().getElementType();
   if (distributionOf(getResult().getType()).getKind() == FragmentKind::Columns) // (C144)

@@ -52,28 +52,6 @@ def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Threads"> {
 // Engine threads
 //===----------------------------------------------------------------------===//
 
-def Pipe_RowPowersOp : Pipe_EngineOp<"row_powers", "Threads", [Pure]> {
-  let summary = "powers of two of the rows of prepacked weights for this thread's elements of a fragment";
-  let description = [{
-    The powers of two that the rows of tile `tile` have, where the tiles of `weights` are those of
-    `#fp4.weight_layout<wgmma_rows>`, and the rows of the fragments of the role are those of the
-    tile. Elements of one row have the same power. A row that is NaN in that tile gives NaN. PTX:
-    ld.global.nc.v2. One producer, weights whose rows have one power in all tiles.
-
-    Example:
-    ```mlir
-    %p = pipe.row_powers %w[%tile]
-        : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$weights, I32:$tile);
-  let results = (outs Pipe_Distributed<[F32]>:$result);
-  let assemblyFormat = [{
-    $weights `[` $tile `]` attr-dict `:` qualified(type($weights)) `->` qualified(type($result))
-  }];
-  let hasVerifier = 1;
-}
-
 def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
   let summary = "elements of a thread into a workspace";
   let description = [{

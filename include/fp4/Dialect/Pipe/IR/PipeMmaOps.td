@@ -114,7 +114,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       Without it they have the order that `pipe.dequantize` gives B
       (`include/fp4/ISA/FragmentLayout.h`).
     - `without_powers`: rows of prepacked weights for e4m3 have one power in all tiles, by which
-      `pipe.row_powers` multiplies later. Instructions add to the accumulator, which holds 13
+      `pipe.load_factors` multiplies later. Instructions add to the accumulator, which holds 13
       fraction bits.
     - `transposed`: B has a row for each element of K, as TMA loads rows of tokens, and columns of
       the accumulator.

@@ -82,7 +82,8 @@ def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Pipe_LoadFactorsOp : Pipe_EngineOp<"load_factors", "Threads", [Pure]> {
+def Pipe_LoadFactorsOp
+    : Pipe_EngineOp<"load_factors", "Threads", [AttrSizedOperandSegments, Pure]> {
   let summary = "numbers of a buffer for the elements that threads have of a tile";
   let description = [{
     `result[r, c] = global[row + r, column + c]`, which goes with element (r, c) of the tile from
@@ -97,19 +98,30 @@ def Pipe_LoadFactorsOp : Pipe_EngineOp<"load_factors", "Threads", [Pure]> {
     `row` is even for a transposed one of `wgmma`, because the f32 numbers of two rows are one access
     where the static rows are even. PTX: ld.global.nc.
 
+    Prepacked weights, tiles of `#fp4.weight_layout<wgmma_rows>`, have a power of two for each row.
+    `[%tile]` without a column gives those of the rows of a tile, which are the rows of the fragments
+    of the role. A row that is NaN in that tile gives NaN. PTX: ld.global.nc.v2.
+
     Example:
     ```mlir
     %f = pipe.load_factors %p[%m0, %n0] rows %m
         : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     %g = pipe.load_factors %q[%m0, %n0]
         : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+    %h = pipe.load_factors %w[%tile]
+        : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
-  let arguments = (ins Pipe_GlobalType:$global, I32:$row, I32:$column, Optional<I32>:$rows,
-                       UnitAttr:$transposed, UnitAttr:$one_row);
+  let arguments = (ins Pipe_GlobalType:$global, I32:$row, Optional<I32>:$column,
+                       Optional<I32>:$rows, UnitAttr:$transposed, UnitAttr:$one_row);
   let results = (outs Pipe_Distributed<[F32, BF16, F16]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$weights,
+                                 "::mlir::Value":$tile), [{
+    build($_builder, $_state, result, weights, tile, /*column=*/::mlir::Value(),
+          /*rows=*/::mlir::Value(), /*transposed=*/false, /*one_row=*/false);
+  }]>];
   let assemblyFormat = [{
-    $global `[` $row `,` $column `]` (`rows` $rows^)? (`transposed` $transposed^)?
+    $global `[` $row (`,` $column^)? `]` (`rows` $rows^)? (`transposed` $transposed^)?
     (`one_row` $one_row^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
   }];
