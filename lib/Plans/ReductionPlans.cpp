@@ -1,7 +1,7 @@
 //===- ReductionPlans.cpp - Reductions of split-K in a cluster, on tcgen05 -----===//
 //
 // The CTAs of a cluster, or its pairs, have the split-K ranges of one tile, and add them in their
-// shared memory (pipe.reduce_tmem). Each CTA sends the others the columns that these add, so shared
+// shared memory (pipe.reduce). Each CTA sends the others the columns that these add, so shared
 // memory has room for as many beside the stages.
 //
 //===----------------------------------------------------------------------===//

@@ -30,8 +30,8 @@ constexpr Renamed kRenamed[] = {
     {"fp4.overlaps", "fp4.pdl"},
     // Operations of the pipe dialect.
     {"pipe.join", "pipe.count_partial"},
-    {"pipe.join_fragment", "pipe.reduce_fragment"},
-    {"pipe.join_lanes", "pipe.reduce_tmem"},
+    {"pipe.join_fragment", "pipe.reduce"},
+    {"pipe.join_lanes", "pipe.reduce"},
     {"pipe.hold_weights", "pipe.dequantize"},
     {"pipe.mma_held", "pipe.mma"},
     {"pipe.convert_tile", "pipe.dequantize"},
@@ -72,6 +72,8 @@ constexpr Renamed kRenamed[] = {
     {"pipe.tile_scales", "pipe.scales"},
     {"pipe.tile_powers", "pipe.scales"},
     {"pipe.row_powers", "pipe.load_factors"},
+    {"pipe.reduce_fragment", "pipe.reduce"},
+    {"pipe.reduce_tmem", "pipe.reduce"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

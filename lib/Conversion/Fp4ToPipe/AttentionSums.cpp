@@ -45,9 +45,9 @@ void AttentionBuilder::reduceInCluster(const QueryTile &tile, Value sums, Value 
 /// Reduces the rows of `fragment` that queries have.
 void AttentionBuilder::reduce(Value fragment, int64_t columns, bool maximum) {
   int64_t rows = std::min(attention.queryTokens(), attention.tileTokens()) * attention.tileHeads;
-  ReduceFragmentOp::create(b, fragment, columns, maximum,
-                           attention.rows == kGroupRows ? b.getI64IntegerAttr(rows) : IntegerAttr(),
-                           /*place=*/IntegerAttr());
+  ReduceOp::create(b, /*sums=*/Type(), fragment, b.getI64IntegerAttr(columns), maximum,
+                   attention.rows == kGroupRows ? b.getI64IntegerAttr(rows) : IntegerAttr(),
+                   /*place=*/IntegerAttr());
 }
 
 /// The sum of the numbers that the CTAs have of a row, or the maximum. Each CTA adds up a piece of

@@ -105,8 +105,8 @@ void FragmentSums::reduceInCluster(ValueRange accs, const Tile &tile, Finish fin
   int64_t width = size[1], ctas = gemm.work.reducedCtas();
   while (partColumns > kFewestColumns && (partColumns * ctas > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
-  ReduceFragmentOp::create(b, accs, partColumns, /*maximum=*/false,
-                           /*rows=*/IntegerAttr(), /*place=*/IntegerAttr());
+  ReduceOp::create(b, /*sums=*/Type(), accs, b.getI64IntegerAttr(partColumns),
+                   /*maximum=*/false, /*rows=*/IntegerAttr(), /*place=*/IntegerAttr());
   auto sums = [&](RankedTensorType type, int64_t first) {
     return readPart(accs.front(), 0, type, first);
   };

@@ -211,7 +211,7 @@ func.func @odd(%x: !a, %sx: !sa, %w: !b, %sw: !sb) -> tensor<300x516xbf16> {
 
 // Small M: the CTAs of a cluster store their sums that way, and warps that reduce in a workspace do not.
 // CHECK-LABEL: func.func @few
-// CHECK: pipe.reduce_fragment
+// CHECK: pipe.reduce
 // CHECK: pipe.store {{.*}} transposed staged
 !a = tensor<64x8192xf4E2M1FN>
 !sa = tensor<64x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>

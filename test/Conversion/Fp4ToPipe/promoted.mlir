@@ -62,7 +62,7 @@ func.func @staged(%a: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %b: ten
 // CHECK-SAME: known_cluster_size = array<i32: 2, 1, 1>
 // CHECK: %[[PLACE:.*]] = gpu.cluster_block_id x
 // CHECK: %[[PART:.*]] = arith.index_cast %[[PLACE]]
-// CHECK: pipe.reduce_fragment %[[ACC:.*]] by 16 : !pipe.fragment<64x112xf32, wgmma>
+// CHECK: pipe.reduce %[[ACC:.*]] by 16 : !pipe.fragment<64x112xf32, wgmma>
 // CHECK: arith.cmpi eq, %[[PART]], %c0
 // CHECK: arith.cmpi eq, %[[PART]], %c1
 // CHECK: pipe.store

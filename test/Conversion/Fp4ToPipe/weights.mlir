@@ -34,7 +34,7 @@ func.func @prepacked(%x: tensor<20x320xbf16>, %p: tensor<2x5x4608xi8, #fp4.weigh
 // CHECK-SAME: known_cluster_size = array<i32: 2, 1, 1>
 // CHECK: %[[PLACE:.*]] = gpu.cluster_block_id x
 // CHECK: %[[PART:.*]] = arith.index_cast %[[PLACE]]
-// CHECK: pipe.reduce_fragment %[[ACC:.*]] by 8 : !pipe.fragment<64x8xf32, wgmma>
+// CHECK: pipe.reduce %[[ACC:.*]] by 8 : !pipe.fragment<64x8xf32, wgmma>
 // CHECK: %[[MINE:.*]] = arith.cmpi eq, %[[PART]], %c0
 // CHECK: scf.if %[[MINE]]
 // CHECK:   pipe.read %[[ACC]][0]

@@ -77,7 +77,7 @@ gpu.func @join(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_size
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %c0 = arith.constant 0 : i32
     %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
-    pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+    pipe.reduce %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
     %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
   }
@@ -91,7 +91,7 @@ gpu.func @joins(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_siz
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
       %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
-      pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+      pipe.reduce %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
       %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
       pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
     }
@@ -108,7 +108,7 @@ gpu.func @reductions_in_loop(%y: !pipe.global<16x128xf32>) kernel attributes {kn
     pipe.for_each_work %m, %n in (%c4, %c4) schedule #pipe.static_persistent<along_m> {
       scf.for %i = %c0 to %c4 step %c1 : i32 {
         %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
-        pipe.reduce_fragment %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
+        pipe.reduce %acc by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>
         %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
         pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
       }
@@ -123,7 +123,7 @@ gpu.func @ranges(%y: !pipe.global<16x128xf32>) kernel attributes {known_block_si
     %c0 = arith.constant 0 : i32
     %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
     %next = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
-    pipe.reduce_fragment %acc, %next by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
+    pipe.reduce %acc, %next by 8 at 0 : !pipe.fragment<64x16xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
     %v = pipe.read %acc[0] : !pipe.fragment<64x16xf32, wgmma> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %v, %y[%c0, %c0] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<16x128xf32>
   }

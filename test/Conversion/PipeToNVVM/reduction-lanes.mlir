@@ -47,7 +47,7 @@ gpu.func @join(%y: !pipe.global<128x16xf32>) kernel attributes {known_block_size
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %c0 = arith.constant 0 : i32
     %acc = pipe.consumer_wait %accs[%c0] : !accs
-    %v = pipe.reduce_tmem %acc at 4096 : !acc -> tensor<128x8xf32, #pipe.distribution<lanes>>
+    %v = pipe.reduce %acc at 4096 : !acc -> tensor<128x8xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs[%c0] : !accs
     pipe.store %v, %y[%c0, %c0] : tensor<128x8xf32, #pipe.distribution<lanes>>, !pipe.global<128x16xf32>
   }
@@ -65,7 +65,7 @@ gpu.func @three(%y: !pipe.global<128x16xf32>) kernel attributes {known_block_siz
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %c0 = arith.constant 0 : i32
     %acc = pipe.consumer_wait %accs[%c0] : !accs
-    %v = pipe.reduce_tmem %acc at 4096 : !acc -> tensor<128x8xf32, #pipe.distribution<lanes>>
+    %v = pipe.reduce %acc at 4096 : !acc -> tensor<128x8xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs[%c0] : !accs
     pipe.store %v, %y[%c0, %c0] : tensor<128x8xf32, #pipe.distribution<lanes>>, !pipe.global<128x16xf32>
   }

@@ -414,13 +414,10 @@ gpu.func @planned() kernel attributes {pipe.role_plan =
 gpu.func @joined() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   %m = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
-  pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
-  pipe.reduce_fragment maximum %m by 8 : !pipe.fragment<64x16xf32, wgmma>
-  gpu.return
-}
-gpu.func @joined_lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
-  %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
-  %sums = pipe.reduce_tmem %acc at 98304 : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %tmem = pipe.accumulator : !pipe.tmem<128x64xf32>
+  pipe.reduce %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
+  pipe.reduce maximum %m by 8 : !pipe.fragment<64x16xf32, wgmma>
+  %sums = pipe.reduce %tmem at 98304 : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 gpu.func @roles(%c: i32) kernel {

@@ -48,12 +48,12 @@ func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %
 gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
-  pipe.reduce_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   %of_warps = pipe.accumulator : !pipe.fragment<64x32xf32, mma_sync>
   // (C260)
   // expected-error @+2 {{accumulator must be an f32 fragment of wgmma with 64 rows, but got '!pipe.fragment<64x32xf32, mma_sync>'}}
   // expected-note @+1 {{write a !pipe.fragment<64xNxf32, wgmma> for each 64 rows}}
-  pipe.reduce_fragment %of_warps by 16 : !pipe.fragment<64x32xf32, mma_sync>
+  pipe.reduce %of_warps by 16 : !pipe.fragment<64x32xf32, mma_sync>
   gpu.return
 }
 }
@@ -63,11 +63,11 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
 gpu.module @m {
 gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
-  pipe.reduce_fragment maximum %acc by 16 rows 9 : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce maximum %acc by 16 rows 9 : !pipe.fragment<64x32xf32, wgmma>
   // (C669)
   // expected-error @+2 {{rows must be 1 to 64, of a role of one warpgroup, but got 65}}
   // expected-note @+1 {{leave 'rows' out, and all rows are reduced}}
-  pipe.reduce_fragment %acc by 16 rows 65 : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce %acc by 16 rows 65 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
 }
@@ -80,7 +80,7 @@ gpu.func @cluster() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>}
   // (C260)
   // expected-error @+2 {{columns must be a multiple of 8 that divides the 32 columns of the accumulator, but got 24}}
   // expected-note @+1 {{take fewer columns for each piece}}
-  pipe.reduce_fragment %acc by 24 : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce %acc by 24 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
 }
@@ -91,12 +91,12 @@ gpu.module @m {
 gpu.func @ranges() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
   %next = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
-  pipe.reduce_fragment %acc, %next by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce %acc, %next by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x32xf32, wgmma>
   %other = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   // (C260)
   // expected-error @+2 {{accumulators must be one or several of one type, but got '!pipe.fragment<64x32xf32, wgmma>', '!pipe.fragment<64x16xf32, wgmma>'}}
   // expected-note @+1 {{reduce accumulators of different types with an operation for each type}}
-  pipe.reduce_fragment %acc, %other by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
+  pipe.reduce %acc, %other by 16 : !pipe.fragment<64x32xf32, wgmma>, !pipe.fragment<64x16xf32, wgmma>
   gpu.return
 }
 }
@@ -109,7 +109,7 @@ gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
   // (C261)
   // expected-error @+2 {{expects a cluster of at least 2 CTAs along m, but got 1}}
   // expected-note @+1 {{write known_cluster_size = array<i32: 2, 1, 1> at the kernel, or pipe.count_partial where CTAs share no memory}}
-  pipe.reduce_fragment %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
   gpu.return
 }
 }
@@ -130,12 +130,12 @@ func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
 gpu.module @m {
 gpu.func @lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
-  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %0 = pipe.reduce %acc : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   %halves = pipe.accumulator : !pipe.tmem<128x64xf32, pair>
   // (C520)
   // expected-error @+2 {{accumulator must have 128 rows of f32, or 256 of a pair, but got '!pipe.tmem<128x64xf32, pair>'}}
   // expected-note @+1 {{take an accumulator of 128 TMEM lanes for each CTA}}
-  %1 = pipe.reduce_tmem %halves : !pipe.tmem<128x64xf32, pair> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %1 = pipe.reduce %halves : !pipe.tmem<128x64xf32, pair> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 }
@@ -145,10 +145,10 @@ gpu.func @lanes() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
 gpu.module @m {
 gpu.func @pair() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   %acc = pipe.accumulator : !pipe.tmem<256x64xf32, pair>
-  // (C521)
+  // (C261)
   // expected-error @+2 {{expects a cluster of at least 2 pairs along m, but got 1}}
   // expected-note @+1 {{a cluster of two pairs has 4 CTAs along m}}
-  %0 = pipe.reduce_tmem %acc : !pipe.tmem<256x64xf32, pair> -> tensor<128x64xf32, #pipe.distribution<lanes>>
+  %0 = pipe.reduce %acc : !pipe.tmem<256x64xf32, pair> -> tensor<128x64xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 }
@@ -161,7 +161,7 @@ gpu.func @few() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
   // (C522)
   // expected-error @+2 {{result must be lanes of a multiple of 4 columns, at most 128, of which 2 have the 64 columns of a warpgroup, but got 'tensor<128x12xf32, #pipe.distribution<lanes>>'}}
   // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
-  %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x12xf32, #pipe.distribution<lanes>>
+  %0 = pipe.reduce %acc : !pipe.tmem<128x64xf32> -> tensor<128x12xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 }
@@ -173,13 +173,41 @@ gpu.func @groups() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} 
   %accs = pipe.channel from tensor to threads(256) : !pipe.channel<!pipe.tmem<128x64xf32>>
   pipe.role epilogue warps 0 to 8 drives [threads] {
     %acc = pipe.consumer_wait %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
-    %0 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x16xf32, #pipe.distribution<lanes>>
+    %0 = pipe.reduce %acc : !pipe.tmem<128x64xf32> -> tensor<128x16xf32, #pipe.distribution<lanes>>
     // (C522)
     // expected-error @+2 {{of which 2 have the 32 columns of a warpgroup, but got 'tensor<128x12xf32, #pipe.distribution<lanes>>'}}
     // expected-note @+1 {{divide the columns among the CTAs, rounded up to 4}}
-    %1 = pipe.reduce_tmem %acc : !pipe.tmem<128x64xf32> -> tensor<128x12xf32, #pipe.distribution<lanes>>
+    %1 = pipe.reduce %acc : !pipe.tmem<128x64xf32> -> tensor<128x12xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs : !pipe.channel<!pipe.tmem<128x64xf32>>
   }
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @form() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
+  pipe.reduce %acc by 16 : !pipe.fragment<64x32xf32, wgmma>
+  // (C260)
+  // expected-error @+2 {{of fragments must have columns and no result}}
+  // expected-note @+1 {{write 'by 8': a CTA adds so many columns at a time, where they are}}
+  pipe.reduce %acc : !pipe.fragment<64x32xf32, wgmma>
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @form_of_tmem() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>} {
+  %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
+  %0 = pipe.reduce %acc : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  // (C520)
+  // expected-error @+2 {{of tensor memory must have one accumulator and a result, and neither 'by', 'maximum' nor 'rows'}}
+  // expected-note @+1 {{the columns of the result are those that a CTA adds}}
+  %1 = pipe.reduce %acc by 32 : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   gpu.return
 }
 }

@@ -24,10 +24,10 @@ namespace {
 
 class TmemReduction : ReductionExchange {
 public:
-  TmemReduction(ImplicitLocOpBuilder &b, pipe::ReduceTmemOp op, const KernelState &state, Value acc)
+  TmemReduction(ImplicitLocOpBuilder &b, pipe::ReduceOp op, const KernelState &state, Value acc)
       : ReductionExchange(b, op, state), op(op), blocks(state.cluster.shape.m / (isPair() ? 2 : 1)),
         width(op.getWidth()),
-        groupColumns(op.getAccumulator().getType().getColumns() * kGroupThreads / threads),
+        groupColumns(op.getTmemType().getColumns() * kGroupThreads / threads),
         place(isPair() ? mine / 2 : mine), columns(firstColumn(acc)),
         slot(stridedPointer(b, b.getLoc(), received, thread, 4 * kTogether)) {}
 
@@ -57,7 +57,7 @@ private:
     int64_t column;
   };
 
-  bool isPair() { return op.getAccumulator().getType().getPair(); }
+  bool isPair() { return op.getTmemType().getPair(); }
 
   /// The rank of the CTA that takes part at `other`.
   Int32 rankAt(Int32 other) { return isPair() ? first + other * 2 + mine % 2 : first + other; }
@@ -164,7 +164,7 @@ private:
     return vector::FromElementsOp::create(b, pipe::vectorOfThread(op.getSums().getType()), sums);
   }
 
-  pipe::ReduceTmemOp op;
+  pipe::ReduceOp op;
   int64_t blocks;       ///< CTAs that take part
   int64_t width;        ///< columns that a CTA adds
   int64_t groupColumns; ///< columns of a warpgroup
@@ -173,15 +173,17 @@ private:
   Value slot;           ///< place of this thread's part of the first CTA
 };
 
-struct LowerReduceTmem : PipePattern<pipe::ReduceTmemOp> {
+struct LowerReduceTmem : PipePattern<pipe::ReduceOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::ReduceTmemOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ReduceOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfTmem())
+      return rewriter.notifyMatchFailure(op, "reduces fragments");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value sums;
     ReductionExchange::emitInTurn(b, state, [&](Value phase) {
-      sums = TmemReduction(b, op, state, adaptor.getAccumulator()).emit(phase);
+      sums = TmemReduction(b, op, state, adaptor.getAccumulators().front()).emit(phase);
     });
     rewriter.replaceOp(op, sums);
     return success();

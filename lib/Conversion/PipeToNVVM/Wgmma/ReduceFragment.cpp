@@ -18,7 +18,7 @@ namespace {
 
 class ClusterReduction : ReductionExchange {
 public:
-  ClusterReduction(ImplicitLocOpBuilder &b, pipe::ReduceFragmentOp op, const KernelState &state,
+  ClusterReduction(ImplicitLocOpBuilder &b, pipe::ReduceOp op, const KernelState &state,
                    ValueRange fragments)
       : ReductionExchange(b, op, state), op(op), fragments(fragments),
         blocks(state.cluster.shape.m), ranges(int64_t(fragments.size())) {}
@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  int64_t elementsOfPiece() { return int64_t(op.getColumns()) / 2; }
+  int64_t elementsOfPiece() { return int64_t(*op.getColumns()) / 2; }
 
   /// Bytes that the other CTAs send of a piece.
   int64_t sentBytes() { return (blocks - 1) * ranges * sizes.pieceBytes; }
@@ -101,17 +101,19 @@ private:
                   sums);
   }
 
-  pipe::ReduceFragmentOp op;
+  pipe::ReduceOp op;
   ValueRange fragments; ///< fragments of the k slices of this CTA
   int64_t blocks;       ///< along m
   int64_t ranges;       ///< k slices of a CTA
 };
 
-struct LowerReduceFragment : PipePattern<pipe::ReduceFragmentOp> {
+struct LowerReduceFragment : PipePattern<pipe::ReduceOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::ReduceFragmentOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::ReduceOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.isOfTmem())
+      return rewriter.notifyMatchFailure(op, "reduces tensor memory");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto reduce = [&](Value phase) {
       ClusterReduction(b, op, state, adaptor.getAccumulators()).emit(phase);

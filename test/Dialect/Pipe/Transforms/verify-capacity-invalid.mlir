@@ -365,10 +365,10 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
   %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 8376 : !line
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %acc = pipe.accumulator : !pipe.fragment<64x8xf32, wgmma>
-    pipe.reduce_fragment %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
+    pipe.reduce %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
     // expected-error @+2 {{must have a place in shared memory in the pipelined form, a multiple of 16}}
     // expected-note @+1 {{add 'at <byte>'}}
-    pipe.reduce_fragment %acc by 8 at 136 : !pipe.fragment<64x8xf32, wgmma>
+    pipe.reduce %acc by 8 at 136 : !pipe.fragment<64x8xf32, wgmma>
   }
   gpu.return
 }
@@ -386,7 +386,7 @@ gpu.func @join() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
   pipe.role math warps 0 to 8 drives [tensor, threads] {
     %acc = pipe.accumulator : !pipe.fragment<64x8xf32, wgmma>
     // expected-note @+1 {{the other is here}}
-    pipe.reduce_fragment %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
+    pipe.reduce %acc by 8 at 128 : !pipe.fragment<64x8xf32, wgmma>
   }
   gpu.return
 }

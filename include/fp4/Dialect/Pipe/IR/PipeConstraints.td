@@ -75,14 +75,13 @@ def : Pipe_Constraints<"Operations of any role", [{
   - (C419) `pipe.count_partial`: the number of parts is a constant or a value, and not both.
   - (C172) `pipe.fetch` of `lanes`: the column is a value. The buffer has two dimensions of the
     element type of the result, and columns that are a multiple of those of the result.
-  - (C260) `pipe.reduce_fragment`: accumulators are f32 fragments of wgmma with 64 rows, of one
-    type, and `columns` are a multiple of 8 that divides their columns.
-  - (C261) `pipe.reduce_fragment`: the cluster has at least two CTAs along m.
-  - (C520) `pipe.reduce_tmem`: the accumulator has 128 rows, or 256 of a pair.
-  - (C521) `pipe.reduce_tmem`: the cluster has at least two CTAs along m, or two pairs where the
+  - (C260) `pipe.reduce` of fragments: they are f32 of wgmma with 64 rows, of one type, and `columns`
+    are a multiple of 8 that divides their columns. There is no result.
+  - (C261) `pipe.reduce`: the cluster has at least two CTAs along m, or two pairs where the
     accumulator belongs to a pair.
-  - (C522) `pipe.reduce_tmem`: the result is `lanes` with a multiple of 4 columns, at most 128. The
-    results of all CTAs, or pairs, have all columns of a warpgroup.
+  - (C520) `pipe.reduce` of tensor memory: there is one accumulator, with 128 rows, or 256 of a pair.
+  - (C522) `pipe.reduce` of tensor memory: the result is `lanes` with a multiple of 4 columns, at most
+    128. The results of all CTAs, or pairs, have all columns of a warpgroup.
   - (C144) `pipe.load_factors`: the result is of wgmma, mma_sync or lanes; the buffer has two
     dimensions of its element type; `rows` is present when its rows are dynamic.
   - (C654) `pipe.elements`: one type is a vector, of the elements that one thread has of the tile
@@ -250,7 +249,7 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     a map of elements without residue, which one CTA loads.
   - (C668) `heads` of a `pipe.store` are [T, H, E] of a tile of wgmma that is not transposed: T a
     power of two up to 64, 1 <= H <= T, E a multiple of 8.
-  - (C669) `rows` of a `pipe.reduce_fragment` are 1 to 64, of a role of one warpgroup.
+  - (C669) `rows` of a `pipe.reduce` are 1 to 64, of a role of one warpgroup.
   - (C664) `pipe.element_index`: the result is i32 of wgmma.
 }]>;
 
@@ -304,7 +303,7 @@ def : Pipe_Constraints<"Roles and channels", [{
     nothing else may have two. The registers are 0 or a multiple of 8 from 24 to 256. A `pipe.role`
     is in the body of a `gpu.func`. A role whose threads access tensor memory has four warps, of
     which the first is a multiple of four, or eight where they all do so by `pipe.promote`,
-    `pipe.read` or `pipe.reduce_tmem`, or eight or sixteen by `pipe.dequantize`.
+    `pipe.read` or `pipe.reduce`, or eight or sixteen by `pipe.dequantize`.
   - (C497) a role `in_turn` drives `threads` and nothing else, and has several whole warpgroups.
     A side of a channel has 128 arrivals.
   - (C498) the ends of channels of such a role are directly in loops with step 1. In the pipelined
@@ -441,8 +440,8 @@ def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
     `pipe.shared_bytes`. Barriers of a channel are two of 8 bytes for each stage, or three and one
     more for all stages where a warp of its own copies scales. The target has that much shared
     memory for each of the CTAs that `nvvm.minctasm` keeps on an SM.
-  - (C262) `pipe.reduce_fragment` and `pipe.reduce_tmem` have a place, a multiple of 16. The data
-    that it receives and its barriers are one of the places of C140.
+  - (C262) `pipe.reduce` has a place, a multiple of 16. The data that it receives and its barriers
+    are one of the places of C140.
   - (C334) the staged `pipe.store` of a kernel have one place, a multiple of 1024, which
     is one of the places of C140. The stores have one role and one size, because each warpgroup of
     the role has its part of the place.

@@ -70,81 +70,59 @@ def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
   let hasVerifier = 1;
 }
 
-def Pipe_ReduceFragmentOp : Pipe_EngineOp<
-    "reduce_fragment", "Threads",
+def Pipe_ReduceOp : Pipe_EngineOp<
+    "reduce", "Threads",
     [DeclareOpInterfaceMethods<Pipe_ClusterReductionOpInterface, ["getNumReducing"]>]> {
-  let summary = "sums of the fragments of the CTAs along m of a cluster";
+  let summary = "sums of the accumulators of the CTAs along m of a cluster";
   let description = [{
-    Adds the fragments that the same threads of the S CTAs along m have, element by element in fp32,
-    from the first CTA to the last; of a CTA that has several, from its first to its last. Columns
-    are shared out `columns` at a time: piece p, columns `p * columns` and the next ones, is added
-    by the CTA at place p mod S along m. Afterwards the first accumulator of a CTA has the sums in
-    its own pieces. With `maximum` it has the maxima of elements in place of their sums.
-    With `rows`, the rows behind the first ones are unspecified, and warps that have no others take
-    no part.
+    Adds the accumulators that the S CTAs along m have, element by element in fp32, from the first
+    CTA to the last. Columns are shared out among these CTAs. Every CTA sends the columns that other
+    CTAs add to their shared memory, and waits for those of its own part. In the pipelined form the
+    op has a place there, which is `getReductionBytes` long: room for the pieces of the other CTAs,
+    then two barriers.
 
-    Every CTA sends the pieces that other CTAs add to their shared memory, and waits for those of
-    its own part. In the pipelined form the op has a place in shared memory, which is
-    `getReductionBytes` long: room for the pieces of the other CTAs, then two barriers. PTX:
-    st.shared::cluster, mbarrier.arrive.release.cluster.
+    Fragments are reduced where they are: of a CTA that has several, from its first to its last, into
+    the first. Piece p, columns `p * columns` and the next ones, is added by the CTA at place p mod S
+    along m, which then has the sums in its own pieces. With `maximum` it has the maxima of elements
+    in place of their sums. With `rows`, the rows behind the first ones are unspecified, and warps
+    that have no others take no part. PTX: st.shared::cluster, mbarrier.arrive.release.cluster.
+
+    Sums of tensor memory are a result of W columns: the CTA at place p adds `p * W` and the next
+    ones. Elements behind the last column are unspecified. If the role has several warpgroups, each
+    has its part of the columns and shares these out. The two CTAs of a pair have one accumulator, so
+    S is half of the CTAs along m, and a CTA exchanges with the CTAs that have its place in their
+    pairs. PTX: tcgen05.ld, st.async.shared::cluster, mbarrier.arrive.
 
     Example:
     ```mlir
-    pipe.reduce_fragment %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
-    pipe.reduce_fragment maximum %m by 8 : !pipe.fragment<64x16xf32, wgmma>
-    ```
-  }];
-  let arguments = (ins Variadic<Pipe_FragmentType>:$accumulators, I64Attr:$columns,
-                       UnitAttr:$maximum, OptionalAttr<I64Attr>:$rows,
-                       OptionalAttr<I64Attr>:$place);
-  let assemblyFormat = [{
-    (`maximum` $maximum^)? $accumulators `by` $columns (`rows` $rows^)? (`at` $place^)? attr-dict
-    `:` qualified(type($accumulators))
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl # [{
-    FragmentType getFragmentType() { return ::mlir::cast<FragmentType>(getAccumulators().front().getType()); }
-    int64_t getNumPieces() { return getFragmentType().getShape()[1] / int64_t(getColumns()); }
-    /// Most pieces that a CTA adds.
-    int64_t getPiecesOfBlock();
-  }];
-}
-
-def Pipe_ReduceTmemOp : Pipe_EngineOp<
-    "reduce_tmem", "Threads", [DeclareOpInterfaceMethods<Pipe_ClusterReductionOpInterface>]> {
-  let summary = "sums of the accumulators in tensor memory of the CTAs of a cluster";
-  let description = [{
-    Adds the accumulators that the S CTAs along m have in tensor memory, element by element in fp32,
-    from the first CTA to the last. The two CTAs of a pair have one accumulator, so S is half of the
-    CTAs along m, and a CTA exchanges with the CTAs that have its place in their pairs. Columns are
-    shared out: the CTA at place p adds `p * W` and the next ones, where the result has W columns.
-    Elements behind the last column are
-    unspecified. If the role has several warpgroups, each has its part of the columns and shares
-    these out.
-
-    Every CTA sends the columns that other CTAs add to their shared memory, and waits for those of
-    its own part. In the pipelined form the op has a place in shared memory. PTX: tcgen05.ld,
-    st.async.shared::cluster, mbarrier.arrive. One producer, split-K in clusters with tcgen05, as
-    `pipe.reduce_fragment` is for registers.
-
-    Example:
-    ```mlir
-    %sums = pipe.reduce_tmem %acc at 98304
+    pipe.reduce %acc by 8 at 98304 : !pipe.fragment<64x16xf32, wgmma>
+    pipe.reduce maximum %m by 8 : !pipe.fragment<64x16xf32, wgmma>
+    %sums = pipe.reduce %tmem at 98304
         : !pipe.tmem<128x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     ```
   }];
-  let arguments = (ins Pipe_TmemType:$accumulator, OptionalAttr<I64Attr>:$place);
-  let results = (outs Pipe_Distributed<[F32]>:$sums);
+  let arguments = (ins Variadic<AnyTypeOf<[Pipe_FragmentType, Pipe_TmemType]>>:$accumulators,
+                       OptionalAttr<I64Attr>:$columns, UnitAttr:$maximum,
+                       OptionalAttr<I64Attr>:$rows, OptionalAttr<I64Attr>:$place);
+  let results = (outs Optional<Pipe_Distributed<[F32]>>:$sums);
   let assemblyFormat = [{
-    $accumulator (`at` $place^)? attr-dict
-    `:` qualified(type($accumulator)) `->` qualified(type($sums))
+    (`maximum` $maximum^)? $accumulators (`by` $columns^)? (`rows` $rows^)? (`at` $place^)? attr-dict
+    `:` qualified(type($accumulators)) (`->` qualified(type($sums))^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = engineDecl # [{
+    /// The accumulators are in tensor memory, and not in registers.
+    bool isOfTmem() { return ::mlir::isa<TmemType>(getAccumulators().front().getType()); }
+    TmemType getTmemType() { return ::mlir::cast<TmemType>(getAccumulators().front().getType()); }
+    FragmentType getFragmentType() { return ::mlir::cast<FragmentType>(getAccumulators().front().getType()); }
     /// CTAs that reduce: those along m of a cluster, or of each place in a pair.
     int64_t getNumReduced();
-    /// Columns that a warpgroup has; all, outside of a role.
+    /// Pieces of a fragment, and most of them that a CTA adds.
+    int64_t getNumPieces() { return getFragmentType().getShape()[1] / int64_t(*getColumns()); }
+    int64_t getPiecesOfBlock();
+    /// Columns of tensor memory that a warpgroup has; all, outside of a role.
     int64_t getColumnsOfGroup();
+    /// Columns of tensor memory that a CTA adds.
     int64_t getWidth() { return getSums().getType().getDimSize(1); }
   }];
 }
