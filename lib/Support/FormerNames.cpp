@@ -74,6 +74,7 @@ constexpr Renamed kRenamed[] = {
     {"pipe.row_powers", "pipe.load_factors"},
     {"pipe.reduce_fragment", "pipe.reduce"},
     {"pipe.reduce_tmem", "pipe.reduce"},
+    {"pipe.partial_release", "pipe.consumer_release partial"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

@@ -355,7 +355,7 @@ func.func @overlapping_stages(%it: i32) {
   %acc = pipe.consumer_wait %accs[%it] : !overlapping
   %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
   %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
-  pipe.partial_release %accs[%it] : !overlapping
+  pipe.consumer_release %accs[%it] partial : !overlapping
   %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> tensor<128x128xf32, #pipe.distribution<lanes>>
   pipe.consumer_release %accs[%it] : !overlapping
   return

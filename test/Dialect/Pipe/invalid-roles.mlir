@@ -622,7 +622,22 @@ gpu.func @disjoint(%it: i32) kernel {
   pipe.role epilogue warps 0 to 4 drives [threads] {
     // (C157)
     // expected-error @+1 {{stages of the channel must overlap}}
-    pipe.partial_release %accs[%it] : !pipe.channel<!pipe.tmem<128x128xf32>>
+    pipe.consumer_release %accs[%it] partial : !pipe.channel<!pipe.tmem<128x128xf32>>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @by_warps(%it: i32) kernel {
+  %accs = pipe.channel from tensor to threads(128) depth 2 payload [0] barriers 0 : !pipe.channel<!pipe.tmem<128x128xf32>>
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    // (C157)
+    // expected-error @+2 {{of a part must be by threads and fenced}}
+    // expected-note @+1 {{leave 'by' and 'unfenced' out: every thread has read columns of its own}}
+    pipe.consumer_release %accs[%it] partial by warps : !pipe.channel<!pipe.tmem<128x128xf32>>
   }
   gpu.return
 }

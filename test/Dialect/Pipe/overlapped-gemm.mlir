@@ -115,8 +115,8 @@ gpu.func @overlapped(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %al
         %col = arith.addi %n_pair, %c : i32
         pipe.store %out, %y[%m0, %col] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !y
       }
-      // CHECK: pipe.partial_release %{{.*}}[%{{.*}}] : !channel
-      pipe.partial_release %accs[%it] : !accs
+      // CHECK: pipe.consumer_release %{{.*}}[%{{.*}}] partial : !channel
+      pipe.consumer_release %accs[%it] partial : !accs
       scf.for %c = %c64 to %c192 step %c32 : i32 {
         %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
         %scaled = arith.mulf %v, %factors : tensor<128x32xf32, #pipe.distribution<lanes>>

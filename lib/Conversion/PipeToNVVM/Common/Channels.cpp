@@ -16,7 +16,7 @@
 //                     whose stage is that of it - distance; a producer whose stages overlap waits
 //                     in the same way, distance 1; no wait is emitted where consumer_wait covers
 //                     both (FoldAwaits.cpp)
-//   partial_release   arrives in the place of consumer_release, which then emits nothing
+//   consumer_release  of a part arrives in the place of that of the whole, which then emits nothing
 //                     the fence of shared memory that it would need stands before consumer_wait,
 //                     where nothing waits for it: the producer of the stage after the next must
 //                     know that the stage before was taken, and tensor memory has fences of its own
@@ -188,7 +188,7 @@ template <typename OpT> struct LowerArrival : fp4::PipePattern<OpT> {
     Engine engine = engineOf(op, *channel);
     if (!producer && engine == Engine::BulkStore)
       NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
-    if (!producer && (channel->getWithoutEmpty() || arrivalOf(op) == Arrival::Nobody)) {
+    if (!producer && (channel->getWithoutEmpty() || op.getBy() == Arrival::Nobody)) {
       rewriter.eraseOp(op);
       return success();
     }
@@ -226,18 +226,8 @@ private:
                : fp4::pipe::consumerEngine(channel, this->state.roles.lookup(op));
   }
 
-  /// Threads that arrive, and reads without a fence. pipe.partial_release has neither.
-  static Arrival arrivalOf(OpT op) {
-    if constexpr (std::is_same_v<OpT, fp4::pipe::PartialReleaseOp>)
-      return Arrival::Threads;
-    else
-      return op.getBy();
-  }
-  static bool isUnfenced(OpT op) {
-    if constexpr (std::is_same_v<OpT, fp4::pipe::PartialReleaseOp>)
-      return false;
-    else
-      return op.getUnfenced();
+  static bool isPartial(OpT op) {
+    return op.getChannelUse() == fp4::pipe::ChannelUse::PartialRelease;
   }
 
   void emitCommit(OpBuilder &b, OpT op, fp4::pipe::ChannelOp channel, Value barrier,
@@ -262,14 +252,14 @@ private:
     Location loc = op.getLoc();
     if (channel.getType().isShared()) {
       // Orders generic accesses to shared memory before those of TMA and tensor cores.
-      if (!isUnfenced(op))
+      if (!op.getUnfenced())
         fp4::emitProxyFence(b, loc);
     } else {
       if (producer)
         NVVM::Tcgen05WaitOp::create(b, loc, NVVM::Tcgen05WaitKind::STORE);
       emitFence(b, loc, NVVM::Tcgen05FenceKind::BEFORE_THREAD_SYNC);
     }
-    if (arrivalOf(op) != Arrival::Threads && !channel.isCluster())
+    if (op.getBy() != Arrival::Threads && !channel.isCluster())
       arriveForWarp(b, op, barrier);
     else if (!channel.isCluster())
       NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, /*count=*/Value());
@@ -277,14 +267,14 @@ private:
       fp4::arriveAtLeader(b, loc, this->state, barrier);
     else
       fp4::arriveAtProducers(b, loc, this->state, this->state.sharing.at(channel), barrier,
-                             /*isFenced=*/isa<fp4::pipe::PartialReleaseOp>(op.getOperation()));
+                             /*isFenced=*/isPartial(op));
   }
 
   /// Arrives in one thread of each warp, once all threads of the warp are there.
   void arriveForWarp(OpBuilder &b, OpT op, Value barrier) const {
     constexpr int64_t warpThreads = 32;
     Location loc = op.getLoc();
-    if (arrivalOf(op) != Arrival::AlignedWarps)
+    if (op.getBy() != Arrival::AlignedWarps)
       NVVM::SyncWarpOp::create(b, loc, fp4::constantI32(b, loc, -1));
     Value lane = arith::AndIOp::create(b, loc, this->state.threadIndex,
                                        fp4::constantI32(b, loc, warpThreads - 1));
@@ -411,7 +401,7 @@ void fp4::countMmas(OpBuilder &b, pipe::AwaitReleaseOp await, Value barriers, Va
 void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                   const KernelState &state) {
   patterns.add<LowerChannel, LowerWait<pipe::ProducerAcquireOp>, LowerWait<pipe::ConsumerWaitOp>,
-               LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::PartialReleaseOp>,
+               LowerArrival<pipe::ProducerCommitOp>,
                LowerArrival<pipe::ConsumerReleaseOp>, LowerAwaitRelease, LowerExpectTx>(
       converter, patterns.getContext(), state);
 }

@@ -62,7 +62,8 @@ private:
     };
     Operation *place = placeBehind(
         [](Operation *next) { return isa<fp4::pipe::ReadOp>(next) || isMemoryEffectFree(next); });
-    return isa<fp4::pipe::PartialReleaseOp>(place) ? place : placeBehind(isMemoryEffectFree);
+    auto release = dyn_cast<fp4::pipe::ConsumerReleaseOp>(place);
+    return release && release.getPartial() ? place : placeBehind(isMemoryEffectFree);
   }
 
   Value address(OpBuilder &builder, Location loc, OpAdaptor adaptor) const {

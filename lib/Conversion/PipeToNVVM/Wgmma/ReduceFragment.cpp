@@ -1,6 +1,6 @@
 //===- ReduceFragment.cpp - Sums of the CTAs of a cluster -------------------===//
 //
-// reduce_fragment: a thread stores each piece of its accumulator that another CTA adds to the
+// reduce of fragments: a thread stores each piece of its accumulator that another CTA adds to the
 // shared memory of that CTA, behind those of the CTAs before. The pieces that it adds itself stay
 // in registers.
 //

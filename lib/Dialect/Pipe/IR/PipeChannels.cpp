@@ -496,32 +496,36 @@ LogicalResult ConsumerWaitOp::verify() {
 static bool followsPartialRelease(ConsumerReleaseOp release) {
   for (Operation *op = release->getPrevNode(); op; op = op->getPrevNode())
     if (auto use = dyn_cast<ChannelOpInterface>(op); use && use.getChannel() == release.getChannel())
-      return isa<PartialReleaseOp>(op);
+      return use.getChannelUse() == ChannelUse::PartialRelease;
   return false;
+}
+
+/// (C157) The release of the columns that two stages have in common.
+static LogicalResult verifyPartial(ConsumerReleaseOp release) {
+  if (release.getBy() != Arrival::Threads || release.getUnfenced())
+    return withNote(release.emitOpError("of a part must be by threads and fenced"), // (C157)
+                    "leave 'by' and 'unfenced' out: every thread has read columns of its own");
+  auto channel = release.getChannel().getDefiningOp<ChannelOp>();
+  if (channel.overlaps())
+    return success();
+  InFlightDiagnostic diag = release.emitOpError() << "stages of the channel must overlap"; // (C157)
+  diag.attachNote(channel.getLoc()) << "stages overlap where the stride is smaller than the tile";
+  return diag;
 }
 
 LogicalResult ConsumerReleaseOp::verify() {
   if (failed(verifyIteration(*this, getChannel(), getIteration())))
     return failure();
+  if (getPartial())
+    return verifyPartial(*this);
   if (getBy() == Arrival::AlignedWarps && !areReadBy(*this, isSharedMma)) // (C632)
     return withNote(emitOpError("by aligned_warps must be of a stage that MMAs of warpgroups alone "
                                 "read from shared memory"),
                     "write 'by warps', so that a warp arrives when all of its threads have read");
   if (getBy() != Arrival::Nobody || followsPartialRelease(*this))
     return success();
-  return withNote(emitOpError("by nobody must follow a pipe.partial_release of its stage"), // (C621)
+  return withNote(emitOpError("by nobody must follow a partial release of its stage"), // (C621)
                   "write 'by threads', so that the producer learns that the stage is empty");
-}
-
-LogicalResult PartialReleaseOp::verify() {
-  if (failed(verifyIteration(*this, getChannel(), getIteration())))
-    return failure();
-  auto channel = getChannel().getDefiningOp<ChannelOp>();
-  if (channel.overlaps())
-    return success();
-  InFlightDiagnostic diag = emitOpError() << "stages of the channel must overlap"; // (C157)
-  diag.attachNote(channel.getLoc()) << "stages overlap where the stride is smaller than the tile";
-  return diag;
 }
 
 LogicalResult AwaitReleaseOp::verify() {

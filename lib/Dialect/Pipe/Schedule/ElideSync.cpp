@@ -86,7 +86,9 @@ static void commitByWarps(Operation *stage) {
 }
 
 /// Leaves out the second arrival for a stage of which a part was released before.
-static void elideArrival(PartialReleaseOp partial) {
+static void elideArrival(ConsumerReleaseOp partial) {
+  if (!partial.getPartial())
+    return;
   for (Operation *op = partial->getNextNode(); op; op = op->getNextNode()) {
     auto release = dyn_cast<ConsumerReleaseOp>(op);
     if (!release || release.getChannel() != partial.getChannel())
@@ -114,7 +116,7 @@ static void elideSync(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
       channel.setWithoutEmpty(true);
   findUnfencedWaits(kernel);
   kernel.walk([](Operation *op) {
-    if (auto release = dyn_cast<ConsumerReleaseOp>(op))
+    if (auto release = dyn_cast<ConsumerReleaseOp>(op); release && !release.getPartial())
       elideRelease(release);
     else if (auto stage = dyn_cast<StageOp>(op); (stage && stage.isOfFragment()) || fillsTmem(op))
       commitByWarps(op);

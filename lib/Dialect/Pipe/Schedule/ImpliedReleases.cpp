@@ -99,7 +99,8 @@ std::optional<Ring> Ring::of(ChannelOp channel) {
   bool isWhole = ring.acquire && ring.fill && ring.fill->getBlock() == ring.acquire->getBlock();
   for (Operation *user : channel->getUsers()) {
     auto wait = dyn_cast<ConsumerWaitOp>(user);
-    isWhole &= !isa<AwaitReleaseOp, PartialReleaseOp>(user);
+    ChannelUse use = cast<ChannelOpInterface>(user).getChannelUse();
+    isWhole &= use != ChannelUse::AwaitRelease && use != ChannelUse::PartialRelease;
     if (!wait)
       continue;
     Operation *role = wait->getParentOfType<RoleRegionOp>();

@@ -8,7 +8,7 @@
 //  3. A stage filled by tma begins with the announcement of the bytes that its loads move: whole
 //     boxes for tensor maps and 512 bytes per existing scale tile.
 //  4. Scale tiles that have fewer sets than their channel has stages get a pipe.await_release.
-//  5. Accumulators that have columns in common get a pipe.partial_release behind the last read of
+//  5. Accumulators that have columns in common get a partial release behind the last read of
 //     these.
 //  6. Launches of the kernel ask for its shared memory.
 //
@@ -256,7 +256,8 @@ static void releaseCommonColumns(gpu::GPUFuncOp kernel) {
     auto [common, stride] = channel.getOwnColumns();
     ReadOp last = lastCommonRead(readsOf(wait), wait, common + stride, common);
     OpBuilder b(last->getNextNode());
-    PartialReleaseOp::create(b, wait.getLoc(), wait.getChannel(), wait.getIteration());
+    ConsumerReleaseOp::create(b, wait.getLoc(), wait.getChannel(), wait.getIteration())
+        .setPartial(true);
   });
 }
 

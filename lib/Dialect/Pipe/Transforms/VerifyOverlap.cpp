@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace fp4::pipe;
 
 /// (C157) `user` reads columns that are in one stage only, whichever stage it is.
-static LogicalResult verifyReader(Operation *user, PartialReleaseOp partial, ConsumerWaitOp wait,
+static LogicalResult verifyReader(Operation *user, ConsumerReleaseOp partial, ConsumerWaitOp wait,
                                   ChannelOp channel) {
   auto [common, stride] = channel.getOwnColumns();
   auto read = dyn_cast<ReadOp>(user);
@@ -30,14 +30,14 @@ static LogicalResult verifyReader(Operation *user, PartialReleaseOp partial, Con
 
 /// The op that took the stage which `partial` releases in part, if it is held; nothing else
 /// released it before.
-static ConsumerWaitOp holderOf(PartialReleaseOp partial) {
+static ConsumerWaitOp holderOf(ConsumerReleaseOp partial) {
   for (Operation *op = partial->getPrevNode(); op; op = op->getPrevNode())
     if (channelOf(op) == partial.getChannel())
       return dyn_cast<ConsumerWaitOp>(op);
   return {};
 }
 
-LogicalResult fp4::pipe::verifyOverlap(PartialReleaseOp partial) {
+LogicalResult fp4::pipe::verifyOverlap(ConsumerReleaseOp partial) {
   ConsumerWaitOp wait = holderOf(partial);
   if (!wait) { // (C157)
     InFlightDiagnostic diag = partial.emitOpError() << "must follow the wait for its stage, once";

@@ -7,6 +7,6 @@ namespace fp4::pipe {
 
 /// (C157) The role holds the stage that `partial` releases in part, and reads from then on only
 /// columns that no other stage has.
-mlir::LogicalResult verifyOverlap(PartialReleaseOp partial);
+mlir::LogicalResult verifyOverlap(ConsumerReleaseOp partial);
 
 } // namespace fp4::pipe

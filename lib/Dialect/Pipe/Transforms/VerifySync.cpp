@@ -161,8 +161,8 @@ LogicalResult PairChecker::check(Block *block) {
       result = handOver(&op);
     else if (auto filler = dyn_cast<StageFillerOpInterface>(op))
       result = checkFill(filler);
-    else if (auto partial = dyn_cast<PartialReleaseOp>(op))
-      result = verifyOverlap(partial);
+    else if (auto release = dyn_cast<ConsumerReleaseOp>(op)) // of a part
+      result = verifyOverlap(release);
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         if (succeeded(result))
@@ -236,7 +236,7 @@ static AwaitReleaseOp findAwait(ConsumerWaitOp wait, Operation *copy, int64_t se
 /// MMAs that read the tile are issued before the stage is released, whose commit covers them.
 static LogicalResult verifyReaders(TmemTileOpInterface tile, ConsumerWaitOp wait) {
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
-    if (!isa<ConsumerReleaseOp>(op) || channelOf(op) != wait.getChannel())
+    if (!isHandOver(op) || channelOf(op) != wait.getChannel())
       continue;
     for (Operation *user : tile.getTmemTile().getUsers()) {
       Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);

@@ -26,7 +26,7 @@ gpu.func @kernel(%n: i32) kernel {
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       scf.for %c = %c32 to %c96 step %c32 : i32 {
         %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       }
@@ -66,7 +66,7 @@ gpu.func @kernel(%n: i32) kernel {
       %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       scf.for %c = %c64 to %n step %c32 : i32 {
         // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
         %v = pipe.read %acc[%c] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
@@ -107,7 +107,7 @@ gpu.func @kernel(%n: i32) kernel {
       %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
       %v = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
@@ -146,7 +146,7 @@ gpu.func @kernel(%n: i32) kernel {
       %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+1 {{must read columns 32 to 128, which stage 1 alone has, after the others were released}}
       %v = pipe.read %acc[%c0] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
@@ -184,10 +184,10 @@ gpu.func @kernel(%n: i32) kernel {
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %low = pipe.read %acc[%c0] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
       %high = pipe.read %acc[%c96] : !acc -> tensor<128x32xf32, #pipe.distribution<lanes>>
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+2 {{must follow the wait for its stage, once}}
       // expected-note @+1 {{put it between pipe.consumer_wait and pipe.consumer_release}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       pipe.consumer_release %accs[%it] : !accs
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -224,7 +224,7 @@ gpu.func @kernel() kernel {
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %a = pipe.consumer_wait %accs[%c0] : !accs
-    pipe.partial_release %accs[%c0] : !accs
+    pipe.consumer_release %accs[%c0] partial : !accs
     pipe.consumer_release %accs[%c0] : !accs
     // expected-note @+1 {{role epilogue waits here for a full stage}}
     %d = pipe.consumer_wait %go[%c0] : !go
@@ -266,7 +266,7 @@ gpu.func @kernel(%n: i32) kernel {
       %second = arith.xori %first, %c64 : i32
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
       %after = arith.addi %turn, %c1 : i32
@@ -307,7 +307,7 @@ gpu.func @kernel(%n: i32) kernel {
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
       %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
@@ -349,7 +349,7 @@ gpu.func @kernel(%n: i32) kernel {
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
       %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
@@ -391,7 +391,7 @@ gpu.func @kernel(%n: i32) kernel {
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
       %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
@@ -433,7 +433,7 @@ gpu.func @kernel(%n: i32) kernel {
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
       %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
@@ -478,7 +478,7 @@ gpu.func @kernel(%n: i32) kernel {
       %acc = pipe.consumer_wait %accs[%it] : !accs
       %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       // expected-note @+1 {{released here; the place of the columns must be known}}
-      pipe.partial_release %accs[%it] : !accs
+      pipe.consumer_release %accs[%it] partial : !accs
       // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
       %y = pipe.read %acc[%last] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       pipe.consumer_release %accs[%it] : !accs
@@ -526,7 +526,7 @@ gpu.func @kernel(%n: i32, %times: i32) kernel {
         %acc = pipe.consumer_wait %accs[%it] : !accs
         %x = pipe.read %acc[%first] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
         // expected-note @+1 {{released here; the place of the columns must be known}}
-        pipe.partial_release %accs[%it] : !accs
+        pipe.consumer_release %accs[%it] partial : !accs
         // expected-error @+1 {{must read columns 0 to 96, which stage 0 alone has, after the others were released}}
         %y = pipe.read %acc[%second] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
         pipe.consumer_release %accs[%it] : !accs

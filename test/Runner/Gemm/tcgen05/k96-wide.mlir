@@ -33,7 +33,7 @@
 // NV: pipe.role epilogue
 // NV-COUNT-4: pipe.read
 // NV-NOT: arith.{{mulf|truncf}}
-// NV: pipe.partial_release
+// NV: pipe.consumer_release {{.*}} partial
 // MX-LABEL: gpu.module @mx_matmul
 // MX: pipe.mma {{.*}}part = array<i64: 0, 4>
 // MX: pipe.mma {{.*}}part = array<i64: 4, 4>

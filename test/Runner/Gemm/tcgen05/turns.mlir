@@ -24,7 +24,7 @@
 // AHEAD-NOT: arith.{{mulf|truncf}}
 // AHEAD: pipe.read
 // AHEAD-NOT: arith.{{mulf|truncf}}
-// AHEAD: pipe.partial_release
+// AHEAD: pipe.consumer_release {{.*}} partial
 // SETS: pipe.channel from tensor {{.*}} depth 2 payload [0] stride [136]
 // SETS: pipe.copy_scales {{.*}} sets 5
 // WIDE-LABEL: func.func @wide

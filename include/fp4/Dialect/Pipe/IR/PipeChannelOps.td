@@ -55,7 +55,7 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
 
     Two stages of one accumulator may overlap: then their `stride` is smaller than the tile. A producer
     takes a stage when the consumer has released the overlapping columns of the stage before
-    (`pipe.partial_release`). One producer, `pipe-specialize-warps`, which makes roles and their
+    (`pipe.consumer_release` of a part). One producer, `pipe-specialize-warps`, which makes roles and their
     channels of every kernel.
 
     Example:
@@ -208,41 +208,41 @@ def Pipe_ConsumerReleaseOp : Pipe_ArrivalOp<"consumer_release", "Release"> {
 
     Threads that have read a stage in shared memory fence these reads before copies that overwrite
     it, unless the op is `unfenced`. With `by warps` one thread arrives for its warp when all lanes
-    are there, with `by aligned_warps` at once, and with `by nobody` `pipe.partial_release` has
-    arrived already. (C621) `nobody` is for a release behind a `pipe.partial_release` of the same
-    stage.
+    are there, with `by aligned_warps` at once.
+
+    With `partial` the consumer has read the columns that its stage has in common with the other
+    stage, so that the producer may fill that one: the release of a part arrives. The consumer still
+    holds the other columns and ends its access with a release of the whole stage, which is `by
+    nobody` then. (C621)
 
     Consumer `bulk_store`: the copies out of the stage become a bulk group, and the thread waits
     until all groups but this one have been read. The thread then arrives for the stage before,
     whose copies have been read, and in a channel of depth 1 waits for its own group and arrives for
     its own stage. The role ends when all groups have been read. PTX: cp.async.bulk.commit_group,
-    cp.async.bulk.wait_group.read 1, mbarrier.arrive. One producer, that of channels.
-
-    Example:
-    ```mlir
-    pipe.consumer_release %ab[%it] : !channel
-    ```
-  }];
-}
-
-def Pipe_PartialReleaseOp : Pipe_ChannelUserOp<"partial_release", "PartialRelease"> {
-  let summary = "hand the overlapping columns of a stage back to the producer";
-  let description = [{
-    The consumer has read the columns that its stage has in common with the other stage, so the
-    producer may fill that one. The consumer still holds the other columns and ends its access with
-    `pipe.consumer_release`, which then needs no arrival. PTX: the arrival that
-    `pipe.consumer_release` emits otherwise. One producer, `pipe-pipeline`, where accumulators
-    overlap.
+    cp.async.bulk.wait_group.read 1, mbarrier.arrive.
 
     Example:
     ```mlir
     %acc = pipe.consumer_wait %accs[%it] : !overlapping
     %low = pipe.read %acc[%c0] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
     %high = pipe.read %acc[%c192] : !pipe.tmem<128x256xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
-    pipe.partial_release %accs[%it] : !overlapping
+    pipe.consumer_release %accs[%it] partial : !overlapping
     %middle = pipe.read %acc[%c64] : !pipe.tmem<128x256xf32> -> tensor<128x128xf32, #pipe.distribution<lanes>>
     pipe.consumer_release %accs[%it] : !overlapping
     ```
+  }];
+  let arguments = (ins Pipe_ChannelType:$channel, Optional<I32>:$iteration, UnitAttr:$unfenced,
+                       DefaultValuedAttr<Pipe_ArrivalAttr, "::fp4::pipe::Arrival::Threads">:$by,
+                       UnitAttr:$partial);
+  let assemblyFormat = [{
+    $channel (`[` $iteration^ `]`)? (`partial` $partial^)? (`unfenced` $unfenced^)? (`by` `` $by^)?
+    attr-dict `:` qualified(type($channel))
+  }];
+  let extraClassDeclaration = [{
+    ::fp4::pipe::ChannelUse getChannelUse() {
+      return getPartial() ? ::fp4::pipe::ChannelUse::PartialRelease
+                          : ::fp4::pipe::ChannelUse::Release;
+    }
   }];
 }
 

@@ -330,7 +330,7 @@ def : Pipe_Constraints<"Roles and channels", [{
   - (C124) `pipe.expect_tx` belongs to a channel that tma fills.
   - (C159) a channel has one aligned `stride` per tile. The stride is smaller than the tile only
     where two stages of one tile in tensor memory overlap, in less than half of the tile.
-  - (C157) `pipe.partial_release` is for a channel whose stages overlap. The operation stands once
+  - (C157) a `partial` `pipe.consumer_release` is by threads, of a channel whose stages overlap. It stands once
     between the wait and the release of a stage. The code behind it reads only columns that no
     other stage has: of stage 0 those before the stride, of stage 1 those that stage 0 does not
     have. Reads are at places that are constants, that are counted by a loop with constant bounds,
@@ -412,8 +412,8 @@ def : Pipe_Constraints<"Synchronization (`pipe-verify-sync`)", [{
 def : Pipe_Constraints<"Scheduled form", [{
   - (C620) a consumer `scale_copy` is beside a consumer `tensor` of a shared payload that tma
     produces, and the channel has empty barriers.
-  - (C621) a `pipe.consumer_release` is by nobody behind a `pipe.partial_release` of its stage, and
-    nowhere else.
+  - (C621) a `pipe.consumer_release` is by nobody behind a `partial` one of its stage, and nowhere
+    else.
   - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor, and one
     follows each wait of that channel.
   - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.

@@ -322,7 +322,7 @@ def DeferReleases : Pass<"pipe-defer-releases", "::mlir::ModuleOp"> {
         %c1 = arith.constant 1 : i32
         %tiles = pipe.channel from tma to threads(256) depth 4 payload [65536, 0] barriers 140000 : !channel
         pipe.role math warps 0 to 8 drives [tensor, threads] {
-          %acc = pipe.fragment : !acc
+          %acc = pipe.accumulator : !acc
           %last = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
             %w, %x = pipe.consumer_wait %tiles[%it] : !channel
             pipe.mma %acc, %w, %x accumulate %more : !acc, !weights, !x
@@ -360,8 +360,8 @@ def ElideSync : Pass<"pipe-elide-sync", "::mlir::ModuleOp"> {
     **Postcondition.** A channel whose stages are filled once, or are known to be empty from other channels,
     is `without_empty`. Waits that another wait follows before any work of tcgen05, and releases of
     tiles that no thread has read with loads of its own, are `unfenced`. One thread arrives
-    `by warps` or `by aligned_warps` for warps that read a tile together; behind a
-    `pipe.partial_release` the release is `by nobody`. `pipe-verify-sync` runs the result: an access that may come before
+    `by warps` or `by aligned_warps` for warps that read a tile together; behind a `partial`
+    release the release is `by nobody`. `pipe-verify-sync` runs the result: an access that may come before
     one that it overwrites is an error that names both.
 
     ```mlir
@@ -417,8 +417,8 @@ def ChainMmas : Pass<"pipe-chain-mmas", "::mlir::ModuleOp"> {
         %c0 = arith.constant 0 : i32
         %tiles = pipe.channel from tma to threads(128) depth 2 payload [0, 16384] barriers 49152 : !channel
         pipe.role math warps 0 to 4 drives [tensor, threads] {
-          %acc = pipe.fragment : !sums
-          %sums = pipe.fragment : !sums
+          %acc = pipe.accumulator : !sums
+          %sums = pipe.accumulator : !sums
           %a, %b = pipe.consumer_wait %tiles[%c0] : !channel
           pipe.mma %sums, %a, %b : !sums, !a, !b
           pipe.promote %acc, %sums scaled %scales at %n : !sums, !sums, vector<3xf32>

@@ -136,7 +136,7 @@ gpu.module @kernels {
         %t = pipe.consumer_wait %tiles[%it] : !channel
         %s = pipe.scales %t[0] block %c0 : !powers -> vector<3xf32>
         // (C621)
-        // expected-error @+2 {{by nobody must follow a pipe.partial_release of its stage}}
+        // expected-error @+2 {{by nobody must follow a partial release of its stage}}
         // expected-note @+1 {{write 'by threads', so that the producer learns that the stage is empty}}
         pipe.consumer_release %tiles[%it] by nobody : !channel
         %next = arith.addi %it, %c1 : i32
