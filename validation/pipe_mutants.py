@@ -34,7 +34,8 @@ def verdict(text):
 def mutants(lines):
     for number, line in enumerate(lines):
         if CHANNEL_OP.search(line):
-            yield "deleted", line, lines[:number] + lines[number + 1:]
+            if " partial " not in line:  # a stage may be released as a whole alone
+                yield "deleted", line, lines[:number] + lines[number + 1:]
             yield "repeated", line, lines[:number] + [line] + lines[number:]
         elif AWAIT.search(line):
             yield "deleted", line, lines[:number] + lines[number + 1:]

@@ -49,11 +49,11 @@ func.func @bad(%q: memref<?x256xi8>, %k: index) {
 
 // -----
 
-func.func @bad(%q: memref<?x256xi8>) {
+func.func @bad(%q: memref<?x256xi8>, %k: index) {
   // (C108)
-  // expected-error @+2 {{columns must be a number or a value, but got neither}}
+  // expected-error @+2 {{columns must be a number or a value, but got both}}
   // expected-note @+1 {{write 'columns 256' or 'columns %n', and not both}}
-  %map = pipe.make_tensor_map %q columns : memref<?x256xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  %map = "pipe.make_tensor_map"(%q, %k) {columns = 256 : i64} : (memref<?x256xi8>, index) -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   return
 }
 

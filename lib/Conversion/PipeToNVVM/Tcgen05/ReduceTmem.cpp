@@ -1,10 +1,10 @@
 //===- ReduceTmem.cpp - Sums of the tensor memories of a cluster -----------===//
 //
-// reduce of tensor memory: a thread reads the columns of its TMEM lane that another CTA adds, and stores them
-// to the shared memory of that CTA, behind those of the CTAs before. The thread begins with the CTA
-// behind its own, so that no CTA is sent to by all at a time. The columns of the next CTA are on
-// their way from tensor memory while it stores. The columns that the thread adds itself are read
-// last.
+// reduce of tensor memory: a thread reads the columns of its TMEM lane that another CTA adds, and
+// stores them to the shared memory of that CTA, behind those of the CTAs before. The thread begins
+// with the CTA behind its own, so that no CTA is sent to by all at a time. The columns of the next
+// CTA are on their way from tensor memory while it stores. The columns that the thread adds itself
+// are read last.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/ReductionExchange.h"

@@ -77,7 +77,7 @@ def Pipe_ScalesOp
     }]>
   ];
   let assemblyFormat = [{
-    $a `[` ($row^):($first)? `]` (`,` $b^ (`[` $column^ `of` $columns `]`)?)? `block` $block
+    $a `[` ($row^):(`` $first)? `]` (`,` $b^ (`[` $column^ `of` $columns `]`)?)? `block` $block
     (`rows` $rows^)? attr-dict
     `:` qualified(type($a)) (`,` qualified(type($b))^)? `->` qualified(type($result))
   }];
