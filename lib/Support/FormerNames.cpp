@@ -75,6 +75,8 @@ constexpr Renamed kRenamed[] = {
     {"pipe.reduce_fragment", "pipe.reduce"},
     {"pipe.reduce_tmem", "pipe.reduce"},
     {"pipe.partial_release", "pipe.consumer_release partial"},
+    {"pipe.store_tile", "pipe.store"},
+    {"pipe.leave_fragment", "pipe.store"},
     // Flags of tools.
     {"--overlap-launches", "--pdl"},
     {"--no-overlap-launches", "--no-pdl"},

@@ -105,7 +105,7 @@ Value AttentionBuilder::splat(int64_t columns, float number) {
 
 Value AttentionBuilder::fragment(int64_t columns) {
   return AccumulatorOp::create(b, FragmentType::get(b.getContext(), {kGroupRows, columns},
-                                                 b.getF32Type(), FragmentKind::Wgmma));
+                                                    b.getF32Type(), FragmentKind::Wgmma));
 }
 
 Value AttentionBuilder::read(Value fragment, int64_t first, int64_t columns) {

@@ -185,8 +185,8 @@ void FragmentEpilogue::storeStaged(OfGroup group) {
   SmallVector<StagedPart> parts = std::exchange(staged, {});
   auto storeWhole = [&] {
     for (const StagedPart &part : parts)
-      StoreTileOp::create(b, part.tile, args.result, part.place.row, part.place.column,
-                          /*halves=*/IntegerAttr());
+      StoreOp::create(b, part.tile, args.result, part.place.row, part.place.column,
+                      /*rows=*/Value());
   };
   if (parts.empty() || !gemm.storesEnds())
     return storeWhole();

@@ -119,8 +119,9 @@ void FragmentSums::reduceInCluster(ValueRange accs, const Tile &tile, Finish fin
 /// Leaves the sums of a part of a tile in `row` of the workspace.
 void FragmentSums::leave(Value acc, size_t part, Value row) {
   forParts([&](RankedTensorType type, int64_t first) {
-    LeaveFragmentOp::create(b, readPart(acc, part, type, first), args.workspace, row,
-                            placeOfSums(part, first));
+    StoreOp::create(b, readPart(acc, part, type, first), args.workspace, row, /*column=*/Value(),
+                    /*rows=*/Value())
+        .setFirst(placeOfSums(part, first));
   });
 }
 

@@ -71,8 +71,7 @@ SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t
     return SmallVector<Value>(tile.rows.size(), powers(step.place));
   Value k = numberOf(step, number);
   if (gemm.tiling.laneGroups && step.place)
-    return {
-        ScalesOp::create(b, b.getF32Type(), factorsA, /*first=*/0, factorsB, step.place)};
+    return {ScalesOp::create(b, b.getF32Type(), factorsA, /*first=*/0, factorsB, step.place)};
   if (gemm.tiling.laneGroups)
     return {ScalesOp::create(b, b.getF32Type(), args.scalesA, tile.row, args.scalesB,
                              tile.scaleRowB, gemm.tiling.tileN / gemm.tiling.laneGroups, k,
@@ -82,8 +81,8 @@ SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t
   for (auto [part, row] : llvm::enumerate(tile.rows))
     if (step.place) {
       Value place = number ? b.add(step.place, b.constant(number)) : step.place;
-      factors.push_back(ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(),
-                                         factorsB, place));
+      factors.push_back(
+          ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(), factorsB, place));
     } else {
       factors.push_back(ScalesOp::create(b, type, args.scalesA, row, args.scalesB, tile.scaleRowB,
                                          gemm.tiling.tileN, k, args.rows));

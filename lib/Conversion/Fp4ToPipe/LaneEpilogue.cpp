@@ -68,11 +68,12 @@ void LaneEpilogue::store(Value chunk, Value column) {
   }
   auto box = cast<TensorMapType>(args.result.getType());
   bool isOfTwo = gemm.tiling.splitsColumns() || gemm.tiling.epilogueGroups > 1;
-  IntegerAttr halves = isOfTwo ? b.getI64IntegerAttr(gemm.tiling.laneColumns()) : nullptr;
   SmallVector<int64_t> rowsAndColumns = {kMmaM * gemm.tiling.epilogueGroups, box.getColumns()};
   auto type = SharedType::get(rowsAndColumns, box.getElementType(), box.getLayout());
   Value staged = StageOp::create(b, type, chunk, Value()).getResult();
-  StoreTileOp::create(b, staged, args.result, tile.row, column, halves);
+  auto stored = StoreOp::create(b, staged, args.result, tile.row, column, /*rows=*/Value());
+  if (isOfTwo)
+    stored.setHalves(gemm.tiling.laneColumns());
 }
 
 /// Finds alphas that are alike in all chunks of the tile.

@@ -253,8 +253,9 @@ void LaneSums::reduce(Conversion convert, Storing store) {
 /// Columns behind the tile, which the last CTA has where CTAs have no equal parts, are skipped.
 void LaneSums::reduceInCluster(Conversion convert, Storing store) {
   int64_t width = gemm.reducedColumns(), chunk = gemm.chunk();
-  auto reduce = ReduceOp::create(b, lanesType(width), accs.front(), /*columns=*/IntegerAttr(),
-                                 /*maximum=*/false, /*rows=*/IntegerAttr(), /*place=*/IntegerAttr());
+  auto reduce =
+      ReduceOp::create(b, lanesType(width), accs.front(), /*columns=*/IntegerAttr(),
+                       /*maximum=*/false, /*rows=*/IntegerAttr(), /*place=*/IntegerAttr());
   Value sums = b.toVector(reduce.getSums());
   Value first = b.mul(tile.part, width), all = b.constant(gemm.tiling.laneColumns());
   if (gemm.hasRaggedColumns()) {

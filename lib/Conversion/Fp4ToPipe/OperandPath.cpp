@@ -236,7 +236,7 @@ void PrepackedPath::begin(Tile &tile) {
     auto ofRows = DistributionAttr::tensorOf(FragmentKind::Wgmma, 8, b.getF32Type());
     for (int64_t part = 0; part < side.parts(); ++part)
       tile.powers.push_back(LoadFactorsOp::create(b, ofRows, side.sources.front().data,
-                                                loads.firstPacked(side.ofPart(tile.rowB, part))));
+                                                  loads.firstPacked(side.ofPart(tile.rowB, part))));
   }
   if (!gemm.holdsWeights())
     return;

@@ -256,10 +256,9 @@ private:
   /// The units of memory that `columns` elements of a map take.
   static Value unitsOf(OpBuilder &b, Location loc, Value columns, fp4::pipe::TensorMapType map) {
     int64_t elements = elementsOfUnit(map);
-    return elements == 1
-               ? columns
-               : LLVM::UDivOp::create(b, loc, columns, constantInt(b, loc, 64, elements))
-                     .getResult();
+    return elements == 1 ? columns
+                         : LLVM::UDivOp::create(b, loc, columns, constantInt(b, loc, 64, elements))
+                               .getResult();
   }
 };
 

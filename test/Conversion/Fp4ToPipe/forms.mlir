@@ -92,7 +92,7 @@ func.func @n192(%a: tensor<129x272xf4E2M1FN>, %sa: tensor<129x17xf8E4M3FN, #fp4.
 // CHECK: pipe.consumer_release %accs
 // CHECK-COUNT-4: pipe.stage
 // CHECK: pipe.role store
-// CHECK-COUNT-4: pipe.store_tile
+// CHECK-COUNT-4: pipe.store
 func.func @n256(%a: tensor<128x1024xf4E2M1FN>, %sa: tensor<128x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>,
     %b: tensor<512x1024xf4E2M1FN>, %sb: tensor<512x64xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) -> tensor<128x512xf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs4

@@ -53,7 +53,7 @@ func.func @joined(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_la
 // CHECK: gpu.alloc () {fp4.counters} : memref<2x8xi32>
 // CHECK-NOT: gpu.memset
 // CHECK: gpu.launch_func @split_matmul_0::@kernel blocks in (%c4, %c1, %c1)
-// CHECK: pipe.leave_fragment %{{.*}}, 0] : tensor<64x8xf32, #pipe.distribution<wgmma>>, !pipe.global<4x1024xf32>
+// CHECK: pipe.store %{{.*}}, 0] : tensor<64x8xf32, #pipe.distribution<wgmma>>, !pipe.global<4x1024xf32>
 // CHECK: %[[LAST:.*]] = pipe.count_partial %{{.*}} of 2 : !pipe.global<2x8xi32>
 // CHECK: scf.if %[[LAST]]
 // CHECK:   %[[OWN:.*]] = pipe.read
@@ -168,7 +168,7 @@ func.func @wide(%x: tensor<64x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK:   pipe.store
 // CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[PARTS]], %c1_i32
 // CHECK: scf.if %[[MORE]]
-// CHECK:   pipe.leave_fragment {{.*}} : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<4x2048xf32>
+// CHECK:   pipe.store {{.*}} : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<4x2048xf32>
 // CHECK:   %[[LAST:.*]] = pipe.count_partial %{{.*}} of %[[PARTS]] : !pipe.global<2x8xi32>
 // CHECK:   scf.if %[[LAST]]
 // CHECK:     %[[TWO:.*]] = arith.cmpi eq, %[[PARTS]], %c2_i32

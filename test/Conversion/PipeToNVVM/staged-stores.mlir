@@ -38,7 +38,7 @@ gpu.func @two(%y: !map, %v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %n: 
   pipe.role store warps 6 to 7 drives [bulk_store] {
     %end = scf.for %i = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %full = pipe.consumer_wait %staged[%it] : !tiles
-      pipe.store_tile %full, %y[%row, %col] : !tile, !map
+      pipe.store %full, %y[%row, %col] : !tile, !map
       pipe.consumer_release %staged[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32
@@ -60,7 +60,7 @@ gpu.func @one(%y: !map, %v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %n: 
   pipe.role store warps 6 to 7 drives [bulk_store] {
     %end = scf.for %i = %c0 to %n step %c1 iter_args(%it = %c0) -> (i32) : i32 {
       %full = pipe.consumer_wait %staged[%it] : !tiles
-      pipe.store_tile %full, %y[%row, %col] : !tile, !map
+      pipe.store %full, %y[%row, %col] : !tile, !map
       pipe.consumer_release %staged[%it] : !tiles
       %next = arith.addi %it, %c1 : i32
       scf.yield %next : i32

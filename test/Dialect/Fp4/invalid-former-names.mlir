@@ -64,6 +64,15 @@ func.func @f() attributes {fp4.pdl} {
 // -----
 
 func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.store_tile' is unknown}}
+  // expected-note @+1 {{'pipe.store_tile' is called 'pipe.store' now}}
+  pipe.store_tile
+  return
+}
+
+// -----
+
+func.func @operation() {
   // expected-error @+2 {{custom op 'pipe.mma_sync' is unknown}}
   // expected-note @+1 {{'pipe.mma_sync' is called 'pipe.mma' now}}
   pipe.mma_sync

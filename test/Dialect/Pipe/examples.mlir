@@ -174,11 +174,6 @@ func.func @weights(%acc: !pipe.fragment<64x16xf32, wgmma>, %x: !pipe.shared<16x2
   return
 }
 
-func.func @fragment_parts(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %parts: !pipe.global<64x16384xf32>, %row: i32) {
-  pipe.leave_fragment %v, %parts[%row, 1024] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
-  return
-}
-
 func.func @warps(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                  %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>) {
   %acc = pipe.accumulator : !pipe.fragment<32x64xf32, mma_sync>
@@ -287,10 +282,16 @@ func.func @quantizers(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %a: f3
 
 func.func @stores(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %d: !pipe.global<?x512xbf16>, %m0: i32, %n0: i32, %m: i32,
                   %w: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %e: !pipe.global<512x512xbf16>,
-                  %codes: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %q: !pipe.global<512x256xf4E2M1FN>) {
+                  %codes: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %q: !pipe.global<512x256xf4E2M1FN>,
+                  %part: tensor<64x32xf32, #pipe.distribution<wgmma>>, %parts: !pipe.global<64x16384xf32>,
+                  %t: !pipe.shared<128x64xbf16, swizzle_128B>, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>,
+                  %row: i32, %column: i32) {
   pipe.store %v, %d[%m0, %n0] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
   pipe.store %w, %e[%m0, %n0] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
   pipe.store %codes, %q[%n0, %m0] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
+  pipe.store %part, %parts[%row, 1024] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
+  pipe.store %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
+      !pipe.tensor_map<128x64xbf16, swizzle_128B>
   return
 }
 
@@ -305,7 +306,7 @@ func.func @staged(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %w: tensor
                   %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>, %row: i32, %column: i32) {
   %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
   pipe.stage %w into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
-  pipe.store_tile %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
+  pipe.store %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
       !pipe.tensor_map<128x64xbf16, swizzle_128B>
   return
 }

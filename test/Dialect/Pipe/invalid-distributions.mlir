@@ -151,11 +151,11 @@ func.func @quantize(%row: tensor<128x32xf32, #pipe.distribution<lanes>>, %fragme
 // -----
 
 func.func @workspace(%fragment: tensor<64x32xf32, #pipe.distribution<wgmma>>, %row: tensor<128x16xf32, #pipe.distribution<lanes>>, %p: !pipe.global<8x4096xf32>, %i: i32) {
-  pipe.leave_fragment %fragment, %p[%i, 0] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
+  pipe.store %fragment, %p[%i, 0] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
   // (C192)
   // expected-error @+2 {{tile must be of wgmma or mma_sync, but got 'tensor<128x16xf32, #pipe.distribution<lanes>>'}}
-  // expected-note @+1 {{pipe.store takes lanes}}
-  pipe.leave_fragment %row, %p[%i, 0] : tensor<128x16xf32, #pipe.distribution<lanes>>, !pipe.global<8x4096xf32>
+  // expected-note @+1 {{lanes are stored and fetched at a column that is a value}}
+  pipe.store %row, %p[%i, 0] : tensor<128x16xf32, #pipe.distribution<lanes>>, !pipe.global<8x4096xf32>
   return
 }
 

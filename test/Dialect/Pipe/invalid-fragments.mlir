@@ -621,7 +621,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>) {
 // -----
 
 func.func @twin(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {
-  pipe.leave_fragment %v, %p[%i, 4080] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
+  pipe.store %v, %p[%i, 4080] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
   %w = pipe.fetch %p[%i, 0] : !pipe.global<8x4096xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
@@ -629,7 +629,7 @@ func.func @bad(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.globa
   // (C192)
   // expected-error @+2 {{buffer must be f32 with the 'vector<16xf32>' of 1 threads from column 4084 of a row on, but got}}
   // expected-note @+1 {{make the workspace wider, a row for every part of all threads}}
-  pipe.leave_fragment %v, %p[%i, 4084] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
+  pipe.store %v, %p[%i, 4084] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
   return
 }
 

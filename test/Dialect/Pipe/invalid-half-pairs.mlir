@@ -129,11 +129,11 @@ func.func @halves_of_a(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %more: i1
 !map = !pipe.tensor_map<64x64xbf16, swizzle_128B>
 func.func @stores(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %y: !map, %c: i32) {
   %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !tile
-  pipe.store_tile %t, %y[%c, %c] halves 128 : !tile, !map
+  pipe.store %t, %y[%c, %c] halves 128 : !tile, !map
   // (C441)
   // expected-error @+2 {{halves must be a positive multiple of 16 bytes apart, but got 100 elements}}
   // expected-note @+1 {{write the distance in elements, a multiple of 16 bytes}}
-  pipe.store_tile %t, %y[%c, %c] halves 100 : !tile, !map
+  pipe.store %t, %y[%c, %c] halves 100 : !tile, !map
   return
 }
 
@@ -146,7 +146,7 @@ func.func @stores(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %whole: !w
   // (C441)
   // expected-error @+2 {{tile must have twice the box of its map, '!pipe.shared<128x64xbf16, swizzle_128B>', but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
   // expected-note @+1 {{stage the tile in the box, element type and layout of the map}}
-  pipe.store_tile %t, %whole[%c, %c] halves 128 : !tile, !whole
+  pipe.store %t, %whole[%c, %c] halves 128 : !tile, !whole
   return
 }
 

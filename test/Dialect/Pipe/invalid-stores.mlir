@@ -29,11 +29,11 @@ func.func @ends(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>) {
 func.func @box(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>,
     %z: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %c: i32) {
   %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !tile
-  pipe.store_tile %t, %y[%c, %c] : !tile, !pipe.tensor_map<128x64xbf16, swizzle_128B>
+  pipe.store %t, %y[%c, %c] : !tile, !pipe.tensor_map<128x64xbf16, swizzle_128B>
   // (C161)
   // expected-error @+2 {{tile must have the box of its map, '!pipe.shared<64x64xbf16, swizzle_128B>', but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
   // expected-note @+1 {{stage the tile in the box, element type and layout of the map}}
-  pipe.store_tile %t, %z[%c, %c] : !tile, !pipe.tensor_map<64x64xbf16, swizzle_128B>
+  pipe.store %t, %z[%c, %c] : !tile, !pipe.tensor_map<64x64xbf16, swizzle_128B>
   return
 }
 
@@ -46,7 +46,7 @@ gpu.func @roles(%y: !map, %c: i32) kernel {
   %twin = pipe.channel from threads(128) to bulk_store : !pipe.channel<!tile>
   pipe.role store warps 6 to 7 drives [bulk_store] {
     %t = pipe.consumer_wait %twin : !pipe.channel<!tile>
-    pipe.store_tile %t, %y[%c, %c] : !tile, !map
+    pipe.store %t, %y[%c, %c] : !tile, !map
     pipe.consumer_release %twin : !pipe.channel<!tile>
   }
   %staged = pipe.channel from threads(128) to bulk_store : !pipe.channel<!tile>
@@ -55,7 +55,7 @@ gpu.func @roles(%y: !map, %c: i32) kernel {
     %t = pipe.consumer_wait %staged : !pipe.channel<!tile>
     // (C162)
     // expected-error @+1 {{tile must come from a channel to a role without threads, but the role both drives threads}}
-    pipe.store_tile %t, %y[%c, %c] : !tile, !map
+    pipe.store %t, %y[%c, %c] : !tile, !map
   }
   gpu.return
 }
@@ -106,5 +106,40 @@ func.func @fragments(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %w: tens
   // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, but got '!pipe.shared<128x64xbf16, swizzle_128B>' and 'tensor<64x32xbf16, #pipe.distribution<wgmma>>'}}
   // expected-note @+1 {{write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns}}
   %bad = pipe.stage %w : tensor<64x32xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+!tile = !pipe.shared<128x64xbf16, swizzle_128B>
+func.func @fields(%t: !tile, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>, %c: i32) {
+  pipe.store %t, %y[%c, %c] : !tile, !pipe.tensor_map<128x64xbf16, swizzle_128B>
+  // (C161)
+  // expected-error @+2 {{of a tile in shared memory must have a map, a row and a column}}
+  // expected-note @+1 {{leave out what threads say of their elements}}
+  pipe.store %t, %y[%c, %c] rows %c : !tile, !pipe.tensor_map<128x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @map(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>,
+    %d: !pipe.global<512x512xbf16>, %c: i32) {
+  pipe.store %v, %d[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<512x512xbf16>
+  // (C118)
+  // expected-error @+2 {{of threads must have a buffer, and a column that is a value or a number}}
+  // expected-note @+1 {{stage the elements in shared memory, and store the tile with a map}}
+  pipe.store %v, %y[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.tensor_map<128x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @workspace(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {
+  pipe.store %v, %p[%i, 0] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
+  // (C192)
+  // expected-error @+2 {{to a workspace must have a row and a column alone}}
+  // expected-note @+1 {{write '[%row, 0]': only threads of other CTAs fetch the elements}}
+  pipe.store %v, %p[%i, 0] transposed : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
   return
 }

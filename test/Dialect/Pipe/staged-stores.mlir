@@ -31,16 +31,16 @@ gpu.func @staged(%y: !map, %tiles: i32) kernel attributes {pipe.role_plan = #pip
       %v = pipe.read %a[%c] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
       %h = arith.truncf %v : tensor<128x64xf32, #pipe.distribution<lanes>> to tensor<128x64xbf16, #pipe.distribution<lanes>>
       // CHECK: %[[T:.*]] = pipe.stage %{{.*}} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
-      // CHECK: pipe.store_tile %[[T]], %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.shared<128x64xbf16, swizzle_128B>, !pipe.tensor_map<128x64xbf16, swizzle_128B>
+      // CHECK: pipe.store %[[T]], %{{.*}}[%{{.*}}, %{{.*}}] : !pipe.shared<128x64xbf16, swizzle_128B>, !pipe.tensor_map<128x64xbf16, swizzle_128B>
       // ROLES: %[[SLOT:.*]] = pipe.producer_acquire %[[STAGED]]
       // ROLES: pipe.stage %{{.*}} into %[[SLOT]]
       // ROLES: pipe.producer_commit %[[STAGED]]
       // ROLES: pipe.role store warps 6 to 7 drives [bulk_store]
       // ROLES: %[[FULL:.*]] = pipe.consumer_wait %[[STAGED]]
-      // ROLES: pipe.store_tile %[[FULL]]
+      // ROLES: pipe.store %[[FULL]]
       // ROLES: pipe.consumer_release %[[STAGED]]
       %t = pipe.stage %h : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !tile
-      pipe.store_tile %t, %y[%row, %c] : !tile, !map
+      pipe.store %t, %y[%row, %c] : !tile, !map
     }
   }
   gpu.return

@@ -97,7 +97,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
         %v = pipe.read %acc[%c] : !pipe.tmem<128x128xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
         %yc = arith.addi %first, %c : i32
         %staged = pipe.stage %v : tensor<128x32xf32, #pipe.distribution<lanes>> -> !pipe.shared<128x32xf32, swizzle_128B>
-        pipe.store_tile %staged, %y[%row, %yc] : ...
+        pipe.store %staged, %y[%row, %yc] : ...
       }
     }
     ```

@@ -401,7 +401,6 @@ void fp4::countMmas(OpBuilder &b, pipe::AwaitReleaseOp await, Value barriers, Va
 void fp4::populateChannelPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                   const KernelState &state) {
   patterns.add<LowerChannel, LowerWait<pipe::ProducerAcquireOp>, LowerWait<pipe::ConsumerWaitOp>,
-               LowerArrival<pipe::ProducerCommitOp>,
-               LowerArrival<pipe::ConsumerReleaseOp>, LowerAwaitRelease, LowerExpectTx>(
-      converter, patterns.getContext(), state);
+               LowerArrival<pipe::ProducerCommitOp>, LowerArrival<pipe::ConsumerReleaseOp>,
+               LowerAwaitRelease, LowerExpectTx>(converter, patterns.getContext(), state);
 }

@@ -165,10 +165,10 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getKind() != fp4::pipe::FragmentKind::Lanes || op.isOfPartialWord())
+    if (!op.isOf(fp4::pipe::FragmentKind::Lanes) || op.isOfPartialWord())
       return rewriter.notifyMatchFailure(op, "stores a fragment, columns, or a part of a word");
     Location loc = op.getLoc();
-    fp4::pipe::GlobalType dest = op.getDest().getType();
+    fp4::pipe::GlobalType dest = op.getBufferType();
     if (dest.isScales())
       return storeScales(op, adaptor, rewriter);
     if (op.getTransposed())
@@ -231,9 +231,8 @@ private:
   }
 
   static Value rowLimit(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor) {
-    return adaptor.getRows()
-               ? adaptor.getRows()
-               : fp4::constantI32(b, op.getLoc(), op.getDest().getType().getShape()[0]);
+    return adaptor.getRows() ? adaptor.getRows()
+                             : fp4::constantI32(b, op.getLoc(), op.getBufferType().getShape()[0]);
   }
 
   static void emitIf(OpBuilder &b, Location loc, Value condition, llvm::function_ref<void()> body) {
@@ -273,7 +272,7 @@ private:
   /// `rows` rows behind `start`.
   static Value rowBehind(OpBuilder &b, fp4::pipe::StoreOp op, Value start, int64_t rows) {
     if (!fp4::pipe::matrixOf(op.getDest()))
-      return fp4::offsetPointer(b, op.getLoc(), start, rows * op.getDest().getType().getRowPitch());
+      return fp4::offsetPointer(b, op.getLoc(), start, rows * op.getBufferType().getRowPitch());
     return fp4::lineOfBuffer(b, op.getLoc(), op.getDest(), start,
                              fp4::constantI32(b, op.getLoc(), rows));
   }
@@ -285,7 +284,7 @@ private:
   LogicalResult storeColumn(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                             ConversionPatternRewriter &rewriter) const {
     Location loc = op.getLoc();
-    fp4::pipe::GlobalType dest = op.getDest().getType();
+    fp4::pipe::GlobalType dest = op.getBufferType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
     Value column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
                                          fp4::accumulatorLane(rewriter, loc, state));
@@ -344,7 +343,7 @@ private:
   /// `word` of four scales, zero where their columns do not exist.
   static Value existingScales(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor, Value word) {
     Location loc = op.getLoc();
-    fp4::pipe::GlobalType dest = op.getDest().getType();
+    fp4::pipe::GlobalType dest = op.getBufferType();
     auto constant = [&](int64_t value) { return fp4::constantI32(b, loc, value); };
     auto keep = [&](int64_t count, Value isMore) -> Value {
       Value kept = arith::AndIOp::create(b, loc, word, constant((1 << 8 * count) - 1));

@@ -246,7 +246,7 @@ struct LowerStoreFragment : PipePattern<pipe::StoreOp> {
       return rewriter.notifyMatchFailure(op, "stores no fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     ElementPlaces places(b, op, state, adaptor.getRow(), adaptor.getColumn(), op.getTransposed());
-    Int32 rows(b, rowLimit(b, op.getLoc(), op.getDest().getType(), adaptor.getRows()));
+    Int32 rows(b, rowLimit(b, op.getLoc(), op.getBufferType(), adaptor.getRows()));
     if (op.getTransposed())
       storeTransposed(b, op, adaptor, places, rows);
     else
@@ -302,7 +302,7 @@ private:
   static bool exchanges(pipe::StoreOp op) {
     return op.getThreadType().getElementTypeBitWidth() == 16 &&
            op.getThreadType().getNumElements() % kExchanged == 0 &&
-           hasMultipleColumns(op.getDest().getType(), hw::fragmentTileColumns);
+           hasMultipleColumns(op.getBufferType(), hw::fragmentTileColumns);
   }
 
   /// The words of row `half` of each four tiles, after their exchange.
@@ -440,7 +440,7 @@ private:
   void storeTransposed(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                        const ElementPlaces &places, Int32 rows) const {
     int64_t count = op.getThreadType().getNumElements();
-    pipe::GlobalType dest = op.getDest().getType();
+    pipe::GlobalType dest = op.getBufferType();
     if (op.getStaged())
       return storeStaged(b, op, adaptor, rows);
     if (dest.getElementType().getIntOrFloatBitWidth() == 16 && hasMultipleColumns(dest, 2))
@@ -458,7 +458,7 @@ private:
   /// Stores pairs of columns where the number of columns is even.
   static void storePairs(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half) {
-    int64_t together = hasMultipleColumns(op.getDest().getType(), 2) ? 2 : 1;
+    int64_t together = hasMultipleColumns(op.getBufferType(), 2) ? 2 : 1;
     Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
     for (int64_t i = half; i < op.getThreadType().getNumElements(); i += 4)
       for (int64_t j = i; j < i + 2; j += together) {
@@ -471,7 +471,7 @@ private:
 
   static Value pointerTo(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor, Int32 row,
                          Int32 column) {
-    pipe::GlobalType dest = op.getDest().getType();
+    pipe::GlobalType dest = op.getBufferType();
     Value line = lineOfBuffer(b, op.getLoc(), op.getDest(), adaptor.getDest(), row);
     return stridedPointer(b, op.getLoc(), line, column,
                           dest.getElementType().getIntOrFloatBitWidth() / 8);
@@ -479,7 +479,7 @@ private:
 
   static void storeElements(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                             const ElementPlaces &places, int64_t first, int64_t count) {
-    Type element = op.getDest().getType().getElementType();
+    Type element = op.getBufferType().getElementType();
     SmallVector<Value> elements;
     for (int64_t i = first; i < first + count; ++i)
       elements.push_back(vector::ExtractOp::create(b, adaptor.getValue(), i));

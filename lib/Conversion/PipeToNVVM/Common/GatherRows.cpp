@@ -345,7 +345,7 @@ struct LowerStoreFewScales : PipePattern<pipe::StoreOp> {
     if (!op.isOfPartialWord())
       return rewriter.notifyMatchFailure(op, "stores no part of a word");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    pipe::GlobalType dest = op.getDest().getType();
+    pipe::GlobalType dest = op.getBufferType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t count = type.getNumElements();
     Int32 row = Int32(b, adaptor.getRow()) + Int32(b, accumulatorLane(b, b.getLoc(), state));
@@ -432,7 +432,7 @@ static void meetBehindSegments(Block &block) {
   for (Operation &op : block)
     if (isa<pipe::GatherRowsOp>(op))
       meet();
-    else if (auto store = dyn_cast<pipe::StoreOp>(op); store && !store.isOfFragment())
+    else if (auto store = dyn_cast<pipe::StoreOp>(op); store && store.isOfLines())
       last = &op;
   meet();
 }

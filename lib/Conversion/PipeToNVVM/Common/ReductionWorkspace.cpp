@@ -71,16 +71,18 @@ Value partPointer(ImplicitLocOpBuilder &b, Operation *op, const KernelState &sta
   return stridedPointer(b, op->getLoc(), first, threadOfRole(b, op, state), 4 * kTogether);
 }
 
-struct LowerLeaveFragment : PipePattern<pipe::LeaveFragmentOp> {
+struct LowerWorkspaceStore : PipePattern<pipe::StoreOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::LeaveFragmentOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.getFirst())
+      return rewriter.notifyMatchFailure(op, "stores to a matrix");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = pipe::vectorOfThread(op.getValue().getType()).getNumElements();
+    int64_t count = op.getThreadType().getNumElements();
     for (int64_t i = 0; i < count; i += kTogether) {
-      Value pointer = partPointer(b, op, state, op.getDest().getType(), adaptor.getDest(),
-                                  adaptor.getRow(), op.getColumn(), i);
+      Value pointer = partPointer(b, op, state, op.getBufferType(), adaptor.getDest(),
+                                  adaptor.getRow(), int64_t(*op.getFirst()), i);
       Value part =
           vector::ExtractStridedSliceOp::create(b, adaptor.getValue(), ArrayRef<int64_t>{i},
                                                 ArrayRef<int64_t>{kTogether}, ArrayRef<int64_t>{1});
@@ -176,6 +178,6 @@ struct LowerFetch : PipePattern<pipe::FetchOp> {
 void fp4::populateCountPartialPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                        const KernelState &state) {
   patterns
-      .add<LowerCountPartial, LowerFetch, LowerFetchFragment, LowerLeaveFragment, LowerLoadEntry>(
+      .add<LowerCountPartial, LowerFetch, LowerFetchFragment, LowerWorkspaceStore, LowerLoadEntry>(
           converter, patterns.getContext(), state);
 }

@@ -119,11 +119,11 @@ struct LowerStoreColumns : fp4::PipePattern<fp4::pipe::StoreOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getKind() != fp4::pipe::FragmentKind::Columns)
+    if (!op.isOf(fp4::pipe::FragmentKind::Columns))
       return rewriter.notifyMatchFailure(op, "stores no columns");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Place place = placeOf(b, op, adaptor);
-    fp4::pipe::GlobalType dest = op.getDest().getType();
+    fp4::pipe::GlobalType dest = op.getBufferType();
     if (dest.isScales())
       storeTiled(b, op, adaptor, place);
     else
@@ -156,7 +156,7 @@ private:
   /// Stores codes, in words of eight, and row-major scales.
   static void storeRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
                         const Place &place) {
-    fp4::pipe::GlobalType dest = op.getDest().getType();
+    fp4::pipe::GlobalType dest = op.getBufferType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t bytes = type.getElementTypeBitWidth() / 8, count = type.getNumElements();
     int64_t elements = op.getThreadType().getNumElements() / count;
@@ -182,7 +182,7 @@ private:
   /// are not written.
   static void storeTiled(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
                          const Place &place) {
-    fp4::pipe::GlobalType dest = op.getDest().getType();
+    fp4::pipe::GlobalType dest = op.getBufferType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
     Location loc = op.getLoc();
     SmallVector<Value> scales;

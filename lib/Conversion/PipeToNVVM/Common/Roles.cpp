@@ -407,7 +407,7 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
           *channel.getBarriers() + pipe::barrierBytes(channel, *channel.getDepth()) - 8;
   kernel.walk([&](Operation *op) {
     auto store = dyn_cast<pipe::StoreOp>(op);
-    state.facts.splitsWarps |= (store && !store.isOfFragment()) || isa<pipe::FoldAmaxOp>(op);
+    state.facts.splitsWarps |= (store && store.isOfLines()) || isa<pipe::FoldAmaxOp>(op);
     auto promote = dyn_cast<pipe::PromoteOp>(op);
     state.facts.keepsLanes |= promote && !promote.isOfFragment();
   });

@@ -84,16 +84,18 @@ struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageOp> {
   }
 };
 
-struct LowerStoreTile : fp4::PipePattern<fp4::pipe::StoreTileOp> {
+struct LowerStoreTile : fp4::PipePattern<fp4::pipe::StoreOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::StoreTileOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::StoreOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    storeBox(rewriter, op, adaptor, adaptor.getTile(), adaptor.getColumn());
+    if (!op.getTileType())
+      return rewriter.notifyMatchFailure(op, "stores elements of threads");
+    storeBox(rewriter, op, adaptor, adaptor.getValue(), adaptor.getColumn());
     if (std::optional<int64_t> halves = op.getHalves()) {
       Location loc = op.getLoc();
-      Value second = fp4::offsetPointer(rewriter, loc, adaptor.getTile(),
-                                        op.getTile().getType().getBytes() / 2);
+      Value second =
+          fp4::offsetPointer(rewriter, loc, adaptor.getValue(), op.getTileType().getBytes() / 2);
       storeBox(rewriter, op, adaptor, second,
                arith::AddIOp::create(rewriter, loc, adaptor.getColumn(),
                                      fp4::constantI32(rewriter, loc, *halves)));
@@ -103,14 +105,13 @@ struct LowerStoreTile : fp4::PipePattern<fp4::pipe::StoreTileOp> {
   }
 
 private:
-  static void storeBox(OpBuilder &b, fp4::pipe::StoreTileOp op, OpAdaptor adaptor, Value source,
+  static void storeBox(OpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor, Value source,
                        Value column) {
     Location loc = op.getLoc();
-    if (op.getTile().getType().getElementType().getIntOrFloatBitWidth() ==
-        4) // the map counts bytes
+    if (op.getTileType().getElementType().getIntOrFloatBitWidth() == 4) // the map counts bytes
       column = arith::ShRUIOp::create(b, loc, column, fp4::constantI32(b, loc, 1));
     NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-        b, loc, adaptor.getMap(), source, ValueRange{column, adaptor.getRow()},
+        b, loc, adaptor.getDest(), source, ValueRange{column, adaptor.getRow()},
         /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
   }
 };

@@ -26,8 +26,7 @@ class TmemReduction : ReductionExchange {
 public:
   TmemReduction(ImplicitLocOpBuilder &b, pipe::ReduceOp op, const KernelState &state, Value acc)
       : ReductionExchange(b, op, state), op(op), blocks(state.cluster.shape.m / (isPair() ? 2 : 1)),
-        width(op.getWidth()),
-        groupColumns(op.getTmemType().getColumns() * kGroupThreads / threads),
+        width(op.getWidth()), groupColumns(op.getTmemType().getColumns() * kGroupThreads / threads),
         place(isPair() ? mine / 2 : mine), columns(firstColumn(acc)),
         slot(stridedPointer(b, b.getLoc(), received, thread, 4 * kTogether)) {}
 

@@ -64,7 +64,7 @@ LogicalResult fp4::pipe::verifyWorkspace(Operation *op, GlobalType workspace, Ra
                                          int64_t column) {
   if (!distributionOf(tile).isFragment())
     return withNote(op->emitOpError() << "tile must be of wgmma or mma_sync, but got " << tile,
-                    "pipe.store takes lanes"); // (C192)
+                    "lanes are stored and fetched at a column that is a value"); // (C192)
   VectorType type = vectorOfThread(tile);
   auto region = op->getParentOfType<RoleRegionOp>();
   int64_t threads = region ? region.getRole().getNumThreads() : 1;
@@ -77,8 +77,4 @@ LogicalResult fp4::pipe::verifyWorkspace(Operation *op, GlobalType workspace, Ra
                       << "buffer must be f32 with the " << type << " of " << threads
                       << " threads from column " << column << " of a row on, but got " << workspace,
                   "make the workspace wider, a row for every part of all threads"); // (C192)
-}
-
-LogicalResult LeaveFragmentOp::verify() {
-  return verifyWorkspace(*this, getDest().getType(), getValue().getType(), getColumn());
 }

@@ -99,11 +99,10 @@ static LogicalResult verifyMappedBuffer(MakeTensorMapOp op) {
   if (fits && map.hasPlanes()) // (C666)
     fits = buffer.getLayout().isIdentity() && buffer.hasStaticShape();
   if (!fits)
-    return withNote(
-        op.emitOpError() << "buffer must be a row-major memref of rank " << rank << " with static "
-                         << (map.hasPlanes() ? "sizes" : "columns") << ", but got "
-                         << op.getBuffer().getType(),
-        "columns may be dynamic where 'columns' is a value; other strides need a copy");
+    return withNote(op.emitOpError() << "buffer must be a row-major memref of rank " << rank
+                                     << " with static " << (map.hasPlanes() ? "sizes" : "columns")
+                                     << ", but got " << op.getBuffer().getType(),
+                    "columns may be dynamic where 'columns' is a value; other strides need a copy");
   return success();
 }
 
@@ -134,7 +133,8 @@ static LogicalResult verifyStaticMap(MakeTensorMapOp op) {
   if (ShapedType::isDynamic(pitch)) // checked where strides come in
     pitch = llvm::alignTo(bytes, 16);
   if (pitch % 16) // (C108)
-    return withNote(op.emitOpError() << "row pitch must be a multiple of 16 bytes, but got " << pitch,
+    return withNote(op.emitOpError()
+                        << "row pitch must be a multiple of 16 bytes, but got " << pitch,
                     "pad the rows of the buffer to " + Twine(llvm::alignTo(pitch, 16)) + " bytes");
   if (bytes > pitch) // (C108)
     return withNote(op.emitOpError() << columns << " columns take " << bytes
@@ -155,11 +155,10 @@ static LogicalResult verifyDynamicMap(MakeTensorMapOp op) {
                   (!isOfScales || buffer.getDimSize(2) == kScaleBlockBytes);
   if (hasShape && isRowMajor(buffer) && buffer.getElementType() == expected)
     return success();
-  return withNote(op.emitOpError()
-                      << "buffer must be a row-major memref of " << expected // (C491)
-                      << " of rank " << (isOfScales ? 3 : 2)
-                      << " with dynamic columns for a map of " << element << ", but got "
-                      << op.getBuffer().getType(),
+  return withNote(op.emitOpError() << "buffer must be a row-major memref of " << expected // (C491)
+                                   << " of rank " << (isOfScales ? 3 : 2)
+                                   << " with dynamic columns for a map of " << element
+                                   << ", but got " << op.getBuffer().getType(),
                   "write 'columns 256' where the columns of the buffer are static");
 }
 

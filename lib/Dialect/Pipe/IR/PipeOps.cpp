@@ -89,13 +89,14 @@ static LogicalResult verifyPowers(LoadFactorsOp op) {
                                      << " bytes, but got " << weights,
                     "fp4.prepack makes such weights for e4m3, a row for each tile"); // (C605)
   if (op.getRows() || op.getTransposed() || op.getOneRow())
-    return withNote(op.emitOpError("of a tile of weights must have neither 'rows', 'transposed' nor "
-                                   "'one_row'"),
-                    "write '[%tile]' alone: its rows are those of the fragments"); // (C605)
+    return withNote(
+        op.emitOpError("of a tile of weights must have neither 'rows', 'transposed' nor "
+                       "'one_row'"),
+        "write '[%tile]' alone: its rows are those of the fragments"); // (C605)
   if (distributionOf(op.getResult().getType()).getKind() == FragmentKind::Wgmma)
     return success();
-  return withNote(op.emitOpError() << "result must be of wgmma, but got "
-                                   << op.getResult().getType(),
+  return withNote(op.emitOpError()
+                      << "result must be of wgmma, but got " << op.getResult().getType(),
                   "write #pipe.distribution<wgmma>"); // (C605)
 }
 
@@ -360,47 +361,4 @@ LogicalResult StageOp::verify() {
                        "but got "
                     << tile << " and " << value,
       "write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns"); // (C325)
-}
-
-//===----------------------------------------------------------------------===//
-// Engine bulk_store
-//===----------------------------------------------------------------------===//
-
-/// (C162) The role hands the stage back when its copies have read it.
-static LogicalResult verifyStoringRole(StoreTileOp op) {
-  auto region = op->getParentOfType<RoleRegionOp>();
-  bool waits = isa_and_nonnull<ConsumerWaitOp>(op.getTile().getDefiningOp());
-  if (!region || (waits && !region.getRole().drives(Engine::Threads)))
-    return success();
-  InFlightDiagnostic diag = op.emitOpError()
-                            << "tile must come from a channel to a role without threads, but the "
-                            << (waits ? "role " : "tile is made by role ")
-                            << region.getRole().getName() << (waits ? " drives threads" : "");
-  diag.attachNote(region.getLoc()) << "let a role of its own drive bulk_store, such as store warps "
-                                      "6 to 7 drives [bulk_store]";
-  return diag;
-}
-
-LogicalResult StoreTileOp::verify() {
-  TensorMapType map = getMap().getType();
-  SharedType tile = getTile().getType();
-  int64_t boxes = 1, bits = map.getElementType().getIntOrFloatBitWidth();
-  if (std::optional<int64_t> halves = getHalves()) {
-    boxes = 2;
-    if (*halves < 1 || *halves * bits % 128) // (C441)
-      return withNote(emitOpError()
-                          << "halves must be a positive multiple of 16 bytes apart, but got "
-                          << *halves << " elements",
-                      "write the distance in elements, a multiple of 16 bytes");
-  }
-  SmallVector<int64_t> shape = {boxes * map.getRows(), map.getColumns()};
-  if (map.isScales() || ArrayRef(shape) != tile.getShape() || // (C441)
-      tile.getElementType() != map.getElementType() ||
-      tile.getLayout() != map.getLayout()) // (C161)
-    return withNote(
-        emitOpError() << "tile must have " << (boxes > 1 ? "twice " : "") << "the box of its map, "
-                      << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
-                      << ", but got " << tile,
-        "stage the tile in the box, element type and layout of the map");
-  return verifyStoringRole(*this);
 }

@@ -104,9 +104,9 @@ static LogicalResult verifyReducedFragments(ReduceOp op) {
     return failure();
   int64_t columns = *op.getColumns();
   if (columns <= 0 || columns % 8 || type.getShape()[1] % columns)
-    return withNote(op.emitOpError() << "columns must be a multiple of 8 that divides the "
-                                     << type.getShape()[1]
-                                     << " columns of the accumulator, but got " << columns,
+    return withNote(op.emitOpError()
+                        << "columns must be a multiple of 8 that divides the " << type.getShape()[1]
+                        << " columns of the accumulator, but got " << columns,
                     "take fewer columns for each piece"); // (C260)
   return verifyReducedRows(op);
 }
@@ -135,11 +135,10 @@ static LogicalResult verifyWidth(ReduceOp op) {
   bool areLanes = distributionOf(op.getSums().getType()).getKind() == FragmentKind::Lanes;
   if (areLanes && width % unit == 0 && width <= most && width * joined * groups >= columns)
     return success();
-  return withNote(op.emitOpError() << "result must be lanes of a multiple of " << unit
-                                   << " columns, at most " << most << ", of which " << joined
-                                   << " have the " << columns
-                                   << " columns of a warpgroup, but got "
-                                   << op.getSums().getType(),
+  return withNote(op.emitOpError()
+                      << "result must be lanes of a multiple of " << unit << " columns, at most "
+                      << most << ", of which " << joined << " have the " << columns
+                      << " columns of a warpgroup, but got " << op.getSums().getType(),
                   "divide the columns among the CTAs, rounded up to 4"); // (C522)
 }
 
@@ -153,12 +152,12 @@ LogicalResult ReduceOp::verify() {
     return failure();
   bool ofPair = isOfTmem() && getTmemType().getPair();
   if (getNumReduced() < 2)
-    return withNote(
-        emitOpError() << "expects a cluster of at least 2 " << (ofPair ? "pairs" : "CTAs")
-                      << " along m, but got " << getNumReduced(),
-        ofPair ? "a cluster of two pairs has 4 CTAs along m"
-               : "write known_cluster_size = array<i32: 2, 1, 1> at the kernel, "
-                 "or pipe.count_partial where CTAs share no memory"); // (C261)
+    return withNote(emitOpError() << "expects a cluster of at least 2 "
+                                  << (ofPair ? "pairs" : "CTAs") << " along m, but got "
+                                  << getNumReduced(),
+                    ofPair ? "a cluster of two pairs has 4 CTAs along m"
+                           : "write known_cluster_size = array<i32: 2, 1, 1> at the kernel, "
+                             "or pipe.count_partial where CTAs share no memory"); // (C261)
   return isOfTmem() ? verifyWidth(*this) : success();
 }
 

@@ -4,9 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyFragment.h"
 #include "VerifyRows.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 
@@ -81,14 +83,15 @@ OpFoldResult ElementsOp::fold(FoldAdaptor) {
 //===----------------------------------------------------------------------===//
 
 bool StoreOp::isOfPartialWord() {
-  return getKind() == FragmentKind::Lanes && getDest().getType().isScales() &&
+  return isOf(FragmentKind::Lanes) && getBufferType().isScales() &&
          getThreadType().getNumElements() < kScaleBlockColumns;
 }
 
 int64_t StoreOp::getStagedBytes() {
   auto region = (*this)->getParentOfType<RoleRegionOp>();
-  int64_t threads = getStaged() && region ? region.getRole().getNumThreads() : 0;
-  return threads * getThreadType().getNumElements() * 2;
+  if (!getStaged() || !region)
+    return 0;
+  return region.getRole().getNumThreads() * getThreadType().getNumElements() * 2;
 }
 
 /// Each warp reduces by itself, so that not all of a warpgroup may be the last.
@@ -108,25 +111,24 @@ static LogicalResult verifyStaged(StoreOp op) {
                        "are the last to arrive"),
         "leave 'staged' out where reduced results are stored"); // (C333)
   constexpr int64_t warpgroup = 128, together = 8;
-  RankedTensorType type = op.getValue().getType();
+  RankedTensorType type = op.getElementsType();
   auto region = op->getParentOfType<RoleRegionOp>();
   bool hasGroups = !region || (region.getRole().getNumThreads() % warpgroup == 0 &&
                                region.getRole().getFirstWarp() % 4 == 0);
-  if (op.getTransposed() && op.getKind() == FragmentKind::Wgmma && hasGroups &&
+  if (op.getTransposed() && op.isOf(FragmentKind::Wgmma) && hasGroups &&
       type.getElementTypeBitWidth() == 16 && type.getDimSize(1) % (2 * together) == 0 &&
-      op.getDest().getType().getShape()[1] % together == 0)
+      op.getBufferType().getShape()[1] % together == 0)
     return success();
   return withNote(op.emitOpError()
                       << "staged must be transposed, in whole warpgroups, of wgmma, a multiple of "
                       << 2 * together << " columns of 16 bits and of a buffer with a multiple of "
-                      << together << " columns, but got " << type << " and "
-                      << op.getDest().getType(),
+                      << together << " columns, but got " << type << " and " << op.getBufferType(),
                   "leave 'staged' out, and each thread stores what it has"); // (C333)
 }
 
 /// Rows of threads, which go to as many columns.
 static LogicalResult verifyLanes(StoreOp op) {
-  GlobalType dest = op.getDest().getType();
+  GlobalType dest = op.getBufferType();
   Type element = dest.getElementType();
   if (!isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType, Float8E8M0FNUType,
            Float4E2M1FNType>(element)) // (C118)
@@ -160,14 +162,14 @@ static LogicalResult verifyLanes(StoreOp op) {
 
 /// (C213) Codes or scales that a thread made of its column.
 static LogicalResult verifyColumnsOfThreads(StoreOp op) {
-  GlobalType dest = op.getDest().getType();
+  GlobalType dest = op.getBufferType();
   VectorType vector = op.getThreadType();
   int64_t count = vector.getNumElements(), bits = vector.getElementTypeBitWidth();
   bool isCodes = bits == 4 && count == kWarp, isScales = bits == 8 && count <= 2;
   if (!op.getTransposed() || (!isCodes && !isScales))
     return withNote(op.emitOpError() << "value of columns must be transposed, 32 codes or 1 or 2 "
                                         "scales of a thread, but got "
-                                     << op.getValue().getType(),
+                                     << op.getElementsType(),
                     "quantize 32 elements of a column at a time"); // (C213)
   MatrixOp matrix = matrixOf(op.getDest());
   bool knowsRows = !ShapedType::isDynamic(dest.getShape().front()) || (matrix && matrix.getRows());
@@ -181,7 +183,7 @@ static LogicalResult verifyColumnsOfThreads(StoreOp op) {
 
 /// (C184) Parts of an accumulator of an instruction.
 static LogicalResult verifyFragment(StoreOp op) {
-  GlobalType dest = op.getDest().getType();
+  GlobalType dest = op.getBufferType();
   if (!dest.isScales() &&
       isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType>(dest.getElementType()))
     return success();
@@ -195,38 +197,107 @@ static LogicalResult verifyFragment(StoreOp op) {
 static LogicalResult verifyHeads(StoreOp op) {
   ArrayRef<int64_t> heads = op.getHeads().value_or(ArrayRef<int64_t>());
   constexpr int64_t rowsOfGroup = 64, together = 8;
-  if (heads.size() == 3 && op.getKind() == FragmentKind::Wgmma && !op.getTransposed() &&
+  if (heads.size() == 3 && op.isOf(FragmentKind::Wgmma) && !op.getTransposed() &&
       llvm::isPowerOf2_64(uint64_t(heads[0])) && heads[0] <= rowsOfGroup && heads[1] > 0 &&
       heads[1] <= heads[0] && heads[2] > 0 && heads[2] % together == 0)
     return success();
   return withNote(op.emitOpError() << "heads must be [T, H, E] of a tile of wgmma that is not "
                                       "transposed, T a power of two up to 64, 1 <= H <= T and E a "
                                       "multiple of 8, but got ["
-                                   << heads << "] and " << op.getValue().getType(),
+                                   << heads << "] and " << op.getElementsType(),
                   "round T up, and say in H how many heads exist"); // (C668)
 }
 
-LogicalResult StoreOp::verify() {
-  GlobalType dest = getDest().getType();
-  Type element = getValue().getType().getElementType();
-  if (dest.getRank() != 2 || dest.getElementType() != element) // (C118)
-    return withNote(emitOpError() << "destination must be a buffer of " << element
-                                  << " and rank 2, but got " << dest,
-                    "convert the value to the elements of the buffer first");
-  if (getStaged() && failed(verifyStaged(*this)))
-    return failure();
-  if (getHeads() && failed(verifyHeads(*this)))
-    return failure();
-  if (getKind() == FragmentKind::Columns)
-    return verifyColumnsOfThreads(*this);
-  if (failed(verifyColumns(*this, getDest()))) // (C492)
-    return failure();
-  if (failed(isOfFragment() ? verifyFragment(*this) : verifyLanes(*this)))
-    return failure();
-  if (getRows() || !ShapedType::isDynamic(dest.getShape()[0]))
+/// (C162) The role hands the stage back when its copies have read it.
+static LogicalResult verifyStoringRole(StoreOp op) {
+  auto region = op->getParentOfType<RoleRegionOp>();
+  bool waits = isa_and_nonnull<ConsumerWaitOp>(op.getValue().getDefiningOp());
+  if (!region || (waits && !region.getRole().drives(Engine::Threads)))
     return success();
-  InFlightDiagnostic diag = emitOpError()
+  InFlightDiagnostic diag = op.emitOpError()
+                            << "tile must come from a channel to a role without threads, but the "
+                            << (waits ? "role " : "tile is made by role ")
+                            << region.getRole().getName() << (waits ? " drives threads" : "");
+  diag.attachNote(region.getLoc()) << "let a role of its own drive bulk_store, such as store warps "
+                                      "6 to 7 drives [bulk_store]";
+  return diag;
+}
+
+/// (C161) A tile of shared memory, which TMA stores.
+static LogicalResult verifyTile(StoreOp op) {
+  auto map = dyn_cast<TensorMapType>(op.getDest().getType());
+  SharedType tile = op.getTileType();
+  if (!map || !op.getColumn() || op.getRows() || op.getHeads() || op.getTransposed() ||
+      op.getStaged())
+    return withNote(
+        op.emitOpError("of a tile in shared memory must have a map, a row and a column"),
+        "leave out what threads say of their elements"); // (C161)
+  int64_t boxes = 1, bits = map.getElementType().getIntOrFloatBitWidth();
+  if (std::optional<int64_t> halves = op.getHalves()) {
+    boxes = 2;
+    if (*halves < 1 || *halves * bits % 128) // (C441)
+      return withNote(op.emitOpError()
+                          << "halves must be a positive multiple of 16 bytes apart, but got "
+                          << *halves << " elements",
+                      "write the distance in elements, a multiple of 16 bytes");
+  }
+  SmallVector<int64_t> shape = {boxes * map.getRows(), map.getColumns()};
+  if (map.isScales() || ArrayRef(shape) != tile.getShape() || // (C441)
+      tile.getElementType() != map.getElementType() ||
+      tile.getLayout() != map.getLayout()) // (C161)
+    return withNote(op.emitOpError()
+                        << "tile must have " << (boxes > 1 ? "twice " : "")
+                        << "the box of its map, "
+                        << SharedType::get(map.getShape(), map.getElementType(), map.getLayout())
+                        << ", but got " << tile,
+                    "stage the tile in the box, element type and layout of the map");
+  return verifyStoringRole(op);
+}
+
+Engine StoreOp::getEngine() { return getTileType() ? Engine::BulkStore : Engine::Threads; }
+
+bool StoreOp::isOfFragment() { return isOf(FragmentKind::Wgmma) || isOf(FragmentKind::MmaSync); }
+
+bool StoreOp::isOfLines() { return isOf(FragmentKind::Lanes) || isOf(FragmentKind::Columns); }
+
+/// (C118) Elements of threads in a matrix.
+static LogicalResult verifyElements(StoreOp op) {
+  GlobalType dest = op.getBufferType();
+  Type element = op.getElementsType().getElementType();
+  if (dest.getRank() != 2 || dest.getElementType() != element) // (C118)
+    return withNote(op.emitOpError() << "destination must be a buffer of " << element
+                                     << " and rank 2, but got " << dest,
+                    "convert the value to the elements of the buffer first");
+  if (op.getStaged() && failed(verifyStaged(op)))
+    return failure();
+  if (op.getHeads() && failed(verifyHeads(op)))
+    return failure();
+  if (op.isOf(FragmentKind::Columns))
+    return verifyColumnsOfThreads(op);
+  if (failed(verifyColumns(op, op.getDest()))) // (C492)
+    return failure();
+  if (failed(op.isOfFragment() ? verifyFragment(op) : verifyLanes(op)))
+    return failure();
+  if (op.getRows() || !ShapedType::isDynamic(dest.getShape()[0]))
+    return success();
+  InFlightDiagnostic diag = op.emitOpError()
                             << "must bound the rows of a destination with dynamic rows"; // (C118)
   diag.attachNote() << "add 'rows %m'";
   return diag;
+}
+
+LogicalResult StoreOp::verify() {
+  if (getTileType())
+    return verifyTile(*this);
+  auto buffer = dyn_cast<GlobalType>(getDest().getType());
+  if (!buffer || getHalves() || bool(getColumn()) == getFirst().has_value())
+    return withNote(emitOpError("of threads must have a buffer, and a column that is a value or a "
+                                "number"), // (C118)
+                    "stage the elements in shared memory, and store the tile with a map");
+  if (!getFirst())
+    return verifyElements(*this);
+  if (getRows() || getHeads() || getTransposed() || getStaged())
+    return withNote(emitOpError("to a workspace must have a row and a column alone"), // (C192)
+                    "write '[%row, 0]': only threads of other CTAs fetch the elements");
+  return verifyWorkspace(*this, buffer, getElementsType(), int64_t(*getFirst()));
 }

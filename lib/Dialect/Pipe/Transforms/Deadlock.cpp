@@ -238,10 +238,9 @@ void ChannelRun::arriveEmpty(size_t agent, Operation *op, State &state, uint32_t
 bool ChannelRun::checkArrival(ConsumerReleaseOp op, State &state, uint32_t rank) {
   if (!order || !state.usedBy(op, rank).partly || op.getBy() == Arrival::Nobody)
     return true;
-  withNote(
-      op.emitOpError("behind a partial release of its stage must be by nobody, but is by ")
-          << stringifyArrival(op.getBy()),
-      "the partial release arrives, and a second arrival would release the next stage too");
+  withNote(op.emitOpError("behind a partial release of its stage must be by nobody, but is by ")
+               << stringifyArrival(op.getBy()),
+           "the partial release arrives, and a second arrival would release the next stage too");
   return false;
 }
 

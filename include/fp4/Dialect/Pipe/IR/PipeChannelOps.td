@@ -55,8 +55,8 @@ def Pipe_ChannelOp : Pipe_Op<"channel", [Pipe_NamedResults]> {
 
     Two stages of one accumulator may overlap: then their `stride` is smaller than the tile. A producer
     takes a stage when the consumer has released the overlapping columns of the stage before
-    (`pipe.consumer_release` of a part). One producer, `pipe-specialize-warps`, which makes roles and their
-    channels of every kernel.
+    (`pipe.consumer_release` of a part). One producer, `pipe-specialize-warps`, which makes roles and
+    their channels of every kernel.
 
     Example:
     ```mlir

@@ -116,7 +116,7 @@ def : Pipe_Constraints<"Tile operations", [{
     a value.
   - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
     from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
-  - (C118) `pipe.store`: the buffer has two dimensions of the elements of the value; `rows` is given
+  - (C118) `pipe.store` of threads, at a column that is a value: the buffer has two dimensions of the elements of the value; `rows` is given
     where its rows are dynamic. `lanes` have 1, 2, 4, .. columns of f32, bf16, f16, f8E4M3FN,
     f8E8M0FNU or f4E2M1FN, at least 16 bytes of f4E2M1FN, at most the 4 columns of a tiled_128x4
     block.
@@ -137,8 +137,9 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits. The tile has the columns and
     elements of the value, its rows for each warpgroup of the role, of `lanes` one or two, and rows
     that are as wide as its swizzle, or of `lanes` without one a multiple of 16 bytes.
-  - (C161) `pipe.store_tile`: the tile has the shape, element type and layout of the map's box.
-  - (C441) `pipe.store_tile` with `halves`: it is a positive multiple of 16 bytes, and the tile
+  - (C161) `pipe.store` of a tile in shared memory: it has the shape, element type and layout of the
+    box of a map, and none of the fields of threads.
+  - (C441) `pipe.store` with `halves`: it is a positive multiple of 16 bytes, and the tile
     has twice the rows of the box.
   - (C126) `pipe.hadamard_matrix`: the tile is 16x16 of bf16 with layout swizzle_32B, returned or
     filled; signs have 16 bits.
@@ -226,9 +227,8 @@ def : Pipe_Constraints<"Products in registers", [{
     or more, or with four columns; the report is a buffer of 8 x i64.
   - (C605) `pipe.load_factors` without a column: weights are i8, linear, in rows of 8704 bytes, and
     the rows of a tile all exist. The result is of wgmma.
-  - (C192) `pipe.leave_fragment`, and `pipe.fetch` of other tiles: the buffer is f32 with two
-    dimensions.
-    The tile is of wgmma or mma_sync. The elements of all threads of the role fit in a row from
+  - (C192) `pipe.store` to a column that is a number, and `pipe.fetch` of other tiles: the buffer is
+    f32 with two dimensions. The tile is of wgmma or mma_sync. The elements of all threads of the role fit in a row from
     `column` on, a multiple of 4.
 }]>;
 
@@ -324,14 +324,14 @@ def : Pipe_Constraints<"Roles and channels", [{
     fill and use.
   - (C163) `bulk_store` is the one consumer of its channel, with one arrival, and threads fill the
     shared memory that it copies.
-  - (C162) a role that executes `pipe.store_tile` drives no `threads`, and takes the tile from a
+  - (C162) a role that stores a tile of shared memory drives no `threads`, and takes the tile from a
     channel.
   - (C123) a channel op names an iteration exactly when the channel has a depth.
   - (C124) `pipe.expect_tx` belongs to a channel that tma fills.
   - (C159) a channel has one aligned `stride` per tile. The stride is smaller than the tile only
     where two stages of one tile in tensor memory overlap, in less than half of the tile.
-  - (C157) a `partial` `pipe.consumer_release` is by threads, of a channel whose stages overlap. It stands once
-    between the wait and the release of a stage. The code behind it reads only columns that no
+  - (C157) a `partial` `pipe.consumer_release` is by threads, of a channel whose stages overlap. The
+    operation stands once between the wait and the release of a stage. The code behind it reads only columns that no
     other stage has: of stage 0 those before the stride, of stage 1 those that stage 0 does not
     have. Reads are at places that are constants, that are counted by a loop with constant bounds,
     or that follow from the lowest bit of a counter of turns. The loop over work is directly in the

@@ -52,27 +52,4 @@ def Pipe_CheckGroupsOp : Pipe_EngineOp<"check_groups", "Threads"> {
 // Engine threads
 //===----------------------------------------------------------------------===//
 
-def Pipe_LeaveFragmentOp : Pipe_EngineOp<"leave_fragment", "Threads"> {
-  let summary = "elements of a thread into a workspace";
-  let description = [{
-    Stores the elements of every thread of the role to row `row` of a workspace: thread t of T has
-    elements i to i + 3 at column (i / 4 * T + t) * 4 behind `column`. Only the same thread of
-    another CTA can use them (`pipe.fetch`). PTX: st.global.v4.f32. One producer, split-K of
-    fragments; `pipe.store` stores rows of a matrix.
-
-    Example:
-    ```mlir
-    pipe.leave_fragment %v, %parts[%row, 1024]
-        : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
-    ```
-  }];
-  let arguments = (ins Pipe_Distributed<[F32]>:$value, Pipe_GlobalType:$dest,
-                       I32:$row, I64Attr:$column);
-  let assemblyFormat = [{
-    $value `,` $dest `[` $row `,` $column `]` attr-dict
-    `:` qualified(type($value)) `,` qualified(type($dest))
-  }];
-  let hasVerifier = 1;
-}
-
 #endif // FP4_DIALECT_PIPE_IR_PIPEFRAGMENTOPS_TD

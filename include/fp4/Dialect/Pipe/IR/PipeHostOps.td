@@ -35,8 +35,8 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
     A box of planes is of a buffer of three dimensions, row-major: elements beyond the rows of a
     plane load as zero too. Rank 3, dims {columns, rows, planes}.
 
-    Where columns are a value, the host has checked that the pitch of the buffer is a multiple of 16
-    bytes, and for a map that adds padding that K is a multiple of 128 and the pitch one of 32 bytes.
+    The host has checked columns that are a value: the pitch of the buffer is a multiple of 16 bytes,
+    and for a map that adds padding K is a multiple of 128 and the pitch one of 32 bytes.
 
     Example:
     ```mlir

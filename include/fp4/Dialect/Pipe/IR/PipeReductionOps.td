@@ -44,7 +44,7 @@ def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
   let summary = "elements of threads, of a buffer that the kernel writes";
   let description = [{
     A tile of `lanes` is what `pipe.store` stored from (row, column) on, all of which exists. A tile
-    of `wgmma` or `mma_sync` is what `pipe.leave_fragment` stored at this row and column `first`.
+    of `wgmma` or `mma_sync` is what `pipe.store` stored at this row and column `first`.
     Values that this kernel stored, or the same thread of another CTA, are visible only after a
     `pipe.count_partial` that came after the store. PTX: ld.global.
 

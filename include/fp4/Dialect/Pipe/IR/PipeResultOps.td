@@ -128,10 +128,13 @@ def Pipe_LoadFactorsOp
   let hasVerifier = 1;
 }
 
-def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
-  let summary = "predicated store of the elements that threads have of a tile";
+def Pipe_StoreOp : Pipe_Op<"store", [AttrSizedOperandSegments, Pipe_EngineOpInterface]> {
+  let summary = "a tile in registers or in shared memory to global memory";
   let description = [{
-    `dest[row + r, column + c] = value[r, c]` where the row is below `rows` and the column is one of
+    The type of the value says who stores: threads what they have of a tile, or TMA a tile of shared
+    memory, `bulk_store`.
+
+    **Elements of threads.** `dest[row + r, column + c] = value[r, c]` where the row is below `rows` and the column is one of
     dest; with `transposed`, `dest[row + c, column + r] = value[r, c]`. `rows` defaults to the static
     rows of the buffer. Warpgroups of `wgmma`, and warps of `mma_sync`, have the rows behind those of
     the warpgroups and warps of the role before, 64 and 16 each.
@@ -151,6 +154,17 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
     lines of 128 bytes. In the pipelined form the op has a place there, which is `getStagedBytes`
     long; all staged stores of a kernel have one place. PTX: stmatrix.trans, barrier.
 
+    The buffer is a workspace where the column is a number, `first`: only the same thread of another
+    CTA uses what this one stores (`pipe.fetch`). Thread t of T has elements i to i + 3 at column
+    (i / 4 * T + t) * 4 behind `first`. PTX: st.global.v4.f32.
+
+    **A tile of shared memory** goes to the box of a tensor map whose first element is (row, column)
+    of the mapped matrix; elements outside of the matrix are not written. `column` counts elements
+    and is a multiple of 16 bytes. The threads that filled the tile have executed fence.proxy.async
+    before they handed it over, and the release of the stage waits until the copy has read it. With
+    `halves` the tile is two boxes: the first half of its rows goes to (row, column), the second to
+    (row, column + halves). PTX: cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.
+
     Example:
     ```mlir
     pipe.store %v, %d[%m0, %n0] rows %m
@@ -159,35 +173,58 @@ def Pipe_StoreOp : Pipe_EngineOp<"store", "Threads"> {
         : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
     pipe.store %codes, %q[%n0, %m0] transposed
         : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
+    pipe.store %part, %parts[%row, 1024]
+        : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
+    pipe.store %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
+        !pipe.tensor_map<128x64xbf16, swizzle_128B>
     ```
   }];
-  let arguments = (ins Pipe_Distributed<[AnyFloat]>:$value, Pipe_GlobalType:$dest, I32:$row,
-                       I32:$column, Optional<I32>:$rows, OptionalAttr<DenseI64ArrayAttr>:$heads,
-                       UnitAttr:$transposed, UnitAttr:$staged, OptionalAttr<I64Attr>:$place);
+  let arguments = (ins AnyTypeOf<[Pipe_Distributed<[AnyFloat]>, Pipe_SharedType]>:$value,
+                       AnyTypeOf<[Pipe_GlobalType, Pipe_TensorMapType]>:$dest, I32:$row,
+                       Optional<I32>:$column, OptionalAttr<I64Attr>:$first, Optional<I32>:$rows,
+                       OptionalAttr<DenseI64ArrayAttr>:$heads, UnitAttr:$transposed,
+                       UnitAttr:$staged, OptionalAttr<I64Attr>:$halves,
+                       OptionalAttr<I64Attr>:$place);
   let builders = [OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$dest,
                                  "::mlir::Value":$row, "::mlir::Value":$column,
                                  "::mlir::Value":$rows, CArg<"bool", "false">:$transposed,
                                  CArg<"bool", "false">:$staged), [{
-    build($_builder, $_state, value, dest, row, column, rows, ::mlir::DenseI64ArrayAttr(),
-          transposed, staged, ::mlir::IntegerAttr());
+    build($_builder, $_state, value, dest, row, column, ::mlir::IntegerAttr(), rows,
+          ::mlir::DenseI64ArrayAttr(), transposed, staged, ::mlir::IntegerAttr(),
+          ::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
-    $value `,` $dest `[` $row `,` $column `]` (`rows` $rows^)? (`heads` `=` $heads^)?
-    (`transposed` $transposed^)? (`staged` $staged^)? (`at` $place^)? attr-dict
+    $value `,` $dest `[` $row `,` ($column^):($first)? `]` (`rows` $rows^)? (`heads` `=` $heads^)?
+    (`transposed` $transposed^)? (`staged` $staged^)? (`halves` $halves^)? (`at` $place^)? attr-dict
     `:` qualified(type($value)) `,` qualified(type($dest))
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl # [{
+  let extraClassDeclaration = [{
+    /// The engine of the threads that have the elements, or of copies of tiles.
+    ::fp4::pipe::Engine getEngine();
+    /// The tile in shared memory; null where threads have the elements.
+    SharedType getTileType() { return ::llvm::dyn_cast<SharedType>(getValue().getType()); }
+    TensorMapType getMapType() { return ::llvm::cast<TensorMapType>(getDest().getType()); }
+    /// The buffer, and the elements of threads that go there.
+    GlobalType getBufferType() { return ::llvm::cast<GlobalType>(getDest().getType()); }
+    ::mlir::RankedTensorType getElementsType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType());
+    }
     /// Alignment of the place in shared memory: a line of the widest swizzle.
     static constexpr int64_t kStagedAlignment = 1024;
     /// Bytes of shared memory for all threads of the role; 0 where nothing is staged.
     int64_t getStagedBytes();
     /// The elements of one thread.
     ::mlir::VectorType getThreadType() { return vectorOfThread(getValue().getType()); }
-    /// The thread that has an element of the tile.
-    FragmentKind getKind() { return distributionOf(getValue().getType()).getKind(); }
-    /// The tile is a part of an accumulator of an instruction.
-    bool isOfFragment() { return distributionOf(getValue().getType()).isFragment(); }
+    /// Threads store elements that they have by `kind` to rows and columns of a matrix.
+    bool isOf(FragmentKind kind) {
+      auto distribution = distributionOf(getValue().getType());
+      return distribution && distribution.getKind() == kind && !getFirst();
+    }
+    /// The elements are a part of an accumulator of an instruction.
+    bool isOfFragment();
+    /// Threads have rows or columns, some of which may not exist.
+    bool isOfLines();
     /// A thread has a part of a word of scales.
     bool isOfPartialWord();
   }];
@@ -199,7 +236,7 @@ def Pipe_StageOp : Pipe_EngineOp<
   let summary = "elements of threads into a tile of shared memory";
   let description = [{
     `tile[R w + r, c] = value[r, c]` for warpgroup w of the role and the R rows of the value: the
-    threads together fill a tile that `pipe.store_tile` copies to global memory. PTX: st.shared.v4
+    threads together fill a tile that `pipe.store` copies to global memory. PTX: st.shared.v4
     of `lanes`, stmatrix.x4 of `wgmma`.
 
     Example:

@@ -276,33 +276,4 @@ def Pipe_HadamardMatrixOp : Pipe_EngineOp<
   let hasVerifier = 1;
 }
 
-//===----------------------------------------------------------------------===//
-// Engine bulk_store
-//===----------------------------------------------------------------------===//
-
-def Pipe_StoreTileOp : Pipe_EngineOp<"store_tile", "BulkStore"> {
-  let summary = "TMA store of one box from shared memory";
-  let description = [{
-    Copies the tile to the box of the mapped matrix whose first element is (row, column); elements
-    outside of the matrix are not written. `column` counts elements and is a multiple of 16 bytes.
-    The threads that filled the tile have executed fence.proxy.async before they handed it over, and
-    the release of the stage waits until the copy has read it. PTX:
-    cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group. With `halves` the tile is two boxes:
-    the first half of its rows goes to (row, column), the second to (row, column + halves).
-
-    Example:
-    ```mlir
-    pipe.store_tile %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
-        !pipe.tensor_map<128x64xbf16, swizzle_128B>
-    ```
-  }];
-  let arguments = (ins Pipe_SharedType:$tile, Pipe_TensorMapType:$map, I32:$row, I32:$column,
-                       OptionalAttr<I64Attr>:$halves);
-  let assemblyFormat = [{
-    $tile `,` $map `[` $row `,` $column `]` (`halves` $halves^)? attr-dict
-    `:` qualified(type($tile)) `,` qualified(type($map))
-  }];
-  let hasVerifier = 1;
-}
-
 #endif // FP4_DIALECT_PIPE_IR_PIPETILEOPS_TD
