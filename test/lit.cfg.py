@@ -48,6 +48,9 @@ for tool in ["FileCheck", "not", "count", "mlir-opt", "mlir-translate", "split-f
 
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")
+# The assembler of PTX 9.5 and sm_107a; utils/check.sh fetches it.
+if os.path.exists(os.path.join(config.fp4_build_dir, "toolchain", "ptxas-later")):
+    config.available_features.add("ptxas-later")
 # Counts of machine instructions (validation/sass_count.py); utils/setup.sh fetches it.
 if shutil.which("nvdisasm") or os.path.exists(os.path.join(config.fp4_build_dir, "toolchain", "nvdisasm")):
     config.available_features.add("nvdisasm")

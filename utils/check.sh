@@ -6,4 +6,5 @@ if [ ! -f build/build.ninja ] || grep -q "^FP4_QUICK:BOOL=ON" build/CMakeCache.t
   configure release
 fi
 build
+install_tool ptxas-later "$FP4_LATER_PTXAS_WHEEL" "the tests of PTX 9.5 are skipped" ptxas
 exec python3 utils/run_tests.py --build build "$@"

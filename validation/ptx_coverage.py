@@ -4,7 +4,7 @@ or refused, and why. Each instruction of test/Sim/ptx-index.txt must have a form
 of lib/Sim/Decode/Unsupported.def and of the tables of opcodes must be met by one.
 
   validation/ptx_coverage.py                 checks the simulator (bin/fp4-sim under --build)
-  validation/ptx_coverage.py --ptxas ptxas   also asks ptxas whether each form of PTX 9.0 exists
+  validation/ptx_coverage.py --ptxas ptxas   also asks ptxas about each form of its PTX
 """
 import argparse
 import re
@@ -41,9 +41,9 @@ class Form:
         return found[0] if self.spelling.startswith("mov.") and (found := re.search(r"%(?![a-z]\d)\w+", self.text)) else None
 
     @property
-    def isLater(self):
-        """Newer than the PTX of ptxas 13.0."""
-        return self.section.startswith("PTX ISA ")
+    def version(self):
+        """The version of PTX that brought the form: 9.0 stands for all before, too."""
+        return self.section.rpartition(" ")[2] if self.section.startswith("PTX ISA ") else "9.0"
 
 
 def read(path):
@@ -120,8 +120,8 @@ def kernel(form, name):
     return f".visible .entry {name}(.param .align 64 .b8 a0[128]) {{\n{REGISTERS}{LOCALS}\n{form.text}{end}\nL:\nret;\n}}\n"
 
 
-def header(target):
-    return f".version 9.0\n.target sm_{target}a\n.address_size 64\n{VARIABLES}"
+def header(target, version="9.0"):
+    return f".version {version}\n.target sm_{target}a\n.address_size 64\n{VARIABLES}"
 
 
 def simulator(tool, forms):
@@ -142,12 +142,19 @@ def simulator(tool, forms):
     return [errors.get(i, "refused") if i in refused else None for i in range(len(forms))]
 
 
-def check_ptxas(tool, form):
+def newest(tool):
+    """The newest version of PTX that a ptxas reads: 9.<its minor release>."""
+    release = re.search(r"release 13\.(\d+)", subprocess.run([tool, "--version"], capture_output=True, text=True).stdout)
+    return f"9.{release[1]}" if release else "9.0"
+
+
+def check_ptxas(tool, form, version):
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(header(form.target) + kernel(form, "k"))
+        file.write(header(form.target, version) + kernel(form, "k"))
         file.flush()
         run = subprocess.run([tool, f"-arch=sm_{form.target}a", file.name, "-o", "/dev/null"], capture_output=True, text=True)
-        return None if run.returncode == 0 else (run.stdout + run.stderr).strip().splitlines()[0]
+        lines = (run.stdout + run.stderr).strip().splitlines()
+        return None if run.returncode == 0 else lines[0] if lines else f"exit code {run.returncode}"
 
 
 def main():
@@ -155,6 +162,7 @@ def main():
     parser.add_argument("--build", default=ROOT / "build", type=Path)
     parser.add_argument("--fp4-sim", type=Path)
     parser.add_argument("--ptxas")
+    parser.add_argument("--later", action="store_true", help="ask ptxas about PTX 9.1 and later only")
     parser.add_argument("--list", default=ROOT / "test/Sim/ptx-isa.txt", type=Path, help="the forms to compare with")
     o = parser.parse_args()
     forms, why = read(o.list), reasons(ROOT)
@@ -166,8 +174,12 @@ def main():
         elif expected and (not error or expected not in error):
             problems.append(f"ptx-isa.txt:{form.line}: {form.text}: '{expected}' expected, but got {error}")
     if o.ptxas:
-        problems += [f"ptx-isa.txt:{form.line}: ptxas: {form.text}: {error}" for form in forms
-                     if form.reason is None and not form.isLater and (error := check_ptxas(o.ptxas, form))]
+        version = newest(o.ptxas)
+        asked = [form for form in forms if form.reason is None and form.version <= version]
+        if o.later:
+            asked = [form for form in asked if form.version > "9.0"]
+        problems += [f"ptx-isa.txt:{form.line}: ptxas: {form.text}: {error}" for form in asked
+                     if (error := check_ptxas(o.ptxas, form, version))]
     print("\n".join(problems + [f"{len(forms)} forms, {len(problems)} problems"]))
     return 1 if problems else 0
 

@@ -153,8 +153,8 @@ def instructions(root):
                                         for version in dict.fromkeys(row[2] for row in mine))))
     return markdown.page(
         "Instructions", "test/Sim/ptx-isa.txt and lib/Sim/Decode/Unsupported.def",
-        "The simulator follows PTX ISA 9.0. The suite compares its tables with the instructions and the forms of "
-        "each section, and with what later versions add; ptxas 13.0 assembles every accepted form of 9.0.",
+        "The simulator follows PTX ISA 9.5. The suite compares its tables with the instructions and the forms of "
+        "each section; ptxas 13.0 and 13.5 assemble every accepted form.",
         markdown.table(["section", "accepted forms"], rows),
         markdown.wrap("A refused instruction is an error with its place and the reason before anything runs. The "
                       "numbers are the versions of PTX that brought the forms."),

@@ -348,7 +348,8 @@ TEST(Convert, RefusesWhatPtxHasNot) {
             std::string::npos);
   EXPECT_NE(refused("cvt.rp.satfinite.e4m3x2.f32 %rs1, %f1, %f2;").find("not work with .rp"),
             std::string::npos);
-  EXPECT_NE(refused("cvt.rz.satfinite.e4m3x2.f32 %rs1, %f1, %f2;").find("has no sm_107"),
+  EXPECT_NE(refused("cvt.rn.satfinite.scaled::n2::ue8m0.e4m3x2.f32 %rs1, %f1, %f2, %rs2;")
+                .find("takes .scaled::n1::ue8m0"),
             std::string::npos);
   EXPECT_NE(refused("cvt.rn.satfinite.ue8m0x2.f32 %rs1, %f1, %f2;").find("expects .rz or .rp"),
             std::string::npos);

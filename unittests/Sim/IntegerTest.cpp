@@ -278,11 +278,11 @@ TEST(Integer, RefusesWhatPtxHasNot) {
   auto refused = [](const std::string &line) {
     return messageOf(Program::parse(kernel(line), "t.ptx"));
   };
-  EXPECT_NE(refused("add.sat.u16x2 %r1, %r2, %r3;")
-                .find("is not simulated: the simulator follows PTX ISA 9.0"),
+  EXPECT_NE(refused("sub.sat.u16x2 %r1, %r2, %r3;").find("'.sat' works on .s32 and"),
             std::string::npos);
-  EXPECT_NE(refused("add.sat.s64 %rd1, %rd2, %rd3;").find("'.sat' works on .s32"),
+  EXPECT_NE(refused("add.sat.s64 %rd1, %rd2, %rd3;").find("'.sat' works on 32 bits"),
             std::string::npos);
+  EXPECT_NE(refused("neg.u8x4 %r1, %r2;").find("does not work on .u8x4"), std::string::npos);
   EXPECT_NE(refused("mul.u32 %r1, %r2, %r3;").find("expects .lo, .hi or .wide"), std::string::npos);
   EXPECT_NE(refused("and.u32 %r1, %r2, %r3;").find("does not work on .u32"), std::string::npos);
   EXPECT_NE(refused("setp.lo.s32 %pr1, %r2, %r3;").find("'.lo' does not work on .s32"),

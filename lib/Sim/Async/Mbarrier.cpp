@@ -61,19 +61,22 @@ std::string Mbarrier::describeLap(uint32_t warp, uint64_t wanted) const {
       before, next, wanted - 1, next);
 }
 
-Status MbarrierTable::init(uint32_t offset, uint32_t count, const MbarrierEvent &event) {
+Status MbarrierTable::init(uint32_t offset, uint32_t count, const MbarrierEvent &event,
+                           bool reporting) {
+  Mbarrier fresh;
+  fresh.reporting = reporting;
   if (offset % 8)
     return fail(fmt::format("mbarrier address must be a multiple of 8, but got {:#x}", offset));
-  if (count < 1 || count > Mbarrier::maxCount)
+  if (count < 1 || count > fresh.maxArrivals())
     return fail(fmt::format("mbarrier.init expects a count of 1 to {}, but got {}",
-                            Mbarrier::maxCount, count));
+                            fresh.maxArrivals(), count));
   if (const Mbarrier *old = overlapping(offset, 8))
     return fail(fmt::format("mbarrier.init at {:#x}, where an mbarrier initialised at line {} is "
                             "in use ({})",
                             offset, old->initialised.at.line, old->describe()),
                 "execute mbarrier.inval first");
   Mbarrier &barrier = table[offset];
-  barrier = Mbarrier{};
+  barrier = fresh;
   barrier.offset = offset;
   barrier.expected = barrier.pending = count;
   barrier.initialised = event;
@@ -114,9 +117,9 @@ const Mbarrier *MbarrierTable::overlapping(uint32_t offset, uint32_t bytes) cons
 }
 
 Status MbarrierTable::checkArrival(const Mbarrier &barrier, uint32_t count) const {
-  if (count < 1 || count > Mbarrier::maxCount)
+  if (count < 1 || count > barrier.maxArrivals())
     return fail(fmt::format("mbarrier arrival expects a count of 1 to {}, but got {}",
-                            Mbarrier::maxCount, count));
+                            barrier.maxArrivals(), count));
   if (count > barrier.pending)
     return fail(fmt::format("mbarrier at {:#x} gets {} arrivals with {} pending in phase {}",
                             barrier.offset, count, barrier.pending, barrier.phase),

@@ -29,13 +29,16 @@ struct MbarrierEvent {
 
 struct Mbarrier {
   static constexpr int64_t maxCount = (1 << 20) - 1; ///< of arrivals and of transaction bytes
+  static constexpr int64_t maxReportingCount = (1 << 9) - 1; ///< of arrivals, .layout::v1
 
   uint32_t offset = 0;   ///< shared::cta byte offset
   uint32_t expected = 0; ///< E
   uint32_t pending = 0;  ///< P
   int64_t tx = 0;        ///< T, bytes expected and not yet there
   uint64_t phase = 0;    ///< number of the phase in progress
+  bool reporting = false; ///< .layout::v1: copies may report to it; none does here
   MbarrierEvent initialised;
+  int64_t maxArrivals() const { return reporting ? maxReportingCount : maxCount; }
   std::vector<MbarrierEvent> arrivals;         ///< in the current phase, first few
   std::vector<MbarrierEvent> previousArrivals; ///< in the last completed phase
   std::vector<uint64_t> awaited; ///< by warp: the phase after the last that it has waited for
@@ -59,7 +62,8 @@ using PhasesDone = unsigned;
 class MbarrierTable {
 public:
   /// mbarrier.init. Fails on a bad count or alignment, and where a live object already is.
-  Status init(uint32_t offset, uint32_t count, const MbarrierEvent &event);
+  /// `reporting`: .layout::v1.
+  Status init(uint32_t offset, uint32_t count, const MbarrierEvent &event, bool reporting = false);
   Status inval(uint32_t offset);
 
   /// The object at `offset`; the error says which objects are near.

@@ -112,7 +112,7 @@ ReductionOp reductionFromText(std::string_view text) {
   return ReductionOp(std::find(std::begin(names), std::end(names), text) - std::begin(names));
 }
 
-ReduceFn reduction(ReductionOp op, Type type) {
+ReduceFn reduction(ReductionOp op, Type type, bool keepsSubnormals) {
   switch (type) {
   case Type::U32:
     if (op == ReductionOp::Inc)
@@ -135,6 +135,8 @@ ReduceFn reduction(ReductionOp op, Type type) {
   case Type::BF16:
     return floating<BFloat>(op);
   case Type::F32:
+    if (keepsSubnormals && op == ReductionOp::Add)
+      return reduce<float, [](float a, float b) { return a + b; }>;
     return floating<Single>(op);
   case Type::F64:
     return op == ReductionOp::Add ? reduce<double, [](double a, double b) { return a + b; }>

@@ -19,6 +19,7 @@ ReductionOp reductionFromText(std::string_view text); ///< "add", ...
 using ReduceFn = void (*)(std::byte *destination, const std::byte *source, size_t count);
 
 /// The implementation, or null where the PTX ISA has no such operation on the type.
-ReduceFn reduction(ReductionOp op, Type type);
+/// `keepsSubnormals`: sums of f32 do, with .noftz.
+ReduceFn reduction(ReductionOp op, Type type, bool keepsSubnormals = false);
 
 } // namespace fp4::sim

@@ -19,7 +19,7 @@ bool legalSize(uint32_t columns) {
 uint32_t *TensorMemory::storage() {
   if (!cells) {
     cells = std::make_unique<uint32_t[]>(hw::tmemLaneCount * pitch);
-    state.assign(hw::tmemColumnCount * granuleRows, 0);
+    state.assign(pitch * granuleRows, 0);
   }
   return cells.get();
 }
@@ -28,7 +28,11 @@ uint32_t *TensorMemory::storage() {
 // Allocation
 //===----------------------------------------------------------------------===//
 
-std::optional<uint32_t> TensorMemory::findFree(uint32_t columns) const {
+std::optional<uint32_t> TensorMemory::findFree(uint32_t columns, bool exclusive) const {
+  if (exclusive)
+    return live.empty() ? std::optional(0u) : std::nullopt;
+  if (!live.empty() && live.front().exclusive)
+    return std::nullopt;
   for (uint32_t first = 0; first + columns <= hw::tmemColumnCount; first += 32) {
     const bool free = std::none_of(live.begin(), live.end(), [&](const Allocation &a) {
       return a.column < first + columns && first < a.column + a.columns;
@@ -47,17 +51,27 @@ std::string TensorMemory::describeAllocations() const {
   return text.empty() ? "nothing is allocated" : text;
 }
 
-Expected<std::optional<uint32_t>> TensorMemory::allocate(const Allocation &request) {
-  if (!legalSize(request.columns))
+Status TensorMemory::checkSize(const Allocation &request) const {
+  const uint32_t columns = request.columns;
+  if (!request.exclusive && !legalSize(columns))
     return fail(fmt::format("tcgen05.alloc expects a power of two of 32 to 512 columns, but got {}",
-                            request.columns));
+                            columns));
+  if (request.exclusive && (columns % 32 || !columns || columns > columnCount))
+    return fail(fmt::format("tcgen05.alloc.exclusive expects a multiple of 32 up to {} columns, "
+                            "but got {}",
+                            columnCount, columns));
+  return {};
+}
+
+Expected<std::optional<uint32_t>> TensorMemory::allocate(const Allocation &request) {
+  FP4_TRY(checkSize(request));
   if (relinquished)
     return fail("tcgen05.alloc after the CTA executed tcgen05.relinquish_alloc_permit");
   if (previousSize && request.columns > *previousSize)
     return fail(fmt::format("tcgen05.alloc of {} columns after one of {}: the sizes of a CTA's "
                             "allocations must not increase",
                             request.columns, *previousSize));
-  auto column = findFree(request.columns);
+  auto column = findFree(request.columns, request.exclusive);
   if (!column)
     return column;
   previousSize = request.columns;
@@ -69,7 +83,8 @@ Expected<std::optional<uint32_t>> TensorMemory::allocate(const Allocation &reque
   return column;
 }
 
-Status TensorMemory::deallocate(uint32_t address, uint32_t columns, uint32_t ctaGroup) {
+Status TensorMemory::deallocate(uint32_t address, uint32_t columns, uint32_t ctaGroup,
+                                bool exclusive) {
   const auto at = hw::TmemAddress::unpack(address);
   auto it = std::find_if(live.begin(), live.end(), [&](const Allocation &a) {
     return a.column == at.column && at.lane == 0;
@@ -84,6 +99,9 @@ Status TensorMemory::deallocate(uint32_t address, uint32_t columns, uint32_t cta
   if (it->ctaGroup != ctaGroup)
     return fail(fmt::format("tcgen05.dealloc.cta_group::{} of an allocation of cta_group::{}",
                             ctaGroup, it->ctaGroup));
+  if (it->exclusive != exclusive)
+    return fail(fmt::format("tcgen05.dealloc {} .exclusive of an allocation {} it",
+                            exclusive ? "with" : "without", it->exclusive ? "with" : "without"));
   const TmemRange range{0, hw::tmemLaneCount, it->column, it->columns};
   if (const auto pending = owners(range); !pending.empty())
     return fail(fmt::format("tcgen05.dealloc of columns that ticket {} has still to write",

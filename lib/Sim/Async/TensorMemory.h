@@ -27,22 +27,28 @@ struct TmemRange {
 
 class TensorMemory {
 public:
-  static constexpr uint32_t pitch = hw::tmemColumnCount; ///< words between TMEM lanes
+  static constexpr uint32_t pitch = hw::tmemMaxColumnCount; ///< words between TMEM lanes
 
   struct Allocation {
     uint32_t column = 0, columns = 0;
     Actor actor;
     CodePoint at;
     uint32_t ctaGroup = 1;
+    bool exclusive = false; ///< while it lives there is no other
   };
+
+  /// Columns of the target: 512, and more that only an exclusive allocation reaches.
+  void setColumns(uint32_t ofTarget) { columnCount = ofTarget; }
 
   // --- Allocation (PTX ISA, "tcgen05.alloc, tcgen05.dealloc, ...") ------------------------------
   /// First column of a new allocation, nothing when not enough contiguous columns are free now.
   /// Fails on a bad size, a size above the previous one, or after relinquish.
   Expected<std::optional<uint32_t>> allocate(const Allocation &request);
   /// Returns true when an allocation of that many columns would succeed now.
-  bool available(uint32_t columns) const { return findFree(columns).has_value(); }
-  Status deallocate(uint32_t address, uint32_t columns, uint32_t ctaGroup);
+  bool available(uint32_t columns, bool exclusive = false) const {
+    return findFree(columns, exclusive).has_value();
+  }
+  Status deallocate(uint32_t address, uint32_t columns, uint32_t ctaGroup, bool exclusive = false);
   Status relinquish();
   const std::vector<Allocation> &allocations() const { return live; }
   std::string describeAllocations() const;
@@ -73,13 +79,13 @@ public:
   std::vector<uint64_t> owners(const TmemRange &range) const;
 
 private:
-  static constexpr uint32_t units = hw::tmemColumnCount / hw::tmemMinAllocColumns;
   static constexpr uint32_t lanesPerGranule = 16;
   static constexpr uint32_t granuleRows = hw::tmemLaneCount / lanesPerGranule;
   static constexpr uint64_t validOwner = ~uint64_t(0); ///< in `state`: written, owned by nobody
 
   uint32_t *storage();
-  std::optional<uint32_t> findFree(uint32_t columns) const;
+  std::optional<uint32_t> findFree(uint32_t columns, bool exclusive) const;
+  Status checkSize(const Allocation &request) const;
   template <typename F> void forEachGranule(const TmemRange &range, F &&f) const;
 
   std::unique_ptr<uint32_t[]> cells;
@@ -87,6 +93,7 @@ private:
   std::vector<Allocation> live;
   std::optional<uint32_t> previousSize;
   bool relinquished = false;
+  uint32_t columnCount = hw::tmemColumnCount;
 };
 
 } // namespace fp4::sim

@@ -2,6 +2,7 @@
 #include "TicketQueue.h"
 #include "Sim/Async/Fail.h"
 #include "Sim/Decode/OpcodeTable.h"
+#include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Events/MemoryEvent.h"
@@ -29,7 +30,12 @@ std::string_view trimmed(std::string_view text) {
 
 } // namespace
 
-TicketQueue::TicketQueue(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.size()) {}
+TicketQueue::TicketQueue(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.size()) {
+  const hw::TargetModel *target = hw::lookupTarget(cluster.launch->options->target);
+  for (CtaAsync &cta : ctas)
+    if (target && target->tmemColumns)
+      cta.tmem.setColumns(target->tmemColumns);
+}
 
 //===----------------------------------------------------------------------===//
 // Policy

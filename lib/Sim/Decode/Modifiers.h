@@ -20,9 +20,9 @@ namespace fp4::sim {
 using Modifiers = std::variant<
     std::monostate,
     // Scalar.h
-    FloatModifiers, TestModifiers, ConvertModifiers, PackModifiers, CompareModifiers,
-    CarryModifiers, PermuteModifiers, LogicModifiers, ClockModifiers, WindowModifiers,
-    SpaceModifiers,
+    FloatModifiers, MixedModifiers, TestModifiers, ConvertModifiers, PackModifiers,
+    CompareModifiers, CarryModifiers, PermuteModifiers, LogicModifiers, ClockModifiers,
+    WindowModifiers, SpaceModifiers,
     // Memory.h
     MemoryModifiers, AtomicModifiers, MatrixModifiers, StackModifiers,
     // Warp.h

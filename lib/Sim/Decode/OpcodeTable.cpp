@@ -117,6 +117,13 @@ static OpcodeRow makeRow(BindFn bind, std::string_view base, std::string_view sl
   return row;
 }
 
+bool OpcodeRow::hasSlot(std::string_view name, std::string_view alternative) const {
+  return std::ranges::any_of(slots, [&](const ModifierSlot &slot) {
+    return slot.name == name &&
+           std::ranges::find(slot.alternatives, alternative) != slot.alternatives.end();
+  });
+}
+
 const std::vector<OpcodeRow> &fp4::sim::opcodeTable() {
   static const std::vector<OpcodeRow> table = {
 #define FP4_OP(bind, base, slots, operands) makeRow(bind, base, slots, operands),
@@ -316,8 +323,7 @@ std::string_view Match::text(std::string_view name) const {
 }
 
 Type Match::type(std::string_view name) const {
-  int value = choice(name);
-  return value < 0 ? Type::None : static_cast<Type>(value);
+  return has(name) ? typeFromSpelling(text(name)) : Type::None;
 }
 
 unsigned Match::vectorSize() const {

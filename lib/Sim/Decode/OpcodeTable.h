@@ -52,6 +52,9 @@ struct OpcodeRow {
   std::vector<ModifierSlot> slots;
   std::vector<PatternItem> pattern;
   bool anyOrder = false; ///< '~': modifiers fill the slots in whatever order they come
+
+  /// Returns true when slot `name` may be `alternative`.
+  bool hasSlot(std::string_view name, std::string_view alternative) const;
 };
 
 const std::vector<OpcodeRow> &opcodeTable();

@@ -35,7 +35,9 @@ void refineCvt(const Match &match, Insn &insn) {
   const Type to = match.type("dtype"), from = insn.type;
   const bool integers = !isFloat(to) && !isFloat(from) && !match.has("sat");
   const bool two = insn.op[2] && insn.op[1].kind != OperandKind::Vector && !match.has("rs");
-  if (two)
+  if (match.has("scale"))
+    set(insn, PoisonRule::Parts, 1);
+  else if (two)
     set(insn, PoisonRule::Pack, bitsOf(to));
   else if (integers)
     set(insn, PoisonRule::Move, 0);

@@ -75,11 +75,19 @@ void Lexer::lexName() {
   finish(TokenKind::Name, begin, position);
 }
 
+static bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+
+/// A colon is part of a modifier where it is double, or between digits: .sp::2:4.
 void Lexer::lexDirective() {
   size_t begin = ++position;
-  while (isNameChar(at(position)) ||
-         (at(position) == ':' && at(position + 1) == ':' && isNameChar(at(position + 2))))
-    position += at(position) == ':' ? 2 : 1;
+  while (true) {
+    const char c = at(position), next = at(position + 1);
+    const bool isDouble = c == ':' && next == ':' && isNameChar(at(position + 2));
+    const bool isRatio = c == ':' && isDigit(at(position - 1)) && isDigit(next);
+    if (!isNameChar(c) && !isDouble && !isRatio)
+      break;
+    position += isDouble ? 2 : 1;
+  }
   finish(TokenKind::Directive, begin, position);
 }
 

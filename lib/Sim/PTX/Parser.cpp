@@ -57,13 +57,17 @@ void Parser::parseTopLevel(Module &module) {
   }
 }
 
-/// .file, .loc, .section and .pragma may stand anywhere.
+/// .file, .loc, .loc_intermediate, .section and .pragma may stand anywhere.
 bool Parser::parseDebugDirective(Module &module) {
   const Token &token = lexer.peek();
   if (token.isDirective("file")) {
     parseFile(module);
   } else if (token.isDirective("loc")) {
     parseLoc();
+  } else if (token.isDirective("loc_intermediate")) {
+    lexer.take();
+    for (const char *what : {"a file index", "a line", "a column"})
+      takeInt(what);
   } else if (token.isDirective("section")) {
     while (!lexer.peek().is('{') && lexer.peek().kind != TokenKind::End)
       lexer.take();
@@ -196,6 +200,16 @@ void Parser::parseTriple(uint32_t (&out)[3]) {
     out[i] = takeInt("a dimension");
 }
 
+/// The languages that a function comes from, by names or numbers.
+void Parser::parseLanguages() {
+  do {
+    if (lexer.peek().kind == TokenKind::String)
+      lexer.take();
+    else
+      takeInt("a language");
+  } while (accept(','));
+}
+
 void Parser::parsePerformanceDirectives(Function &function) {
   while (lexer.peek().kind == TokenKind::Directive) {
     Token token = lexer.take();
@@ -211,8 +225,10 @@ void Parser::parsePerformanceDirectives(Function &function) {
       function.minimumCtasPerSm = takeInt("a number");
     else if (token.text == "maxclusterrank")
       function.maximumCluster = takeInt("a number");
-    else if (token.text == "maxnctapersm")
+    else if (token.text == "maxnctapersm" || token.text == "minperctamemory")
       takeInt("a number");
+    else if (token.text == "language")
+      parseLanguages();
     else if (token.text == "pragma") {
       expect(TokenKind::String, "a string");
       expect(';');

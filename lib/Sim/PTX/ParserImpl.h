@@ -90,6 +90,7 @@ private:
   Initializer parseInitializerElement();
   void parseFunction(Module &module, bool isEntry);
   std::vector<Variable> parseParameters(bool ofEntry);
+  void parseLanguages();
   void parsePerformanceDirectives(Function &function);
   void parseTriple(uint32_t (&out)[3]);
   void parseBody(Module &module, Function &function);

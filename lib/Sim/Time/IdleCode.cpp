@@ -154,7 +154,7 @@ private:
     const OpcodeRow &row = opcodeTable()[instruction.row];
     const bool bulk = row.base == "cp.async.bulk" || row.base == "cp.reduce.async.bulk";
     return row.base.starts_with("tensormap") ||
-           (loadsGlobal && bulk && row.slotText.starts_with("dst:global"));
+           (loadsGlobal && bulk && row.hasSlot("dst", "global"));
   }
   void addLoad(uint32_t pc) {
     constexpr uint32_t most = 16; // bytes of a lane

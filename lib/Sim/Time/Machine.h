@@ -90,7 +90,7 @@ struct Sm {
   Server tensor;                            ///< tcgen05, all of the SM
   Server scales;                            ///< tcgen05.cp
   /// The cycle from which MMAs may use a column of tensor memory that tcgen05.cp wrote.
-  std::array<double, hw::tmemColumnCount> copied{};
+  std::array<double, hw::tmemMaxColumnCount> copied{};
   Server mbarriers;
   L1Cache l1;
   /// A copy of the engine, whose bytes arrive from `first` to `last`.

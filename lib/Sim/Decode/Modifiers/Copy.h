@@ -37,7 +37,10 @@ struct MbarrierModifiers {
   MemOrder order{};
   Scope scope{};
   Arrival arrival{};
-  bool parity = false; ///< a wait names the parity of a phase, not its state
+  bool parity = false;    ///< a wait names the parity of a phase, not its state
+  uint8_t address = 1;    ///< place of the address of a wait, behind what it reports
+  uint8_t ranks = 0;      ///< place of the mask of CTAs, 0 where one address is the only one
+  bool reporting = false; ///< .layout::v1
 };
 
 enum class ReductionOp : uint8_t { Add, Min, Max, Inc, Dec, And, Or, Xor };
@@ -47,8 +50,10 @@ struct BulkModifiers {
   bool toOwnCta = false; ///< the destination is .shared::cta
   bool multicast = false;
   uint8_t byteMask = 0; ///< place of the mask of bytes, 0 where it is absent
+  bool ignoresEnds = false; ///< .ignore_oob: operands 3 and 4 are bytes that are not read
   std::optional<ReductionOp> reduction = std::nullopt;
-  Type type{}; ///< of the elements of a reduction
+  Type type{};                  ///< of the elements of a reduction
+  bool keepsSubnormals = false; ///< .noftz of .f32
 };
 
 /// cp.async.bulk.wait_group

@@ -23,6 +23,7 @@ struct AtomicModifiers {
   MemOrder order{};
   Scope scope{};
   AtomicOp op{};
+  bool keepsSubnormals = false; ///< .noftz of .f32
 };
 
 /// The place of the bytes of a matrix in the registers of a warp.
@@ -33,6 +34,7 @@ struct MatrixModifiers {
   Space space{};
   Arrangement arrangement{};
   uint8_t sourceBits = 8; ///< of an element in memory
+  bool isSigned = false;  ///< narrower elements keep their sign
 };
 
 /// alloca

@@ -22,6 +22,8 @@ enum class FloatOp : uint8_t {
   Lg2,
   Sin,
   Cos,
+  SinTurns, ///< of an angle in whole turns
+  CosTurns,
   Tanh,
   Min,
   Max
@@ -34,6 +36,14 @@ struct FloatModifiers {
   bool ftz = false, sat = false;
   bool nan = false; ///< .NaN: a NaN passes through min and max
   bool xorsign = false, relu = false;
+};
+
+/// Arithmetic on operands of different types.
+struct MixedModifiers {
+  FloatModifiers how;
+  Type result{};
+  Type operands[3]{};
+  bool saturatesFinite = false;
 };
 
 /// The order of the table's list for testp.
@@ -50,6 +60,9 @@ struct ConvertModifiers {
   Round round{};
   bool integral = false; ///< `round` is a rounding to integers (.rni, ...)
   bool ftz = false, sat = false, relu = false;
+  bool positiveZero = false;  ///< .pzo: -0 becomes +0
+  bool scaledByPairs = false; ///< .scaled::n2: each element has a scale of its own
+  uint8_t scale = 0;          ///< place of the scale, 0 where it is absent
 };
 
 /// cvt.pack: two integers become fields of so many bits.

@@ -141,6 +141,7 @@ struct TmemTransferModifiers {
 struct TmemAllocModifiers {
   Space space{};
   uint8_t ctaGroup = 1;
+  bool exclusive = false; ///< the only allocation of its CTA
 };
 
 /// tcgen05.cp

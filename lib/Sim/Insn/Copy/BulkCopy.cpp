@@ -60,6 +60,7 @@ struct Run {
   uint64_t global = 0;
   uint32_t shared = 0, shared2 = 0, barrier = 0;
   uint32_t bytes = 0;
+  uint32_t ignoredFirst = 0, ignoredLast = 0; ///< bytes at the ends that are not read
 };
 
 bool globalOperand(ExecContext &cx, const Operand &o, int lane, uint64_t &address) {
@@ -78,6 +79,16 @@ bool sharedOperand(ExecContext &cx, Space space, const Operand &o, int lane, uin
          multiple(cx, "a shared memory address", address, lane);
 }
 
+/// Bytes that were not read have no value where they would have been written.
+void markIgnored(TicketQueue &queue, const Run &run) {
+  SharedMemory &shared = queue.cluster().ctaOfSharedAddress(run.shared)->shared;
+  const uint32_t offset = run.shared & kSharedOffsetMask;
+  if (run.bytes && run.ignoredFirst)
+    shared.markUninitialized(offset, run.ignoredFirst);
+  if (run.bytes && run.ignoredLast)
+    shared.markUninitialized(offset + run.bytes - run.ignoredLast, run.ignoredLast);
+}
+
 /// One ticket of a load: `bytes` from global memory to one CTA.
 Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
   TicketQueue &queue = TicketQueue::of(cx);
@@ -89,18 +100,37 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
   ticket.stages.push_back([&queue, run](const Ticket &self) -> Status {
     if (!run.bytes)
       return {};
-    FP4_ASSIGN(auto from, globalBytes(queue, run.global, run.bytes));
+    const uint32_t read = run.bytes - std::min(run.bytes, run.ignoredFirst + run.ignoredLast);
     FP4_ASSIGN(auto to, queue.sharedDestination(run.shared, run.bytes));
-    std::memcpy(to, from, run.bytes);
-    queue.emitAccess(self, AccessKind::Read, Space::Global, run.global, run.bytes, Proxy::Async);
+    if (read) {
+      const uint64_t first = run.global + run.ignoredFirst;
+      FP4_ASSIGN(auto from, globalBytes(queue, first, read));
+      std::memcpy(to + run.ignoredFirst, from, read);
+      queue.emitAccess(self, AccessKind::Read, Space::Global, first, read, Proxy::Async);
+    }
     queue.emitAccess(self, AccessKind::Write, Space::SharedCluster, run.shared, run.bytes,
                      Proxy::Async);
     return {};
   });
   ticket.signal = [&queue, run](const Ticket &self) {
+    markIgnored(queue, run);
     return queue.completeTx(run.barrier, run.bytes, self);
   };
   return ticket;
+}
+
+/// Reads the operands of .ignore_oob, 0 to 15 bytes each.
+bool ignoredOperands(ExecContext &cx, const Insn &insn, int lane, Run &run) {
+  if (!insn.as<BulkModifiers>().ignoresEnds)
+    return true;
+  run.ignoredFirst = uint32_t(cx.scalar(insn.op[3], lane));
+  run.ignoredLast = uint32_t(cx.scalar(insn.op[4], lane));
+  if (std::max(run.ignoredFirst, run.ignoredLast) < bulkUnit)
+    return true;
+  cx.fail(fmt::format(".ignore_oob expects 0 to {} bytes at either end, but got {} and {}",
+                      bulkUnit - 1, run.ignoredFirst, run.ignoredLast),
+          "", lane);
+  return false;
 }
 
 /// PTX ISA, "cp.async.bulk": global to shared::cta or shared::cluster, with multicast.
@@ -113,8 +143,8 @@ Outcome bulkLoad(ExecContext &cx, const Insn &insn) {
     Run run;
     if (!sharedOperand(cx, space, insn.op[0], lane, run.shared) ||
         !globalOperand(cx, insn.op[1], lane, run.global) ||
-        !sizeOperand(cx, insn.op[2], lane, run.bytes) ||
-        !sharedAddress(cx, space, insn.op[3], lane, run.barrier))
+        !sizeOperand(cx, insn.op[2], lane, run.bytes) || !ignoredOperands(cx, insn, lane, run) ||
+        !sharedAddress(cx, space, insn.op[how.ignoresEnds ? 5 : 3], lane, run.barrier))
       return Outcome::Error;
     const uint32_t own = 1u << (run.shared >> kSharedRankShift);
     uint32_t ranks = how.multicast ? uint32_t(cx.scalar(insn.op[4], lane)) : own;
@@ -143,7 +173,7 @@ void maskedCopy(std::byte *to, const std::byte *from, uint32_t bytes, uint32_t b
 /// The effect of a copy on its destination: it writes it, whole or in part, or combines with it.
 struct Combine {
   explicit Combine(const BulkModifiers &how)
-      : reduce(how.reduction ? reduction(*how.reduction, how.type) : nullptr),
+      : reduce(how.reduction ? reduction(*how.reduction, how.type, how.keepsSubnormals) : nullptr),
         width(how.reduction ? bytesOf(how.type) : 1) {}
 
   void operator()(std::byte *to, const std::byte *from, uint32_t bytes) const {
@@ -323,21 +353,27 @@ Outcome bulkWaitGroup(ExecContext &cx, const Insn &insn) {
 Status decodeReduction(BindContext &bind) {
   const Type type = bind.match.type();
   const ReductionOp op = reductionFromText(bind.match.text("op"));
-  bind.insn.make<BulkModifiers>({.reduction = op, .type = type});
+  const bool noftz = bind.match.has("noftz");
+  bind.insn.make<BulkModifiers>(
+      {.reduction = op, .type = type, .keepsSubnormals = noftz && type == Type::F32});
   if (!reduction(op, type))
     return bind.fail(fmt::format("cp.reduce.async.bulk has no .{} on .{}", bind.match.text("op"),
                                  spelling(type)));
   const bool half = type == Type::F16 || type == Type::BF16;
   if (half && bind.match.text("op") == "add" && !bind.match.has("noftz"))
     return bind.fail(".add on .f16 and .bf16 expects .noftz");
+  if (noftz && type == Type::F32 && op != ReductionOp::Add)
+    return bind.fail(".noftz on .f32 expects .add");
   return {};
 }
 
 } // namespace
 
 Status bindBulkLoad(BindContext &bind) {
-  bind.insn.make<BulkModifiers>(
-      {bind.match.text("dst") == "shared::cta", bind.match.has("multicast::cluster")});
+  auto &how = bind.insn.make<BulkModifiers>();
+  how.toOwnCta = bind.match.text("dst") == "shared::cta";
+  how.multicast = bind.match.has("multicast::cluster") || bind.match.has("multicast::cluster::32b");
+  how.ignoresEnds = bind.match.has("ignore_oob");
   return bind.use(bulkLoad);
 }
 Status bindBulkShared(BindContext &bind) {

@@ -44,10 +44,7 @@ struct Found {
   MbarrierTable *table = nullptr;
   uint32_t address = 0;
 };
-Found findBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
-  uint32_t address;
-  if (!sharedAddress(cx, insn.as<MbarrierModifiers>().space, o, lane, address))
-    return {};
+Found barrierAt(ExecContext &cx, uint32_t address, int lane) {
   TicketQueue &queue = TicketQueue::of(cx);
   auto barrier = queue.mbarrier(address);
   if (!barrier) {
@@ -55,6 +52,32 @@ Found findBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lane)
     return {};
   }
   return {*barrier, &queue.state(address >> kSharedRankShift).mbarriers, address};
+}
+
+Found findBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
+  uint32_t address;
+  if (!sharedAddress(cx, insn.as<MbarrierModifiers>().space, o, lane, address))
+    return {};
+  return barrierAt(cx, address, lane);
+}
+
+/// Calls f(mbarrier) for that of the address, or for those at its offset in each CTA of the mask of
+/// .multicast::cluster::32b; false where f is, or after cx.fail.
+template <typename F>
+bool forEachBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lane, F &&f) {
+  const auto &how = insn.as<MbarrierModifiers>();
+  uint32_t address;
+  if (!sharedAddress(cx, how.space, o, lane, address))
+    return false;
+  uint32_t ranks = how.ranks ? uint32_t(cx.scalar(insn.op[how.ranks], lane))
+                             : 1u << (address >> kSharedRankShift);
+  for (; ranks; ranks &= ranks - 1) {
+    const uint32_t rank = uint32_t(std::countr_zero(ranks)) << kSharedRankShift;
+    const Found found = barrierAt(cx, rank | (address & kSharedOffsetMask), lane);
+    if (!found.barrier || !f(found))
+      return false;
+  }
+  return true;
 }
 
 /// Lanes blocked until one of their waits would succeed.
@@ -146,9 +169,9 @@ Outcome mbarrierInit(ExecContext &cx, const Insn &insn) {
     if (address >> kSharedRankShift != cx.cta().rank)
       return cx.fail("mbarrier.init expects an mbarrier of its own CTA", "", lane), false;
     const uint32_t count = static_cast<uint32_t>(cx.scalar(insn.op[1], lane));
-    Status status =
-        queue.state(cx.cta().rank)
-            .mbarriers.init(address & kSharedOffsetMask, count, {cx.actor(), cx.here()});
+    Status status = queue.state(cx.cta().rank)
+                        .mbarriers.init(address & kSharedOffsetMask, count, {cx.actor(), cx.here()},
+                                        insn.as<MbarrierModifiers>().reporting);
     if (!status)
       return failHere(cx, std::move(status.error()), lane), false;
     queue.emit(cx.actor(), cx.here(), BarrierOp::MbarInit, address, count, MemOrder::Weak,
@@ -209,13 +232,11 @@ Expected<PhasesDone> arriveAs(Arrival arrival, const Found &found, uint32_t coun
 Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
   const Arrival arrival = insn.as<MbarrierModifiers>().arrival;
   const bool expects = arrival == Arrival::ExpectTx || arrival == Arrival::DropExpectTx;
+  const bool counted = insn.op[2] && insn.as<MbarrierModifiers>().ranks != 2;
   TicketQueue &queue = TicketQueue::of(cx);
   uint32_t arrived = 0;
-  return forEachLane(cx, [&](int lane) {
-    const Found found = findBarrier(cx, insn, insn.op[1], lane);
-    if (!found.barrier)
-      return false;
-    const uint64_t operand = insn.op[2] ? cx.scalar(insn.op[2], lane) : 1;
+  const auto arriveAt = [&](const Found &found, int lane) {
+    const uint64_t operand = counted ? cx.scalar(insn.op[2], lane) : 1;
     if (expects && !expectBytes(cx, insn, found, operand, lane))
       return false;
     const uint32_t count = expects ? 1 : static_cast<uint32_t>(operand);
@@ -223,7 +244,8 @@ Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
     // Lane mask 0: the next lane arrives here too, and what all of them did is published with the
     // last.
     arrived |= 1u << lane;
-    const bool more = lane < 31 && cx.mask >> (lane + 1) & 1 &&
+    const bool more = !insn.as<MbarrierModifiers>().ranks && lane < 31 &&
+                      cx.mask >> (lane + 1) & 1 &&
                       cx.address(insn.op[1], lane + 1) == cx.address(insn.op[1], lane);
     queue.emit(cx.actor(), cx.here(), BarrierOp::MbarArrive, found.address, count, orderOf(insn),
                scopeOf(insn), more ? 0 : std::exchange(arrived, 0));
@@ -234,24 +256,26 @@ Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
     if (insn.op[0])
       cx.setScalar(insn.op[0], lane, token);
     return true;
+  };
+  return forEachLane(cx, [&](int lane) {
+    return forEachBarrier(cx, insn, insn.op[1], lane,
+                          [&](const Found &found) { return arriveAt(found, lane); });
   });
 }
 
 /// PTX ISA, "mbarrier.expect_tx".
 Outcome mbarrierExpectTx(ExecContext &cx, const Insn &insn) {
   return forEachLane(cx, [&](int lane) {
-    const Found found = findBarrier(cx, insn, insn.op[0], lane);
-    return found.barrier && expectBytes(cx, insn, found, cx.scalar(insn.op[1], lane), lane);
+    return forEachBarrier(cx, insn, insn.op[0], lane, [&](const Found &found) {
+      return expectBytes(cx, insn, found, cx.scalar(insn.op[1], lane), lane);
+    });
   });
 }
 
 /// PTX ISA, "mbarrier.complete_tx": moves no data.
 Outcome mbarrierCompleteTx(ExecContext &cx, const Insn &insn) {
   TicketQueue &queue = TicketQueue::of(cx);
-  return forEachLane(cx, [&](int lane) {
-    const Found found = findBarrier(cx, insn, insn.op[0], lane);
-    if (!found.barrier)
-      return false;
+  const auto completeAt = [&](const Found &found, int lane) {
     const uint64_t bytes = cx.scalar(insn.op[1], lane);
     queue.emit(cx.actor(), cx.here(), BarrierOp::MbarCompleteTx, found.address, bytes,
                orderOf(insn), scopeOf(insn), 1u << lane);
@@ -260,6 +284,10 @@ Outcome mbarrierCompleteTx(ExecContext &cx, const Insn &insn) {
       return failHere(cx, std::move(phases.error()), lane), false;
     queue.emitPhase(cx.actor(), cx.here(), found.address, *found.barrier, *phases);
     return true;
+  };
+  return forEachLane(cx, [&](int lane) {
+    return forEachBarrier(cx, insn, insn.op[0], lane,
+                          [&](const Found &found) { return completeAt(found, lane); });
   });
 }
 
@@ -274,7 +302,7 @@ bool isParity(ExecContext &cx, uint64_t value) {
 /// one; with a state, the state's.
 bool phaseWanted(ExecContext &cx, const Insn &insn, const Found &found, int lane, uint64_t &phase,
                  bool &passed) {
-  const uint64_t value = cx.scalar(insn.op[2], lane);
+  const uint64_t value = cx.scalar(insn.op[insn.as<MbarrierModifiers>().address + 1u], lane);
   const Mbarrier &barrier = *found.barrier;
   if (insn.as<MbarrierModifiers>().parity) {
     if (!isParity(cx, value))
@@ -320,6 +348,15 @@ private:
   uint64_t phase = 0;
 };
 
+/// No copy reports here, so that the report is zero and both phases advance together.
+void setReport(ExecContext &cx, const Insn &insn) {
+  const unsigned address = insn.as<MbarrierModifiers>().address;
+  if (address > 1)
+    cx.setPredicate(insn.op[1], 0);
+  for (uint32_t rest = address > 2 && insn.op[2] ? cx.mask : 0; rest; rest &= rest - 1)
+    cx.setScalar(insn.op[2], std::countr_zero(rest), 0);
+}
+
 /// PTX ISA, "mbarrier.test_wait, mbarrier.try_wait". A try_wait that would fail for every lane
 /// blocks; the hardware's time limit may also let it return false: so it does when nothing else can
 /// happen, and at times with the random policy.
@@ -327,7 +364,7 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
   PassedLanes lanes(cx, insn);
   auto wait = std::make_unique<MbarrierWait>(cx, cx.warp().index, suspends);
   const Outcome outcome = forEachLane(cx, [&](int lane) {
-    const Found found = findBarrier(cx, insn, insn.op[1], lane);
+    const Found found = findBarrier(cx, insn, insn.op[insn.as<MbarrierModifiers>().address], lane);
     uint64_t phase;
     bool passed;
     if (!found.barrier)
@@ -350,12 +387,27 @@ template <bool suspends> Outcome mbarrierWait(ExecContext &cx, const Insn &insn)
   if (!lanes.mask() && suspends && !cx.expired && !cx.cluster().policy->spurious(3))
     return cx.block(std::move(wait));
   cx.setPredicate(insn.op[0], lanes.mask());
+  setReport(cx, insn);
   for (const MbarrierWait::Target &target : wait->targets)
     cx.cluster().policy->polled(target.address);
   if (lanes.mask())
     return Outcome::Next;
   TicketQueue::of(cx).pollMissed();
   return Outcome::Yield;
+}
+
+/// PTX ISA, "mbarrier.check_layout".
+Outcome mbarrierCheckLayout(ExecContext &cx, const Insn &insn) {
+  uint32_t same = 0;
+  const Outcome outcome = forEachLane(cx, [&](int lane) {
+    const Found found = findBarrier(cx, insn, insn.op[1], lane);
+    if (found.barrier && found.barrier->reporting == insn.as<MbarrierModifiers>().reporting)
+      same |= 1u << lane;
+    return found.barrier != nullptr;
+  });
+  if (outcome != Outcome::Error)
+    cx.setPredicate(insn.op[0], same);
+  return outcome;
 }
 
 /// PTX ISA, "mbarrier.pending_count".
@@ -374,15 +426,27 @@ MbarrierModifiers &decodeModifiers(BindContext &bind, MemOrder absent) {
 } // namespace
 
 Status bindMbarrierInit(BindContext &bind) {
-  decodeModifiers(bind, MemOrder::Weak);
+  decodeModifiers(bind, MemOrder::Weak).reporting = bind.match.text("layout") == "layout::v1";
   return bind.use(mbarrierInit);
+}
+Status bindMbarrierCheckLayout(BindContext &bind) {
+  decodeModifiers(bind, MemOrder::Weak).reporting = bind.match.text("layout") == "layout::v1";
+  return bind.use(mbarrierCheckLayout);
+}
+/// The place of the mask of CTAs: the last operand, behind `first`.
+static uint8_t placeOfRanks(const BindContext &bind, uint8_t first) {
+  if (!bind.match.has("multicast::cluster::32b"))
+    return 0;
+  return bind.insn.op[first + 1u] ? uint8_t(first + 1) : first;
 }
 Status bindMbarrierInval(BindContext &bind) {
   decodeModifiers(bind, MemOrder::Weak);
   return bind.use(mbarrierInval);
 }
 static Status bindArrival(BindContext &bind, bool drop) {
-  Arrival &arrival = decodeModifiers(bind, MemOrder::Release).arrival;
+  MbarrierModifiers &modifiers = decodeModifiers(bind, MemOrder::Release);
+  modifiers.ranks = placeOfRanks(bind, 2);
+  Arrival &arrival = modifiers.arrival;
   arrival = drop ? Arrival::Drop : Arrival::Plain;
   if (bind.match.has("expect_tx"))
     arrival = drop ? Arrival::DropExpectTx : Arrival::ExpectTx;
@@ -393,19 +457,24 @@ static Status bindArrival(BindContext &bind, bool drop) {
 Status bindMbarrierArrive(BindContext &bind) { return bindArrival(bind, false); }
 Status bindMbarrierArriveDrop(BindContext &bind) { return bindArrival(bind, true); }
 Status bindMbarrierExpectTx(BindContext &bind) {
-  decodeModifiers(bind, MemOrder::Relaxed);
+  decodeModifiers(bind, MemOrder::Relaxed).ranks = placeOfRanks(bind, 1);
   return bind.use(mbarrierExpectTx);
 }
 Status bindMbarrierCompleteTx(BindContext &bind) {
-  decodeModifiers(bind, MemOrder::Relaxed);
+  decodeModifiers(bind, MemOrder::Relaxed).ranks = placeOfRanks(bind, 1);
   return bind.use(mbarrierCompleteTx);
 }
+static void describeWait(BindContext &bind) {
+  MbarrierModifiers &modifiers = decodeModifiers(bind, MemOrder::Acquire);
+  modifiers.parity = bind.match.has("parity");
+  modifiers.address = bind.match.has("value") ? 3 : bind.match.has("report") ? 2 : 1;
+}
 Status bindMbarrierTestWait(BindContext &bind) {
-  decodeModifiers(bind, MemOrder::Acquire).parity = bind.match.has("parity");
+  describeWait(bind);
   return bind.use(mbarrierWait<false>);
 }
 Status bindMbarrierTryWait(BindContext &bind) {
-  decodeModifiers(bind, MemOrder::Acquire).parity = bind.match.has("parity");
+  describeWait(bind);
   return bind.use(mbarrierWait<true>);
 }
 Status bindMbarrierPendingCount(BindContext &bind) { return bind.use(mbarrierPendingCount); }

@@ -17,7 +17,7 @@
 namespace fp4::sim {
 namespace {
 
-/// The value of one lane: up to four elements of eight bytes.
+/// The value of one lane: up to four elements of eight bytes, or one of sixteen.
 struct Value {
   std::array<std::byte, 32> data{};
   uint32_t bytes = 0;
@@ -27,6 +27,11 @@ Value valueOf(ExecContext &cx, const Insn &insn, const Operand &o, int lane) {
   const auto &how = insn.as<RemoteStoreModifiers>();
   Value value;
   const Operand *elements = cx.elements(o);
+  if (how.bytes == 16) {
+    std::memcpy(value.data.data(), cx.src<std::byte>(*elements) + size_t(16) * unsigned(lane), 16);
+    value.bytes = 16;
+    return value;
+  }
   for (unsigned i = 0; i < how.elements; ++i) {
     const uint64_t bits = cx.scalar(elements[i], lane);
     std::memcpy(&value.data[value.bytes], &bits, how.bytes);
@@ -165,6 +170,8 @@ Status bindValue(BindContext &bind, Space space) {
   const unsigned elements = bind.match.vectorSize();
   auto &how = bind.insn.make<RemoteStoreModifiers>(
       {space, uint8_t(elements), uint8_t(bytesOf(type)), std::nullopt, type});
+  if (type == Type::B128 && elements > 1)
+    return bind.fail("there are no vectors of .b128");
   if (bind.insn.op[1].imm != elements)
     return bind.fail(fmt::format("expects {} values, but got {}", elements, bind.insn.op[1].imm));
   if (!bind.match.has("op"))

@@ -364,7 +364,8 @@ Outcome prefetchTensormap(ExecContext &cx, const Insn &insn) {
 Status decodeTensor(BindContext &bind, std::optional<ReductionOp> reduction = {}) {
   const std::string_view mode = bind.match.text("mode");
   auto &how = bind.insn.make<TensorModifiers>(
-      {bind.match.text("dst") == "shared::cta", bind.match.has("multicast::cluster")});
+      {bind.match.text("dst") == "shared::cta",
+       bind.match.has("multicast::cluster") || bind.match.has("multicast::cluster::32b")});
   for (const char *slot : {"group0", "group", "group2"}) // compilers are known to write it there
     if (bind.match.text(slot) == "cta_group::2")
       how.ctaGroup = 2;

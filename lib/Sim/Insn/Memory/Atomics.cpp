@@ -69,7 +69,10 @@ uint64_t combineBits(const Insn &insn, uint64_t old, uint64_t b) {
   case Type::U64:
   case Type::B64:
     return combine<uint64_t>(op, old, b);
-  case Type::F32: // atomic f32 additions flush subnormals
+  case Type::F32: // atomic f32 additions flush subnormals, unless told not to
+    if (insn.as<AtomicModifiers>().keepsSubnormals)
+      return std::bit_cast<uint32_t>(
+          canonical(std::bit_cast<float>(uint32_t(old)) + std::bit_cast<float>(uint32_t(b))));
     return std::bit_cast<uint32_t>(
         addFlushed(std::bit_cast<float>(uint32_t(old)), std::bit_cast<float>(uint32_t(b))));
   case Type::F64:
@@ -232,7 +235,8 @@ Status describe(BindContext &cx) {
   Space space = cx.match.space();
   cx.insn.make<AtomicModifiers>({space, cx.match.order("sem", MemOrder::Relaxed),
                                  cx.match.has("scope") ? cx.match.scope() : Scope::Gpu,
-                                 operationOf(cx.match.text("op"))});
+                                 operationOf(cx.match.text("op")),
+                                 cx.insn.type == Type::F32 && cx.match.has("noftz")});
   if (space != Space::Global && space != Space::SharedCta && space != Space::SharedCluster &&
       space != Space::Generic)
     return cx.fail("atomics work on .global and .shared only");
@@ -265,8 +269,9 @@ Status checkOperation(BindContext &cx) {
   }
   bool half =
       type == Type::F16 || type == Type::BF16 || type == Type::F16x2 || type == Type::BF16x2;
-  if (half != cx.match.has("noftz"))
-    return cx.fail("'.noftz' belongs to the half-precision types");
+  if (type == Type::F32 ? cx.match.has("noftz") && cx.match.text("op") != "add"
+                        : half != cx.match.has("noftz"))
+    return cx.fail("'.noftz' belongs to the half-precision types and to sums of .f32");
   return legal ? Status() : useFor(cx, nullptr);
 }
 

@@ -65,13 +65,16 @@ void setFragment(Matrix &matrix, Arrangement arrangement, unsigned lane, uint32_
 }
 
 /// A row of 16 elements of `bits` bits, one after the other, as bytes.
-void unpackRow(const std::byte *from, unsigned bits, std::array<uint8_t, kRowBytes> &row) {
+void unpackRow(const std::byte *from, unsigned bits, bool isSigned,
+               std::array<uint8_t, kRowBytes> &row) {
+  const unsigned sign = isSigned ? 1u << (bits - 1) : 0;
   for (unsigned i = 0; i < kRowBytes; ++i) {
     const unsigned at = i * bits / 8;
     unsigned pair = unsigned(from[at]);
     if (at + 1 < kRowBytes * bits / 8)
       pair |= unsigned(from[at + 1]) << 8;
-    row[i] = uint8_t(pair >> (i * bits % 8) & ((1u << bits) - 1));
+    const unsigned element = pair >> (i * bits % 8) & ((1u << bits) - 1);
+    row[i] = uint8_t((element ^ sign) - sign);
   }
 }
 
@@ -132,7 +135,7 @@ void takeRow(const Insn &insn, const std::byte *from, std::array<uint8_t, kRowBy
   if (bits == 8)
     std::memcpy(row.data(), from, kRowBytes);
   else
-    unpackRow(from, bits, row);
+    unpackRow(from, bits, insn.as<MatrixModifiers>().isSigned, row);
 }
 
 void setFragments(ExecContext &cx, const Insn &insn, const std::array<Matrix, 4> &matrices) {
@@ -160,7 +163,7 @@ void loadShadows(ExecContext &cx, const Insn &insn) {
   Poison::Origins origins;
   origins.fill(cx.loaded.front().origin);
   for (const ExecContext::Loaded &found : cx.loaded) {
-    const auto row = unsigned(found.lane);
+    const auto row = unsigned(found.lane); // a poisoned sign is that of all bits above
     takeRow(insn, found.bits.data(), shadows[row / rowsOf(insn)][row % rowsOf(insn)]);
   }
   cx.loaded.clear();
@@ -277,12 +280,16 @@ Status bindStmatrix(BindContext &cx) {
 }
 /// .b8, and .b8x16 of narrower elements.
 Status bindLdmatrixBytes(BindContext &cx) {
+  const bool isSigned = cx.match.text("source") == "s4";
   const uint8_t sourceBits = !cx.match.has("source")                  ? 8
                              : cx.match.text("source") == "b6x16_p32" ? 6
                                                                       : 4;
   FP4_TRY(describe(cx, cx.insn.op[0],
                    cx.match.has("m16n16") ? Arrangement::Columns16 : Arrangement::Rows,
                    sourceBits));
+  auto matrix = cx.insn.as<MatrixModifiers>();
+  matrix.isSigned = isSigned;
+  cx.insn.make(matrix);
   return cx.use(loadMatrix);
 }
 Status bindStmatrixBytes(BindContext &cx) {

@@ -166,8 +166,27 @@ uint32_t compareAs(ExecContext &cx, const Insn &insn, const Operand &a, const Op
   return compareFunction<T>(insn.as<CompareModifiers>().comparison)(cx.src<T>(a), cx.src<T>(b));
 }
 
+/// The parts `part` of packed integers, widened.
+uint32_t compareParts(ExecContext &cx, const Insn &insn, const Operand &left, const Operand &right,
+                      unsigned part) {
+  const unsigned width = 32 / partsOf(insn.type), drop = 32 - width;
+  Lanes<uint32_t> a, b;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    a.v[lane] = cx.src<uint32_t>(left)[lane] >> (width * part) << drop;
+    b.v[lane] = cx.src<uint32_t>(right)[lane] >> (width * part) << drop;
+  }
+  // At the top of a word, parts compare as they do by themselves.
+  const Comparison comparison = insn.as<CompareModifiers>().comparison;
+  if (!isSigned(insn.type))
+    return compareFunction<uint32_t>(comparison)(a.v, b.v);
+  return compareFunction<int32_t>(comparison)(reinterpret_cast<const int32_t *>(a.v),
+                                              reinterpret_cast<const int32_t *>(b.v));
+}
+
 uint32_t compareAny(ExecContext &cx, const Insn &insn, const Operand &a, const Operand &b,
                     unsigned half) {
+  if (!isFloat(insn.type) && partsOf(insn.type) > 1)
+    return compareParts(cx, insn, a, b, half);
   switch (insn.type) {
   case Type::U16:
   case Type::B16:
@@ -194,7 +213,7 @@ uint32_t compareAny(ExecContext &cx, const Insn &insn, const Operand &a, const O
 Outcome set(ExecContext &cx, const Insn &insn) {
   const auto &compare = insn.as<CompareModifiers>();
   uint32_t c = cx.predicate(insn.op[3]);
-  uint32_t masks[2] = {};
+  uint32_t masks[4] = {};
   for (unsigned e = 0; e < compare.elements; ++e)
     masks[e] = combine(compare.combine, compareAny(cx, insn, insn.op[1], insn.op[2], e), c);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
@@ -296,8 +315,10 @@ Status bindSet(BindContext &cx) {
   Type type = cx.match.type("dtype");
   if (bool(insn.op[3]) != cx.match.has("bool"))
     return cx.fail("a combining operation and its predicate belong together");
-  bool packed = insn.type == Type::F16x2 || insn.type == Type::BF16x2;
-  compare.elements = packed ? 2 : 1;
+  const bool packed = partsOf(insn.type) > 1;
+  if (packed && !isFloat(insn.type))
+    return useFor(cx, nullptr);
+  compare.elements = static_cast<uint8_t>(partsOf(insn.type));
   compare.elementBits = static_cast<uint8_t>(8 * bytesOf(type) / compare.elements);
   if (type == Type::F32)
     compare.trueValue = 0x3F800000;
@@ -306,9 +327,20 @@ Status bindSet(BindContext &cx) {
   else if (type == Type::BF16 || type == Type::BF16x2)
     compare.trueValue = 0x3F80;
   else
-    compare.trueValue = packed ? 0xFFFF : bitsOf(type) == 16 ? 0xFFFF : 0xFFFFFFFF;
+    compare.trueValue = static_cast<uint32_t>((uint64_t(1) << compare.elementBits) - 1);
   insn.make(compare);
   return useFor(cx, bytesOf(type) == 2 || bytesOf(type) == 4 ? set : nullptr);
+}
+
+/// Each part of the result is all ones or zero.
+Status bindSetPacked(BindContext &cx) {
+  FP4_TRY(describe(cx));
+  auto compare = cx.insn.as<CompareModifiers>();
+  compare.elements = static_cast<uint8_t>(partsOf(cx.insn.type));
+  compare.elementBits = static_cast<uint8_t>(32 / compare.elements);
+  compare.trueValue = (1u << compare.elementBits) - 1;
+  cx.insn.make(compare);
+  return cx.use(set);
 }
 
 Status bindSelp(BindContext &cx) {

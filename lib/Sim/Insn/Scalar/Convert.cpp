@@ -230,8 +230,7 @@ bool scalarFloat(Type type) {
   return type == Type::F16 || type == Type::BF16 || type == Type::F32 || type == Type::F64;
 }
 bool scalarInteger(Type type) {
-  return !isFloat(type) && type != Type::Pred && bitsOf(type) <= 64 && type != Type::U16x2 &&
-         type != Type::S16x2;
+  return !isFloat(type) && type != Type::Pred && bitsOf(type) <= 64 && partsOf(type) == 1;
 }
 
 } // namespace
@@ -261,6 +260,10 @@ const ConvertModifiers &describeConversion(BindContext &cx) {
   cvt.ftz = cx.match.has("ftz");
   cvt.sat = cx.match.has("sat") || cx.match.has("satfinite");
   cvt.relu = cx.match.has("relu") || cx.match.has("relu2");
+  cvt.positiveZero = cx.match.has("pzo");
+  cvt.scaledByPairs = cx.match.text("scale") == "scaled::n2::ue8m0";
+  if (cx.match.has("scale"))
+    cvt.scale = cx.insn.op[3] ? 3 : 2;
   return cvt;
 }
 
@@ -285,7 +288,5 @@ Status bindCvt(BindContext &cx) {
   Handler fast = fastHandler(cx.insn);
   return cx.use(fast ? fast : cvtAny);
 }
-
-/// One source register: packed to packed, or a scalar with satfinite or relu.
 
 } // namespace fp4::sim

@@ -8,6 +8,7 @@
 #include "Sim/Insn/Lanes.h"
 #include "Sim/Insn/Scalar/Convert.h"
 #include "Sim/Insn/Scalar/Floats.h"
+#include "Sim/Insn/Scalar/Narrow.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/UE8M0.h"
 #include <algorithm>
@@ -17,84 +18,55 @@ using namespace fp4::sim;
 
 namespace {
 
-/// A format of at most 8 bits: IEEE fields, but the top exponent may hold finite values.
-struct Narrow {
-  Type pair, quad;
-  Format format;
-  uint8_t maximum; ///< code of the largest finite value
-  uint8_t nan;     ///< the result for NaN
-  bool hasNaN;
-};
-constexpr Narrow kNarrow[] = {
-    {Type::E4M3x2, Type::E4M3x4, {4, 3, 7}, 0x7E, 0x7F, true},
-    {Type::E5M2x2, Type::E5M2x4, {5, 2, 15}, 0x7B, 0x7F, true},
-    {Type::E2M3x2, Type::E2M3x4, {2, 3, 1}, 0x1F, 0x1F, false},
-    {Type::E3M2x2, Type::E3M2x4, {3, 2, 3}, 0x1F, 0x1F, false},
-    {Type::E2M1x2, Type::E2M1x4, {2, 1, 1}, 0x7, 0x7, false},
-};
-
-const Narrow *narrowOf(Type type) {
-  for (const Narrow &narrow : kNarrow)
-    if (narrow.pair == type || narrow.quad == type)
-      return &narrow;
-  return nullptr;
-}
-
-unsigned widthOf(const Narrow &narrow) {
-  return narrow.format.exponentBits + narrow.format.mantissaBits + 1u;
-}
-
-/// Saturating. One more exponent bit than the format has keeps overflow visible.
-uint32_t encodeNarrow(double x, const Narrow &narrow, Round mode, bool relu) {
-  if (std::isnan(x))
-    return narrow.nan;
-  if (relu && x < 0)
+/// A signed byte that counts 64ths. NaN is the largest one.
+uint32_t encodeFixed(double x, const ConvertModifiers &cvt) {
+  if (cvt.relu && x < 0)
     x = 0;
-  Format wide = narrow.format;
-  ++wide.exponentBits;
-  uint32_t magnitude = encode(std::fabs(x), wide, mode);
-  uint32_t sign = std::signbit(x) && !(relu && x == 0) ? 1u << (widthOf(narrow) - 1) : 0;
-  return sign | std::min<uint32_t>(magnitude, narrow.maximum);
+  if (std::isnan(x))
+    return 127;
+  const double scaled = std::clamp(x * 64, -1e6, 1e6);
+  const double whole = cvt.round == Round::Zero ? std::trunc(scaled) : std::nearbyint(scaled);
+  return uint32_t(int32_t(std::clamp(whole, -128.0, 127.0))) & 0xFF;
 }
 
-double decodeNarrow(uint32_t code, const Narrow &narrow) {
-  uint32_t sign = 1u << (widthOf(narrow) - 1);
-  uint32_t magnitude = code & (sign - 1);
-  if (narrow.pair == Type::E5M2x2)
-    return decode(code & 0xFF, narrow.format);
-  if (narrow.hasNaN && magnitude == 0x7F)
-    return std::nan("");
-  Format wide = narrow.format;
-  ++wide.exponentBits;
-  double value = decode(magnitude, wide);
-  return code & sign ? -value : value;
+uint32_t encodeScale(double x, const ConvertModifiers &cvt) {
+  const auto value = static_cast<float>(x);
+  const float largest = cvt.round == Round::Up ? 0x1p127f : 0x1.fffffep127f; // rounds to 2^127
+  if (!cvt.sat && std::fabs(value) > largest)
+    return numerics::ue8m0NaN;
+  return cvt.round == Round::Up ? numerics::encodeUE8M0Up(value)
+                                : numerics::encodeUE8M0TowardZero(value);
 }
 
-/// One element of a packed destination.
-uint32_t encodeElement(double x, const ConvertModifiers &cvt) {
-  const Type type = cvt.destination;
-  const Round mode = cvt.round;
-  if (const Narrow *narrow = narrowOf(type))
-    return encodeNarrow(x, *narrow, mode, cvt.relu);
-  if (type == Type::UE8M0x2) {
-    auto value = static_cast<float>(x);
-    const float largest = mode == Round::Up ? 0x1p127f : 0x1.fffffep127f; // that rounds to 2^127
-    if (!cvt.sat && std::fabs(value) > largest)
-      return numerics::ue8m0NaN;
-    return mode == Round::Up ? numerics::encodeUE8M0Up(value)
-                             : numerics::encodeUE8M0TowardZero(value);
-  }
-  const Format &format = type == Type::F16x2 || type == Type::F16 ? kF16
-                         : type == Type::TF32                     ? kTF32
-                                                                  : kBF16;
+const Format &wideFormatOf(Type type) {
+  return type == Type::F16x2 || type == Type::F16 ? kF16 : type == Type::TF32 ? kTF32 : kBF16;
+}
+
+/// An element of f16, bf16 or tf32 (whose 13 lowest bits are left out).
+uint32_t encodeWide(double x, const ConvertModifiers &cvt) {
+  const Format &format = wideFormatOf(cvt.destination);
   if (cvt.relu && !(x > 0) && !std::isnan(x))
     x = 0;
-  uint32_t bits = encode(x, format, mode);
+  uint32_t bits = encode(x, format, cvt.round);
   uint32_t infinity = ((1u << format.exponentBits) - 1) << format.mantissaBits;
   uint32_t magnitude = (1u << (format.exponentBits + format.mantissaBits)) - 1;
   if (cvt.sat && (bits & magnitude) == infinity)
     bits -= 1;
-  return bits;
+  return cvt.positiveZero && !(bits & magnitude) ? 0 : bits;
+}
+
+/// One element of a packed destination.
+uint32_t encodeElement(double x, const ConvertModifiers &cvt) {
+  if (cvt.destination == Type::UE8M0x2)
+    return encodeScale(x, cvt);
+  if (cvt.destination == Type::S2F6x2)
+    return encodeFixed(x, cvt);
+  const Narrow *narrow = narrowOf(cvt.destination);
+  if (!narrow)
+    return encodeWide(x, cvt);
+  const uint32_t code = encodeNarrow(x, *narrow, cvt.round, cvt.relu, cvt.sat);
+  const uint32_t sign = narrow->isUnsigned ? 0 : 1u << (widthOf(*narrow) - 1);
+  return cvt.positiveZero && code == sign ? 0 : code;
 }
 
 double decodeElement(uint32_t bits, Type type) {
@@ -103,6 +75,8 @@ double decodeElement(uint32_t bits, Type type) {
   switch (type) {
   case Type::UE8M0x2:
     return numerics::decodeUE8M0(static_cast<uint8_t>(bits));
+  case Type::S2F6x2:
+    return static_cast<int8_t>(bits) / 64.0;
   case Type::F16x2:
     return decode(bits, kF16);
   case Type::BF16x2:
@@ -114,9 +88,40 @@ double decodeElement(uint32_t bits, Type type) {
 
 unsigned elementBits(Type type) {
   if (const Narrow *narrow = narrowOf(type))
-    return type == Type::E2M1x2 || type == Type::E2M1x4 ? 4 : std::max(8u, widthOf(*narrow));
-  return type == Type::UE8M0x2 ? 8 : 16;
+    return paddedBits(*narrow);
+  return type == Type::UE8M0x2 || type == Type::S2F6x2 ? 8 : 16;
 }
+
+/// .scaled::n1 flushes subnormal numbers of the source before it divides.
+double flushedSource(double x, Type type) {
+  const int smallest = type == Type::F16x2 ? -14 : -126;
+  return std::fabs(x) < std::ldexp(1.0, smallest) ? std::copysign(0.0, x) : x;
+}
+
+/// The power of two by which an element is divided, or multiplied where it becomes wider.
+class ElementScale {
+public:
+  ElementScale(ExecContext &cx, const Insn &insn, int lane)
+      : cvt(insn.as<ConvertModifiers>()),
+        codes(cvt.scale ? uint32_t(cx.scalar(insn.op[cvt.scale], lane)) : 0) {}
+
+  /// `element` 1 is the upper one.
+  double apply(double x, unsigned element) const {
+    if (!cvt.scale)
+      return x;
+    const uint32_t code = codes >> (cvt.scaledByPairs ? 8 * element : 0) & 0xFF;
+    if (code == numerics::ue8m0NaN)
+      return std::nan("");
+    const int exponent = static_cast<int>(code) - 127;
+    if (cvt.destination == Type::BF16x2)
+      return std::ldexp(x, exponent);
+    return std::ldexp(cvt.scaledByPairs ? x : flushedSource(x, cvt.source), -exponent);
+  }
+
+private:
+  const ConvertModifiers &cvt;
+  uint32_t codes;
+};
 
 /// d = {a, b}: a in the upper half. f32 sources.
 Outcome cvtPack(ExecContext &cx, const Insn &insn) {
@@ -125,8 +130,9 @@ Outcome cvtPack(ExecContext &cx, const Insn &insn) {
   unsigned bits = elementBits(cvt.destination);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
-    uint32_t high = encodeElement(a[lane], cvt);
-    uint32_t low = encodeElement(b[lane], cvt);
+    const ElementScale scale(cx, insn, lane);
+    uint32_t high = encodeElement(scale.apply(a[lane], 1), cvt);
+    uint32_t low = encodeElement(scale.apply(b[lane], 0), cvt);
     cx.setScalar(insn.op[0], lane, high << bits | low);
   }
   return Outcome::Next;
@@ -198,13 +204,14 @@ Outcome cvtPacked(ExecContext &cx, const Insn &insn) {
   unsigned fromBits = single ? 32 : elementBits(from), toBits = elementBits(to);
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     int lane = std::countr_zero(rest);
+    const ElementScale scale(cx, insn, lane);
     uint64_t source = cx.scalar(insn.op[1], lane), result = 0;
     for (unsigned e = 0; e < (single ? 1u : 2u); ++e) {
       auto bits = static_cast<uint32_t>(lowBits(source >> (fromBits * e), fromBits));
       double x = decodeElement(bits, from);
       if (cvt.ftz && single)
         x = flush(static_cast<float>(x));
-      uint32_t code = encodeElement(x, cvt);
+      uint32_t code = encodeElement(scale.apply(x, e), cvt);
       if (to == Type::TF32)
         code = std::isnan(x) ? kNaN32 : code << 13;
       result |= uint64_t(code) << (toBits * e);
@@ -301,49 +308,81 @@ Outcome cvtRs4(ExecContext &cx, const Insn &insn) {
 
 namespace fp4::sim {
 
+/// Returns true for a pair of narrow or fixed-point elements, or of scales.
+static bool isNarrowPair(Type type) {
+  const Narrow *narrow = narrowOf(type);
+  return type == Type::UE8M0x2 || type == Type::S2F6x2 || (narrow && narrow->pair == type);
+}
+
+/// Checks the modifiers of a conversion to a pair of narrow elements.
+static Status checkNarrow(BindContext &cx, const ConvertModifiers &cvt) {
+  const bool isScale = cvt.destination == Type::UE8M0x2, isE5M3 = cvt.destination == Type::UE5M3x2;
+  if (!isScale && !isE5M3 && !cx.match.has("satfinite"))
+    return cx.fail("a conversion to a narrow format expects .satfinite");
+  if (isScale && cvt.round != Round::Up && cvt.round != Round::Zero)
+    return cx.fail("a conversion to .ue8m0x2 expects .rz or .rp");
+  if (cvt.round == Round::Up && !isScale && !isE5M3)
+    return cx.fail("this conversion does not work with .rp");
+  const bool byPairs = cvt.destination == Type::S2F6x2;
+  if (cvt.scale && (isScale || cvt.scaledByPairs != byPairs))
+    return cx.fail(byPairs ? "a conversion to .s2f6x2 takes .scaled::n2::ue8m0"
+                           : "a conversion to this format takes .scaled::n1::ue8m0");
+  return {};
+}
+
 Status bindCvtNarrow(BindContext &cx) {
   const auto &cvt = describeConversion(cx);
   Type to = cvt.destination, from = cvt.source;
-  bool fromHalves = from == Type::F16x2 || from == Type::BF16x2;
-  bool toHalves = to == Type::F16x2 || to == Type::BF16x2;
-  bool pair = (narrowOf(from) && narrowOf(from)->pair == from && to == Type::F16x2) ||
-              (narrowOf(to) && narrowOf(to)->pair == to && fromHalves) ||
-              (from == Type::UE8M0x2 && to == Type::BF16x2) ||
-              (to == Type::UE8M0x2 && from == Type::BF16x2);
-  bool scalar = from == Type::F32 && (to == Type::F16 || to == Type::BF16 || to == Type::TF32);
-  if (!pair && !scalar)
+  const bool widens =
+      isNarrowPair(from) && (to == Type::BF16x2 || (to == Type::F16x2 && !cvt.scale &&
+                                                    from != Type::UE8M0x2 && from != Type::S2F6x2));
+  const bool narrows =
+      isNarrowPair(to) &&
+      (from == Type::BF16x2 || (from == Type::F16x2 && to != Type::UE8M0x2 && to != Type::S2F6x2));
+  const bool scalar =
+      from == Type::F32 && !cvt.scale && (to == Type::F16 || to == Type::BF16 || to == Type::TF32);
+  if (!widens && !narrows && !scalar)
     return refuseConversion(cx);
-  if (pair && !toHalves && to != Type::UE8M0x2 && !cx.match.has("satfinite"))
-    return cx.fail("a conversion to a narrow format expects .satfinite");
+  if (widens && (cvt.round != Round::Nearest || cvt.positiveZero ||
+                 (cvt.scale && (!cvt.scaledByPairs || from == Type::UE8M0x2))))
+    return refuseConversion(cx);
+  if (narrows)
+    FP4_TRY(checkNarrow(cx, cvt));
   return cx.use(cvtPacked);
+}
+
+/// The vectorised loop of a plain conversion of two f32, or null.
+static Handler fastPack(const Insn &insn) {
+  const auto &cvt = insn.as<ConvertModifiers>();
+  const Type to = cvt.destination;
+  if (cvt.positiveZero || cvt.scale || cvt.relu)
+    return nullptr;
+  if (to == Type::F16x2 && !cvt.sat && cvt.round != Round::Nearest)
+    return cvtPackFast<uint32_t, truncateToF16Lane, 16>;
+  if (cvt.round != Round::Nearest)
+    return nullptr;
+  if (to == Type::BF16x2 && !cvt.sat)
+    return cvtPackBF16;
+  if (to == Type::E2M1x2 && insn.op[0].width == 1)
+    return cvtPackFast<uint8_t, encodeE2M1Lane, 4>;
+  if (to == Type::E4M3x2 && insn.op[0].width == 2)
+    return cvtPackFast<uint16_t, encodeE4M3Lane, 8>;
+  return nullptr;
 }
 
 Status bindCvtPack(BindContext &cx) {
   const auto &cvt = describeConversion(cx);
-  Insn &insn = cx.insn;
-  Type to = cvt.destination;
-  bool narrow = (narrowOf(to) && narrowOf(to)->pair == to) || to == Type::UE8M0x2;
-  if (insn.type != Type::F32 || (!narrow && to != Type::F16x2 && to != Type::BF16x2))
+  const Type to = cvt.destination;
+  const bool narrow = isNarrowPair(to);
+  if (cx.insn.type != Type::F32 || (!narrow && to != Type::F16x2 && to != Type::BF16x2))
     return refuseConversion(cx);
-  bool scale = to == Type::UE8M0x2;
-  if (narrow && !scale && !cx.match.has("satfinite"))
-    return cx.fail("a conversion to a narrow format expects .satfinite");
-  bool known = cvt.round == (scale ? Round::Up : Round::Nearest) ||
-               (cvt.round == Round::Zero && (scale || !narrow));
-  if (!known)
-    return cx.fail(scale ? "a conversion to .ue8m0x2 expects .rz or .rp"
-                         : "this conversion does not work with ." +
-                               std::string(cx.match.text("round")));
-  bool plain = cvt.round == Round::Nearest && !cvt.relu;
-  if (to == Type::BF16x2 && plain && !cvt.sat)
-    return cx.use(cvtPackBF16);
-  if (to == Type::F16x2 && !cvt.relu && !cvt.sat && cvt.round != Round::Nearest)
-    return cx.use(cvtPackFast<uint32_t, truncateToF16Lane, 16>);
-  if (to == Type::E2M1x2 && plain && insn.op[0].width == 1)
-    return cx.use(cvtPackFast<uint8_t, encodeE2M1Lane, 4>);
-  if (to == Type::E4M3x2 && plain && insn.op[0].width == 2)
-    return cx.use(cvtPackFast<uint16_t, encodeE4M3Lane, 8>);
-  return cx.use(cvtPack);
+  if (narrow)
+    FP4_TRY(checkNarrow(cx, cvt));
+  else if (cvt.scale || cvt.round == Round::Up)
+    return cx.fail(cvt.scale ? "a conversion to halves takes no scale"
+                             : "this conversion does not work with .rp");
+  Handler fast = fastPack(cx.insn);
+  return cx.use(fast ? fast : cvtPack);
 }
 
 Status bindCvtRs(BindContext &cx) {

@@ -59,8 +59,49 @@ double minMax(double a, double b, bool max, bool propagateNaN) {
   return (a > b) == max ? a : b;
 }
 
-/// One element, as a double rounded to odd.
-double evaluate(const FloatModifiers &how, double a, double b, double c) {
+/// The sine of `a` turns and of so many quarters more: exact where it is 0 or 1.
+double sineOfTurns(double a, int quarters) {
+  if (!std::isfinite(a))
+    return std::nan("");
+  constexpr double radians = 6.283185307179586476925;
+  const double nearest = std::nearbyint(4 * std::remainder(a, 1.0)); // -2 to 2
+  const double rest = radians * (std::remainder(a, 1.0) - nearest / 4);
+  switch ((static_cast<int>(nearest) + quarters) & 3) {
+  case 0:
+    return quarters || rest != 0 ? std::sin(rest) : std::copysign(0.0, a);
+  case 1:
+    return std::cos(rest);
+  case 2:
+    return 0 - std::sin(rest);
+  default:
+    return -std::cos(rest);
+  }
+}
+
+double transcendental(Op op, double a) {
+  switch (op) {
+  case Op::Ex2:
+    return std::exp2(a);
+  case Op::Lg2:
+    return std::log2(a);
+  case Op::Sin:
+    return std::sin(a);
+  case Op::Cos:
+    return std::cos(a);
+  case Op::SinTurns:
+    return sineOfTurns(a, 0);
+  case Op::CosTurns:
+    return sineOfTurns(a, 1);
+  case Op::Tanh:
+    return std::tanh(a);
+  default:
+    return std::nan("");
+  }
+}
+
+} // namespace
+
+double fp4::sim::evaluate(const FloatModifiers &how, double a, double b, double c) {
   const Round mode = how.round;
   switch (how.op) {
   case Op::Add:
@@ -81,18 +122,11 @@ double evaluate(const FloatModifiers &how, double a, double b, double c) {
     return sqrtOdd(a);
   case Op::Rsqrt:
     return a == 0 ? std::copysign(INFINITY, a) : 1 / std::sqrt(a);
-  case Op::Ex2:
-    return std::exp2(a);
-  case Op::Lg2:
-    return std::log2(a);
-  case Op::Sin:
-    return std::sin(a);
-  case Op::Cos:
-    return std::cos(a);
-  case Op::Tanh:
-    return std::tanh(a);
-  default:
+  case Op::Min:
+  case Op::Max:
     break;
+  default:
+    return transcendental(how.op, a);
   }
   bool max = how.op == Op::Max;
   if (!how.xorsign)
@@ -101,9 +135,7 @@ double evaluate(const FloatModifiers &how, double a, double b, double c) {
   return std::signbit(a) != std::signbit(b) ? -magnitude : magnitude;
 }
 
-double flushWide(double x, const Format &format) {
-  return std::fabs(x) < std::ldexp(1.0, 1 - format.bias) ? std::copysign(0.0, x) : x;
-}
+namespace {
 
 /// One element of a format of at most 32 bits, from bits to bits.
 uint32_t element(const FloatModifiers &how, const Format &format, const uint32_t *bits,
@@ -166,23 +198,6 @@ Outcome magnitudes(ExecContext &cx, const Insn &insn) {
     }
     const double least = minMax(minMax(v[0], v[1], max, how.nan), v[2], max, how.nan);
     result.v[lane] = encode(least, kF32, Round::Nearest);
-  }
-  commit(cx, insn.op[0], result);
-  return Outcome::Next;
-}
-
-/// The last operand and the result are f32, the others f16 or bf16.
-template <unsigned Sources> Outcome mixed(ExecContext &cx, const Insn &insn) {
-  const Format &format = insn.type == Type::F16 ? kF16 : kBF16;
-  const auto &how = insn.as<FloatModifiers>();
-  Lanes<uint32_t> result;
-  for (unsigned lane = 0; lane < 32; ++lane) {
-    double v[3] = {0, 0, 0};
-    for (unsigned s = 0; s + 1 < Sources; ++s)
-      v[s] = decode(cx.src<uint16_t>(insn.op[s + 1])[lane], format);
-    v[Sources - 1] = cx.src<float>(insn.op[Sources])[lane];
-    double x = evaluate(how, v[0], v[1], v[2]);
-    result.v[lane] = encode(how.sat ? saturate(x) : x, kF32, how.round);
   }
   commit(cx, insn.op[0], result);
   return Outcome::Next;
@@ -391,15 +406,6 @@ template <unsigned Sources> Status bindGeneral(BindContext &cx, Op op, const cha
 
 Status unary(BindContext &cx, Op op) { return bindGeneral<1>(cx, op, "mode"); }
 
-template <unsigned Sources> Status bindMixed(BindContext &cx, Op op) {
-  if (cx.insn.type != Type::F16 && cx.insn.type != Type::BF16)
-    return useFor(cx, nullptr);
-  Type type = std::exchange(cx.insn.type, Type::F32); // whose modifiers these are
-  FP4_TRY(describe(cx, op, "round"));
-  cx.insn.type = type;
-  return cx.use(mixed<Sources>);
-}
-
 } // namespace
 
 namespace fp4::sim {
@@ -421,10 +427,6 @@ Status bindFloatMul(BindContext &cx) {
 }
 
 Status bindFma(BindContext &cx) { return bindGeneral<3>(cx, Op::Fma, "round"); }
-
-Status bindMixedAdd(BindContext &cx) { return bindMixed<2>(cx, Op::Add); }
-Status bindMixedSub(BindContext &cx) { return bindMixed<2>(cx, Op::Sub); }
-Status bindMixedFma(BindContext &cx) { return bindMixed<3>(cx, Op::Fma); }
 
 Status bindFloatDiv(BindContext &cx) {
   if (cx.insn.type != Type::F32 && cx.insn.type != Type::F64)
@@ -450,8 +452,16 @@ Status bindRsqrt(BindContext &cx) {
 }
 Status bindEx2(BindContext &cx) { return unary(cx, Op::Ex2); }
 Status bindLg2(BindContext &cx) { return unary(cx, Op::Lg2); }
-Status bindSin(BindContext &cx) { return unary(cx, Op::Sin); }
-Status bindCos(BindContext &cx) { return unary(cx, Op::Cos); }
+/// An angle in turns expects .ftz (ptxas 13.5).
+static Status bindAngle(BindContext &cx, Op radians, Op turns) {
+  if (!cx.match.has("turns"))
+    return unary(cx, radians);
+  if (cx.insn.type != Type::F32 || !cx.match.has("ftz"))
+    return cx.fail("'.2pi' expects .ftz and .f32");
+  return unary(cx, turns);
+}
+Status bindSin(BindContext &cx) { return bindAngle(cx, Op::Sin, Op::SinTurns); }
+Status bindCos(BindContext &cx) { return bindAngle(cx, Op::Cos, Op::CosTurns); }
 Status bindTanh(BindContext &cx) { return unary(cx, Op::Tanh); }
 
 Status bindCopysign(BindContext &cx) {

@@ -67,6 +67,15 @@ inline constexpr Format kF32{8, 23, 127}, kF16{5, 10, 15}, kBF16{8, 7, 127}, kTF
 uint32_t encode(double x, const Format &format, Round mode);
 double decode(uint32_t bits, const Format &format);
 
+/// A subnormal number of the format becomes a zero of its sign.
+inline double flushWide(double x, const Format &format) {
+  return std::fabs(x) < std::ldexp(1.0, 1 - format.bias) ? std::copysign(0.0, x) : x;
+}
+
+/// The result of an operation on exact operands, as a double rounded to odd (Float.cpp). Only a
+/// zero depends on the rounding mode.
+double evaluate(const FloatModifiers &how, double a, double b, double c);
+
 /// Rounds to nearest even.
 uint16_t encodeHalf(double x);
 

@@ -120,13 +120,15 @@ template <typename T> struct MadWideF {
   }
 };
 
-template <int Sign> struct SaturatingF {
-  int32_t operator()(int32_t a, int32_t b) const {
+template <int Sign, typename T = int32_t> struct SaturatingF {
+  T operator()(T a, T b) const {
     int64_t sum = int64_t(a) + Sign * int64_t(b);
-    constexpr int64_t low = std::numeric_limits<int32_t>::min(),
-                      high = std::numeric_limits<int32_t>::max();
-    return static_cast<int32_t>(sum < low ? low : sum > high ? high : sum);
+    constexpr int64_t low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+    return static_cast<T>(sum < low ? low : sum > high ? high : sum);
   }
+};
+template <typename T> struct SaturatingAdd {
+  using F = SaturatingF<1, T>;
 };
 struct MadHiSatF {
   int32_t operator()(int32_t a, int32_t b, int32_t c) const {
@@ -134,26 +136,68 @@ struct MadHiSatF {
   }
 };
 
-/// Two 16-bit halves, each by F.
-template <typename T, template <typename> class Op> struct Halves {
+/// The parts of a word of the width of T, each by F.
+template <typename T, template <typename> class Op> struct Packed {
   struct F {
     uint32_t operator()(uint32_t a, uint32_t b) const {
-      typename Op<T>::F f;
-      uint32_t low = static_cast<uint16_t>(f(static_cast<T>(a), static_cast<T>(b)));
-      uint32_t high = static_cast<uint16_t>(f(static_cast<T>(a >> 16), static_cast<T>(b >> 16)));
-      return low | high << 16;
+      uint32_t result = 0;
+      for (unsigned at = 0; at < 32; at += 8 * sizeof(T))
+        result |=
+            uint32_t(U<T>(typename Op<T>::F()(static_cast<T>(a >> at), static_cast<T>(b >> at))))
+            << at;
+      return result;
     }
   };
   static constexpr Handler run = lanewise<F, uint32_t, uint32_t, uint32_t>;
 };
 
-template <template <typename> class Op> Handler pickWithHalves(Type type) {
-  if (type == Type::U16x2)
-    return Halves<uint16_t, Op>::run;
-  if (type == Type::S16x2)
-    return Halves<int16_t, Op>::run;
-  return pickInteger<Op>(type);
+template <template <typename> class Op> Handler pickPacked(Type type) {
+  switch (type) {
+  case Type::U16x2:
+    return Packed<uint16_t, Op>::run;
+  case Type::S16x2:
+    return Packed<int16_t, Op>::run;
+  case Type::U8x4:
+    return Packed<uint8_t, Op>::run;
+  case Type::S8x4:
+    return Packed<int8_t, Op>::run;
+  default:
+    return nullptr;
+  }
 }
+
+template <template <typename> class Op> Handler pickWithPacked(Type type) {
+  Handler packed = pickPacked<Op>(type);
+  return packed ? packed : pickInteger<Op>(type);
+}
+
+/// neg of packed bytes: 0 - a.
+template <typename T> struct NegateParts {
+  struct F {
+    uint32_t operator()(uint32_t a) const { return typename Packed<T, Sub>::F()(0, a); }
+  };
+  static constexpr Handler run = lanewise<F, uint32_t, uint32_t>;
+};
+
+/// add.sat: of 32 bits, and of halves.
+Handler saturatingAdd(Type type) {
+  if (type == Type::S32)
+    return lanewise<SaturatingF<1>, int32_t, int32_t, int32_t>;
+  if (type == Type::U32)
+    return lanewise<SaturatingF<1, uint32_t>, uint32_t, uint32_t, uint32_t>;
+  return pickPacked<SaturatingAdd>(type);
+}
+
+/// The product of a and b as polynomials over GF(2), its lower or upper half, xor c.
+template <bool High> struct CarrylessF {
+  uint64_t operator()(uint64_t a, uint64_t b, uint64_t c) const {
+    unsigned __int128 product = 0;
+    for (unsigned i = 0; i < 64; ++i)
+      if (a >> i & 1)
+        product ^= static_cast<unsigned __int128>(b) << i;
+    return static_cast<uint64_t>(High ? product >> 64 : product) ^ c;
+  }
+};
 
 /// min.relu and max.relu: at least 0.
 template <template <typename> class Op, typename T> struct ReluF {
@@ -210,8 +254,6 @@ namespace fp4::sim {
 static Status plainOnly(BindContext &cx) {
   if (cx.match.has("round") || cx.match.has("ftz"))
     return cx.fail("integers have no rounding mode and no .ftz");
-  if (cx.match.has("sat") && cx.insn.type != Type::S32)
-    return cx.fail("'.sat' works on .s32 and floating-point types");
   return {};
 }
 
@@ -219,18 +261,23 @@ Status bindAdd(BindContext &cx) {
   if (!integral(cx.insn.type))
     return bindFloatAdd(cx);
   FP4_TRY(plainOnly(cx));
-  if (cx.match.has("sat"))
-    return cx.use(lanewise<SaturatingF<1>, int32_t, int32_t, int32_t>);
-  return useFor(cx, withoutB(cx.insn.type, pickWithHalves<Add>(cx.insn.type)));
+  if (cx.match.has("sat")) {
+    if (Handler handler = saturatingAdd(cx.insn.type))
+      return cx.use(handler);
+    return cx.fail("'.sat' works on 32 bits, packed integers and floating-point types");
+  }
+  return useFor(cx, withoutB(cx.insn.type, pickWithPacked<Add>(cx.insn.type)));
 }
 
 Status bindSub(BindContext &cx) {
   if (!integral(cx.insn.type))
     return bindFloatSub(cx);
   FP4_TRY(plainOnly(cx));
+  if (cx.match.has("sat") && cx.insn.type != Type::S32)
+    return cx.fail("'.sat' works on .s32 and floating-point types");
   if (cx.match.has("sat"))
     return cx.use(lanewise<SaturatingF<-1>, int32_t, int32_t, int32_t>);
-  return useFor(cx, withoutB(cx.insn.type, pickWithHalves<Sub>(cx.insn.type)));
+  return useFor(cx, withoutB(cx.insn.type, pickWithPacked<Sub>(cx.insn.type)));
 }
 
 Status bindMul(BindContext &cx) {
@@ -332,6 +379,14 @@ Status bindDiv(BindContext &cx) {
   return useFor(cx, withoutB(cx.insn.type, pickInteger<Div>(cx.insn.type)));
 }
 
+Status bindClmad(BindContext &cx) {
+  if (cx.insn.type != Type::U64)
+    return useFor(cx, nullptr);
+  using T = uint64_t;
+  return cx.use(cx.match.text("part") == "hi" ? lanewise<CarrylessF<true>, T, T, T, T>
+                                              : lanewise<CarrylessF<false>, T, T, T, T>);
+}
+
 Status bindRem(BindContext &cx) {
   return useFor(cx, withoutB(cx.insn.type, pickInteger<Rem>(cx.insn.type)));
 }
@@ -351,6 +406,8 @@ Status bindAbs(BindContext &cx) {
 Status bindNeg(BindContext &cx) {
   if (!integral(cx.insn.type))
     return bindFloatNeg(cx);
+  if (cx.insn.type == Type::S8x4)
+    return cx.use(NegateParts<uint8_t>::run);
   if (!isSigned(cx.insn.type))
     return useFor(cx, nullptr);
   return useFor(cx, pickInteger<Neg>(cx.insn.type));
@@ -363,13 +420,15 @@ template <template <typename> class Op> static Status integerMinMax(BindContext 
   if (cx.insn.op[3])
     return cx.fail("three inputs need .f32");
   if (!cx.match.has("relu"))
-    return useFor(cx, withoutB(cx.insn.type, pickWithHalves<Op>(cx.insn.type)));
+    return useFor(cx, withoutB(cx.insn.type, pickWithPacked<Op>(cx.insn.type)));
   using Word = uint32_t;
   if (cx.insn.type == Type::S32)
     return cx.use(lanewise<ReluF<Op, int32_t>, Word, Word, Word>);
   if (cx.insn.type == Type::S16x2)
     return cx.use(lanewise<ReluF<Op, int16_t>, Word, Word, Word>);
-  return cx.fail("'.relu' works on .s32 and .s16x2 among the integers");
+  if (cx.insn.type == Type::S8x4)
+    return cx.use(lanewise<ReluF<Op, int8_t>, Word, Word, Word>);
+  return cx.fail("'.relu' works on .s32, .s16x2 and .s8x4 among the integers");
 }
 
 Status bindMin(BindContext &cx) {

@@ -19,16 +19,19 @@ namespace {
 /// Ready when enough contiguous columns are free.
 class AllocationWait final : public Wait {
 public:
-  AllocationWait(const TensorMemory &tmem, uint32_t columns) : tmem(tmem), columns(columns) {}
-  bool ready() const override { return tmem.available(columns); }
+  AllocationWait(const TensorMemory &tmem, uint32_t columns, bool exclusive)
+      : tmem(tmem), columns(columns), exclusive(exclusive) {}
+  bool ready() const override { return tmem.available(columns, exclusive); }
   std::string describe() const override {
-    return fmt::format("{} free columns of tensor memory ({})", columns,
+    return fmt::format("{} free columns of tensor memory{} ({})", columns,
+                       exclusive ? " that nobody else has a part of" : "",
                        tmem.describeAllocations());
   }
 
 private:
   const TensorMemory &tmem;
   uint32_t columns;
+  bool exclusive;
 };
 
 /// Ready when a warp of the peer CTA has made its part of the call.
@@ -111,11 +114,11 @@ Outcome alloc(ExecContext &cx, const Insn &insn) {
   const int lane = cx.firstLane();
   if (!sharedAddress(cx, how.space, insn.op[0], lane, address))
     return Outcome::Error;
-  auto column = tmem.allocate({0, columns, cx.actor(), cx.here(), how.ctaGroup});
+  auto column = tmem.allocate({0, columns, cx.actor(), cx.here(), how.ctaGroup, how.exclusive});
   if (!column)
     return failHere(cx, std::move(column.error()));
   if (!*column)
-    return cx.block(std::make_unique<AllocationWait>(tmem, columns));
+    return cx.block(std::make_unique<AllocationWait>(tmem, columns, how.exclusive));
   cx.token = 0;
   const uint32_t result = hw::TmemAddress{0, **column}.pack();
   std::byte *to = cx.writable(Space::SharedCluster, address, 4, 4, lane);
@@ -147,9 +150,9 @@ Outcome dealloc(ExecContext &cx, const Insn &insn) {
     return outcome;
   cx.token = 0;
   TicketQueue &queue = TicketQueue::of(cx);
+  const auto &how = insn.as<TmemAllocModifiers>();
   const Status status =
-      queue.state(cx.cta().rank)
-          .tmem.deallocate(address, columns, insn.as<TmemAllocModifiers>().ctaGroup);
+      queue.state(cx.cta().rank).tmem.deallocate(address, columns, how.ctaGroup, how.exclusive);
   if (!status)
     return failHere(cx, status.error());
   emitLife(cx, LifeOp::TmemDealloc, address, columns);
@@ -166,7 +169,8 @@ Outcome relinquish(ExecContext &cx, const Insn &insn) {
 }
 
 void decode(BindContext &bind) {
-  bind.insn.make<TmemAllocModifiers>({spaceFromText(bind.match.text("space")), ctaGroupOf(bind)});
+  bind.insn.make<TmemAllocModifiers>(
+      {spaceFromText(bind.match.text("space")), ctaGroupOf(bind), bind.match.has("exclusive")});
 }
 
 } // namespace

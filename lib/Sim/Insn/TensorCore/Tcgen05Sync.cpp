@@ -68,8 +68,8 @@ Outcome commit(ExecContext &cx, const Insn &insn) {
       if (other.issuer == ticket.issuer && other.ctaGroup == ticket.ctaGroup &&
           (other.pipelined || other.kind == TicketKind::Commit))
         ticket.after.push_back(id);
-    uint32_t ranks = how.multicast ? uint32_t(cx.scalar(insn.op[1], lane)) & 0xFFFF
-                                   : 1u << (address >> kSharedRankShift);
+    uint32_t ranks =
+        how.multicast ? uint32_t(cx.scalar(insn.op[1], lane)) : 1u << (address >> kSharedRankShift);
     for (; ranks; ranks &= ranks - 1) {
       const uint32_t target =
           uint32_t(std::countr_zero(ranks)) << kSharedRankShift | (address & kSharedOffsetMask);
@@ -99,8 +99,8 @@ Status bindTcgen05Wait(BindContext &bind) {
   return bind.use(wait);
 }
 Status bindTcgen05Commit(BindContext &bind) {
-  bind.insn.make<Tcgen05CommitModifiers>({spaceFromText(bind.match.text("space")), ctaGroupOf(bind),
-                                          bind.match.has("multicast::cluster")});
+  bind.insn.make<Tcgen05CommitModifiers>(
+      {spaceFromText(bind.match.text("space")), ctaGroupOf(bind), bind.match.has("multicast")});
   return bind.use(commit);
 }
 
