@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <ranges>
 #include <set>
 
 using namespace fp4;
@@ -18,10 +20,18 @@ struct Bug {
   bool strict = false;
 };
 
+struct Run {
+  std::string entry = "test";
+  LaunchConfig config;
+  bool dependent = false; ///< may begin before the run before it has ended
+};
+
 struct CorpusKernel {
   std::string text;
-  LaunchConfig config;
+  std::vector<Run> runs;
   std::map<std::string, Bug> bugs;
+  std::multimap<std::string, std::string> says; ///< parts of the report of a bug
+  bool unwritten = false; ///< nobody fills the buffers before the runs, and strict mode notices
 };
 
 std::string trim(std::string text) {
@@ -62,6 +72,38 @@ std::set<std::string> splitRules(const std::string &text) {
   return rules;
 }
 
+/// The launch that "// run: grid 2 cluster 1 block 32 entry NAME dependent" asks for.
+Run parseRun(const std::string &text) {
+  Run run;
+  std::stringstream stream(text);
+  for (std::string word; stream >> word;) {
+    if (word == "entry")
+      stream >> run.entry;
+    else if (word == "dependent")
+      run.dependent = true;
+    else
+      stream >> (word == "grid"      ? run.config.grid
+                 : word == "cluster" ? run.config.cluster
+                                     : run.config.block)[0];
+  }
+  return run;
+}
+
+/// The text behind `tag` in a line that begins with it.
+std::optional<std::string> behind(const std::string &line, const std::string &tag) {
+  return line.starts_with(tag) ? std::optional(line.substr(tag.size())) : std::nullopt;
+}
+
+void readHead(const std::string &line, CorpusKernel &kernel) {
+  if (const auto run = behind(line, "// run: "))
+    kernel.runs.push_back(parseRun(*run));
+  if (const auto says = behind(line, "// says ")) {
+    const size_t colon = says->find(": ");
+    kernel.says.emplace(says->substr(0, colon), says->substr(colon + 2));
+  }
+  kernel.unwritten |= line == "// unwritten";
+}
+
 CorpusKernel load(const std::filesystem::path &path) {
   CorpusKernel kernel;
   kernel.text = readFile("integration_test/sim/bugs/" + path.filename().string());
@@ -70,10 +112,7 @@ CorpusKernel load(const std::filesystem::path &path) {
   for (std::string line; std::getline(stream, line);)
     lines.push_back(line);
   for (const std::string &line : lines) {
-    unsigned grid, cluster, block;
-    if (std::sscanf(line.c_str(), "// run: grid %u cluster %u block %u", &grid, &cluster, &block) ==
-        3)
-      kernel.config = {{grid, 1, 1}, {block, 1, 1}, {cluster, 1, 1}, 0};
+    readHead(line, kernel);
     for (const Marker &marker : markersOf(line)) {
       Bug &bug = kernel.bugs[marker.name];
       bug.strict = marker.rules.starts_with("strict ");
@@ -92,34 +131,57 @@ CorpusKernel load(const std::filesystem::path &path) {
 }
 
 struct Judged {
-  std::set<std::string> rules; ///< with "error" when the run failed
+  std::set<std::string> rules; ///< with "error" when a run failed, and "deadlock" if by one
   std::string text;
 };
 
-Judged judge(const std::string &ptx, SimOptions options, const LaunchConfig &config, bool strict) {
+/// Runs the launches of a kernel one after the other, up to the first that fails.
+Status launchAll(Simulator &simulator, const Program &program, const CorpusKernel &kernel) {
+  constexpr uint64_t bytes = 1024;
+  Params params;
+  for (const char *name : {"data", "out"})
+    params.add(simulator.memory().allocate(bytes, name));
+  LaunchRef before;
+  for (const Run &run : kernel.runs) {
+    LaunchConfig config = run.config;
+    if (run.dependent)
+      config.dependence.on = {{before}};
+    config.dependence.by = "an attribute";
+    config.dependence.mark = before = std::make_shared<LaunchMark>();
+    FP4_TRY(simulator.launch(program, run.entry, config, params.span()));
+  }
+  return {};
+}
+
+Judged judge(const std::string &ptx, SimOptions options, const CorpusKernel &kernel, bool strict) {
   auto program = Program::parse(ptx, "kernel.ptx");
   if (!program)
     return {{"parse"}, program.error().message};
   const auto instruments = instrument(strict ? "strict" : "default", options);
-  options.trackWrites = false; // nothing fills the buffers
+  options.trackWrites &= kernel.unwritten; // nothing fills the buffers
   options.uninitializedReads = UninitializedReads::Ignore;
   Simulator simulator(options);
-  constexpr uint64_t bytes = 1024;
-  Params params;
-  for (const char *name : {"data", "out"}) {
-    params.add(simulator.memory().allocate(bytes, name));
-  }
-  auto stats = simulator.launch(**program, "test", config, params.span());
+  const Status status = launchAll(simulator, **program, kernel);
   Judged judged;
-  if (!stats) {
+  if (!status) {
+    judged.rules.insert(status.error().message.starts_with("deadlock") ? "deadlock" : "error");
     judged.rules.insert("error");
-    judged.text = stats.error().message + "\n";
+    judged.text = status.error().message + "\n" + status.error().note;
   }
   for (const HazardReport &report : instruments->hazards()) {
     judged.rules.insert(std::string(stringify(report.rule)));
     judged.text += report.text();
   }
   return judged;
+}
+
+/// The first lines of a report, which a terminal shows at once.
+std::string firstScreen(const std::string &text) {
+  constexpr int lines = 24;
+  size_t end = 0;
+  for (int line = 0; line < lines && end != text.npos; ++line)
+    end = text.find('\n', end + (line > 0));
+  return text.substr(0, end);
 }
 
 std::vector<std::filesystem::path> files() {
@@ -137,31 +199,48 @@ TEST(Corpus, TheKernelsAreClean) {
     const CorpusKernel kernel = load(path);
     for (const bool strict : {false, true})
       for (const SimOptions &options : schedules(3))
-        EXPECT_EQ(judge(kernel.text, options, kernel.config, strict).text, "")
+        EXPECT_EQ(judge(kernel.text, options, kernel, strict).text, "")
             << path << " strict " << strict << " " << describe(options);
   }
 }
 
 TEST(Corpus, EveryBugIsFoundUnderEveryPolicy) {
-  for (const auto &path : files())
-    for (const auto &[name, bug] : load(path).bugs)
+  for (const auto &path : files()) {
+    const CorpusKernel kernel = load(path);
+    for (const auto &[name, bug] : kernel.bugs)
       for (const SimOptions &options : schedules(2)) {
-        const Judged judged = judge(bug.text, options, load(path).config, bug.strict);
+        const Judged judged = judge(bug.text, options, kernel, bug.strict);
         const bool found = std::any_of(bug.rules.begin(), bug.rules.end(),
                                        [&](auto &rule) { return judged.rules.contains(rule); });
         EXPECT_TRUE(found) << path << " " << name << " " << describe(options) << "\n"
                            << judged.text;
+        const auto [first, last] = kernel.says.equal_range(name);
+        for (const auto &[bugName, words] : std::ranges::subrange(first, last))
+          EXPECT_THAT(firstScreen(judged.text), testing::HasSubstr(words))
+              << path << " " << bugName << " " << describe(options);
       }
+  }
+}
+
+/// A line that says what is reported belongs to a bug of the file.
+TEST(Corpus, EveryReportIsOfABug) {
+  for (const auto &path : files()) {
+    const CorpusKernel kernel = load(path);
+    EXPECT_FALSE(kernel.runs.empty()) << path;
+    for (const auto &[name, words] : kernel.says)
+      EXPECT_TRUE(kernel.bugs.contains(name)) << path << " " << name;
+  }
 }
 
 /// The default accepts programs that strict mode alone reports.
 TEST(Corpus, TheDefaultAcceptsWhatOnlyStrictReports) {
-  for (const auto &path : files())
-    for (const auto &[name, bug] : load(path).bugs)
+  for (const auto &path : files()) {
+    const CorpusKernel kernel = load(path);
+    for (const auto &[name, bug] : kernel.bugs)
       if (bug.strict) {
-        EXPECT_EQ(judge(bug.text, schedules()[0], load(path).config, false).text, "")
-            << path << " " << name;
+        EXPECT_EQ(judge(bug.text, schedules()[0], kernel, false).text, "") << path << " " << name;
       }
+  }
 }
 
 } // namespace
