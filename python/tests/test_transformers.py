@@ -7,12 +7,15 @@ the numbers that the quantized layers multiply by.
 """
 
 import copy
+import json
+import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 import warnings
 from typing import Any
+from unittest import mock
 
 import fp4
 from programs import optional, torch
@@ -146,13 +149,15 @@ class Generation(unittest.TestCase):
             self.assertTrue(torch.equal(layer(x)[:1], layer(x[:1])))
 
 
-@unittest.skipIf(transformers is None, "torch or transformers is not installed")
-class Files(unittest.TestCase):
+class Folder(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
+
+@unittest.skipIf(transformers is None, "torch or transformers is not installed")
+class Files(Folder):
     def test_saved_and_loaded(self) -> None:
         import fp4.transformers  # noqa: F401 (it registers fp4)
 
@@ -243,6 +248,298 @@ class Files(unittest.TestCase):
                     self.assertLess(error(loaded(tokens(2)).logits, exact(tokens(2)).logits), 0.02)
 
 
+@unittest.skipIf(transformers is None, "torch or transformers is not installed")
+class WhileLoading(Folder):
+    """A 16-bit model that from_pretrained quantizes gives what quantize_ gives."""
+
+    def load(self, name: str, **options: Any) -> Any:
+        from fp4.transformers import FP4Config
+
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            self.folder, quantization_config=FP4Config(**options), dtype=torch.bfloat16)
+
+    def same(self, one: Any, two: Any) -> None:
+        first, second = one.state_dict(), two.state_dict()
+        self.assertEqual(set(first), set(second))
+        for key, value in first.items():
+            self.assertEqual((key, second[key].dtype), (key, value.dtype))
+            self.assertTrue(torch.equal(second[key], value), key)
+
+    def test_models(self) -> None:
+        for name, options in (("Llama", {}), ("Llama", {"format": "mxfp4"}),
+                              ("Qwen3", {"weight_only": False}), ("GPT2", {}), ("Mixtral", {}),
+                              ("Llama", {"head": True}),
+                              ("Llama", {"recipe": "compressed_tensors"})):
+            with self.subTest(name, **options):
+                made = model(name, attention_bias=True) if name == "Llama" else model(name)
+                made.save_pretrained(self.folder)
+                expected = copy.deepcopy(made)
+                ft.quantize_(expected, **{"weight_only": True, **options})
+                loaded = self.load(name, **options)
+                self.same(expected, loaded)
+                ids = tokens(2)
+                with torch.no_grad():
+                    self.assertTrue(torch.equal(loaded(ids).logits, expected(ids).logits))
+                loaded.save_pretrained(f"{self.folder}/4")
+                again = transformers.AutoModelForCausalLM.from_pretrained(f"{self.folder}/4")
+                self.same(expected, again)
+
+    def test_one_weight_at_a_time(self) -> None:
+        """No linear layer of 16 bits is left when the loading ends, but the head."""
+        from fp4.transformers import FP4HfQuantizer
+
+        model("Llama").save_pretrained(self.folder)
+        seen = []
+        finish = FP4HfQuantizer._finish
+
+        def look(quantizer: Any, loaded: Any) -> Any:
+            seen.extend(name for name, layer in loaded.named_modules()
+                        if type(layer) is torch.nn.Linear)
+            return finish(quantizer, loaded)
+
+        with mock.patch.object(FP4HfQuantizer, "_finish", look):
+            self.load("Llama")
+        self.assertEqual(seen, ["lm_head"])
+
+    def test_a_head_that_shares_its_weight(self) -> None:
+        model("Llama", tie_word_embeddings=True).save_pretrained(self.folder)
+        loaded = self.load("Llama", head=True)
+        self.assertIsInstance(loaded.lm_head, ft.WeightOnlyLinear)
+        self.assertEqual(loaded.model.embed_tokens.weight.dtype, torch.bfloat16)
+        kept = self.load("Llama")
+        self.assertIs(kept.lm_head.weight, kept.model.embed_tokens.weight)
+
+    def test_modules_to_not_convert(self) -> None:
+        made = model("Llama")
+        made.save_pretrained(self.folder)
+        loaded = self.load("Llama", modules_to_not_convert=[
+            "down_proj", r"model\.layers\.0\.self.*"])
+        kinds = {name.rpartition(".")[2]: type(layer) for name, layer in loaded.named_modules()
+                 if isinstance(layer, torch.nn.Linear)}
+        ours = {name for name, kind in kinds.items() if kind is ft.WeightOnlyLinear}
+        self.assertEqual(ours, {"gate_proj", "up_proj"})
+        self.assertTrue(torch.equal(loaded.model.layers[0].mlp.down_proj.weight,
+                                    made.model.layers[0].mlp.down_proj.weight))
+        with self.assertWarnsRegex(UserWarning, "no module of the model matches 'dwon_proj'"):
+            self.load("Llama", modules_to_not_convert=["dwon_proj"])
+        with self.assertRaisesRegex(fp4.UsageError, "must have a linear layer to quantize"):
+            self.load("Llama", modules_to_not_convert=["model"])
+        with self.assertRaisesRegex(fp4.UsageError, "must be a list of names, but got the str"):
+            self.load("Llama", modules_to_not_convert="lm_head")
+
+    def test_layers_without_a_kernel(self) -> None:
+        """W4A4 needs whole blocks."""
+        model("Llama", intermediate_size=136).save_pretrained(self.folder)
+        with self.assertRaisesRegex(fp4.UsageError, "layer 'model.layers.0.mlp.down_proj': .*136"):
+            self.load("Llama", weight_only=False)
+        with self.assertWarnsRegex(UserWarning, "left 1 layer as they are: '.*down_proj'"):
+            loaded = self.load("Llama", weight_only=False, skip_unsupported=True)
+        self.assertIs(type(loaded.model.layers[0].mlp.down_proj), torch.nn.Linear)
+        made = model("Llama")
+        with torch.no_grad():
+            made.model.layers[0].mlp.up_proj.weight[2, 3] = float("inf")
+        made.save_pretrained(self.folder)
+        with self.assertRaisesRegex(fp4.UsageError, r"up_proj': weight must be finite.*\[2, 3\]"):
+            self.load("Llama")
+
+    def test_options(self) -> None:
+        from fp4.transformers import FP4Config
+
+        with self.assertRaisesRegex(fp4.UsageError, "'format' must be nvfp4 or mxfp4"):
+            FP4Config(format="fp8")
+        with self.assertRaises(TypeError):
+            FP4Config(fromat="nvfp4")
+
+    def test_what_is_in_4_bits_already(self) -> None:
+        """transformers passes such weights on; they must not be quantized as numbers."""
+        ck = optional("fp4.checkpoints")
+        if ck is None:
+            self.skipTest("safetensors is not installed")
+        ck.save(quantized("Llama", weight_only=True)[1], self.folder, "modelopt")
+        with self.assertRaises(RuntimeError), self.assertLogs("transformers") as said:
+            self.load("Llama")
+        self.assertIn("call fp4.transformers.register", "".join(said.output))
+
+
+@unittest.skipIf(transformers is None or optional("fp4.checkpoints") is None,
+                 "torch, transformers or safetensors is not installed")
+class OtherPackages(Folder):
+    """Checkpoints of ModelOpt and compressed-tensors, with the layers of fp4."""
+
+    def stored(self, name: str, layout: str, **options: Any) -> "tuple[Any, Any]":
+        """A model in 4 bits and its checkpoint in the folder."""
+        import fp4.checkpoints as ck
+
+        made = quantized(name, weight_only=True, **options)[1]
+        ck.save(made, self.folder, layout)
+        return made, ck
+
+    def load(self, method: str, **options: Any) -> Any:
+        import fp4.transformers
+
+        with fp4.transformers.register(method):
+            return transformers.AutoModelForCausalLM.from_pretrained(self.folder, **options)
+
+    def test_layouts(self) -> None:
+        for layout, format, name in (("modelopt", "nvfp4", "Llama"),
+                                     ("compressed-tensors", "nvfp4", "Qwen3"),
+                                     ("compressed-tensors", "mxfp4", "Llama"),
+                                     ("modelopt", "mxfp4", "Llama")):
+            with self.subTest(layout, format=format):
+                recipe = {"mxfp4": f"mxfp4_{layout.replace('-', '_')}"}.get(
+                    format, layout.replace("-", "_"))
+                _, ck = self.stored(name, layout, format=format, recipe=recipe)
+                loaded, info = self.load(layout, output_loading_info=True)
+                self.assertFalse(any(info[key] for key in info), info)
+                with torch.device("meta"):
+                    expected = type(loaded)._from_config(loaded.config, dtype=torch.bfloat16)
+                expected.model.rotary_emb = loaded.model.rotary_emb
+                ck.load_into(expected, self.folder, weight_only=True)
+                ids = tokens(2)
+                one, two = expected.state_dict(), loaded.state_dict()
+                self.assertEqual(set(one), set(two))
+                for key, value in one.items():
+                    self.assertTrue(torch.equal(two[key], value), key)
+                with torch.no_grad():
+                    self.assertTrue(torch.equal(loaded(ids).logits, expected(ids).logits))
+                self.round_trips(loaded, layout, ck)
+
+    def round_trips(self, loaded: Any, layout: str, ck: Any) -> None:
+        """save_pretrained keeps every bit, and so does the way back into the layout."""
+        with tempfile.TemporaryDirectory() as folder:
+            loaded.save_pretrained(folder)
+            again = transformers.AutoModelForCausalLM.from_pretrained(folder)
+            self.assertEqual(again.config.quantization_config.quant_method, "fp4")
+            for key, value in loaded.state_dict().items():
+                self.assertTrue(torch.equal(again.state_dict()[key], value), key)
+        with tempfile.TemporaryDirectory() as folder:
+            ck.save(loaded, folder, layout)
+            with ck.open(folder) as one, ck.open(self.folder) as two:
+                self.assertEqual(set(one), set(two))
+                for name in one:
+                    self.assertTrue(one.read(name).same(two.read(name)), name)
+
+    def test_dtype_and_bias(self) -> None:
+        import fp4.checkpoints as ck
+
+        other = model("Llama", attention_bias=True)
+        with torch.no_grad():
+            for name, value in other.named_parameters():
+                if name.endswith("bias"):
+                    value.uniform_(-1, 1)
+        ft.quantize_(other, weight_only=True)
+        ck.save(other, self.folder, "modelopt")
+        loaded = self.load("modelopt", dtype=torch.float16)
+        layer = loaded.model.layers[0].self_attn.q_proj
+        self.assertEqual((layer.bias.dtype, layer.weight.dtype), (torch.float16, torch.float16))
+        self.assertLess(error(layer.bias, other.model.layers[0].self_attn.q_proj.bias), 0.01)
+        self.assertEqual(loaded.model.norm.weight.dtype, torch.float16)
+
+    def test_experts(self) -> None:
+        import fp4.checkpoints as ck
+
+        if not HAS_EXPERTS:
+            self.skipTest("a kernel for experts is not installed")
+        for name, write, layout in (("Mixtral", as_modelopt, "modelopt"),
+                                    ("GptOss", as_gpt_oss, "gpt-oss")):
+            with self.subTest(name):
+                exact = model(name)
+                with torch.no_grad():
+                    write(ck, f"{self.folder}/model.safetensors", exact)
+                method = ck.LAYOUTS[layout].methods[0]
+                format = "mxfp4" if layout == "gpt-oss" else "nvfp4"
+                exact.config.quantization_config = ck.quantization_config(layout, format)
+                exact.config.save_pretrained(self.folder)
+                del exact.config.quantization_config
+                loaded = self.load(method, dtype=torch.bfloat16)
+                self.assertIsInstance(loaded.get_submodule(PLACE), ft.RoutedExperts)
+                ids = tokens(2)
+                with torch.no_grad():
+                    self.assertLess(error(loaded(ids).logits, exact(ids).logits), 0.02)
+                loaded.save_pretrained(f"{self.folder}/again")
+                again = transformers.AutoModelForCausalLM.from_pretrained(f"{self.folder}/again")
+                with torch.no_grad():
+                    self.assertTrue(torch.equal(again(ids).logits, loaded(ids).logits))
+
+    def damage(self, change: Any) -> None:
+        from safetensors.torch import load_file, save_file
+
+        content = load_file(f"{self.folder}/model.safetensors")
+        change(content)
+        save_file(content, f"{self.folder}/model.safetensors", metadata={"format": "pt"})
+
+    def test_damaged(self) -> None:
+        up = "model.layers.0.mlp.up_proj"
+        for change, words in (
+                (lambda content: content.pop(f"{up}.weight_scale"),
+                 f"tensor '{up}.weight' must have block scales"),
+                (lambda content: content.pop(f"{up}.weight_scale_2"),
+                 f"tensor '{up}.weight_scale_2' must be there"),
+                (lambda content: content.update({f"{up}.weight_scale": torch.zeros(
+                    128, 4).to(torch.float8_e4m3fn)}), f"'{up}.weight_scale' must have the shape"),
+                (lambda content: [content.pop(f"{up}.{last}") for last in (
+                    "weight", "weight_scale", "weight_scale_2")],
+                 f"layer '{up}' must have a weight, but the checkpoint has neither"),
+                (lambda content: content[f"{up}.weight_scale"].view(torch.uint8).fill_(0x7f),
+                 "must have E4M3 scales that are numbers"),
+                (lambda content: [content.update({key.replace("up_proj", "upp"): content.pop(key)})
+                                  for key in list(content) if "up_proj" in key],
+                 "weight 'model.layers.0.mlp.upp' has no layer in the model")):
+            self.stored("Llama", "modelopt")
+            self.damage(change)
+            with self.subTest(words), self.assertRaisesRegex(fp4.UsageError, words):
+                self.load("modelopt")
+
+    def test_other_formats_are_refused(self) -> None:
+        model("Llama").save_pretrained(self.folder)
+        path = pathlib.Path(self.folder, "config.json")
+        path.write_text(json.dumps({**json.loads(path.read_text()), "quantization_config": {
+            "quant_method": "modelopt", "quant_algo": "FP8"}}))
+        with self.assertRaisesRegex(fp4.UsageError, "must have weights in NVFP4 or MXFP4.*(?s:.*)"
+                                    "fp4.transformers.register was called for modelopt"):
+            self.load("modelopt")
+
+    def test_the_choice_is_explicit(self) -> None:
+        import fp4.transformers
+        from transformers.quantizers import auto
+
+        before = dict(auto.AUTO_QUANTIZER_MAPPING), dict(auto.AUTO_QUANTIZATION_CONFIG_MAPPING)
+        self.assertNotIn("modelopt", before[0])
+        with fp4.transformers.register("modelopt", "compressed-tensors"):
+            self.assertIn("modelopt", auto.AUTO_QUANTIZER_MAPPING)
+        self.assertEqual((auto.AUTO_QUANTIZER_MAPPING, auto.AUTO_QUANTIZATION_CONFIG_MAPPING),
+                         before)
+        for methods, words in (((), "but there is none"), (("fp8",), "but got 'fp8'")):
+            with self.assertRaisesRegex(fp4.UsageError, words):
+                fp4.transformers.register(*methods)
+
+    def test_a_part_on_the_cpu(self) -> None:
+        from fp4.transformers._layers import refuse_offload
+
+        part = torch.nn.Linear(2, 2)
+        for places, is_refused in (({"a": 0, "b": "cpu"}, True), ({"": "disk"}, True),
+                                   ({"": "cpu"}, False), ({"a": 0, "b": 1}, False)):
+            part.hf_device_map = places
+            with self.subTest(places):
+                if is_refused:
+                    with self.assertRaisesRegex(fp4.UsageError, "'device_map' must place all"):
+                        refuse_offload(part)
+                else:
+                    refuse_offload(part)
+
+    def test_a_folder_of_quantize_model(self) -> None:
+        from fp4.checkpoints._quantize_model import Request, quantize_model
+
+        exact = model("Llama")
+        exact.save_pretrained(f"{self.folder}/16")
+        quantize_model(f"{self.folder}/16", f"{self.folder}/4", Request())
+        self.folder += "/4"
+        loaded = self.load("compressed-tensors")
+        with torch.no_grad():
+            self.assertLess(error(loaded(tokens(2)).logits,
+                                  reference(exact, loaded)(tokens(2)).logits), 0.03)
+
+
 PLACE = "model.layers.0.mlp.experts"
 
 
@@ -324,6 +621,37 @@ class Adapters(unittest.TestCase):
                 before = adapted(ids).logits
                 merged = adapted.merge_and_unload()
                 self.assertLess(error(merged(ids).logits, before), 0.1)
+
+    def test_of_models_that_from_pretrained_made(self) -> None:
+        """Quantized while it is loaded, and from ModelOpt: the adapter trains, the rest stays."""
+        import fp4.checkpoints as ck
+        import fp4.transformers
+
+        for is_stored in (False, True):
+            with self.subTest(is_stored=is_stored), tempfile.TemporaryDirectory() as folder, (
+                    fp4.transformers.register("modelopt")):
+                if is_stored:
+                    ck.save(quantized("Llama", weight_only=True)[1], folder, "modelopt")
+                    options = {}
+                else:
+                    model("Llama").save_pretrained(folder)
+                    options = {"quantization_config": fp4.transformers.FP4Config()}
+                loaded = transformers.AutoModelForCausalLM.from_pretrained(
+                    folder, dtype=torch.bfloat16, **options)
+                before = {key: value.clone() for key, value in loaded.state_dict().items()}
+                adapted = peft.get_peft_model(loaded, peft.LoraConfig(
+                    r=4, target_modules=["q_proj", "up_proj"], init_lora_weights=False))
+                loss = adapted(tokens(2), labels=tokens(2)).loss
+                loss.backward()
+                trained = {name: value for name, value in adapted.named_parameters()
+                           if value.requires_grad}
+                self.assertTrue(trained)
+                for name, value in trained.items():
+                    self.assertIn("lora_", name)
+                    self.assertGreater(float(value.grad.norm()), 0)
+                after = adapted.unload().state_dict()
+                for key, value in before.items():
+                    self.assertTrue(torch.equal(after[key], value), key)
 
 
 if __name__ == "__main__":

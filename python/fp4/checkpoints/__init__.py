@@ -18,8 +18,9 @@ The module needs torch and safetensors, and `import fp4` does not import it.
 from ._detect import Entry
 from ._global_scales import GlobalScale, restated
 from ._layouts import LAYOUTS, Kind, Layout
+from ._loading import MERGED
 from ._merge import merge
-from ._model import MERGED, load_into, save
+from ._model import load_into, save
 from ._read import Checkpoint, open
 from ._write import quantization_config, write
 

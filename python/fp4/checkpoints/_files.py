@@ -18,7 +18,8 @@ try:
 except ImportError as error:
     raise ImportError("fp4.checkpoints needs safetensors\nnote: pip install safetensors") from error
 
-__all__ = ["Config", "Files", "Header", "SafetensorError", "configs", "read_json", "save_file"]
+__all__ = ["Config", "Files", "Header", "SafetensorError", "configs", "read_json", "safe_open",
+           "save_file"]
 
 INDEX = "model.safetensors.index.json"
 
@@ -41,12 +42,14 @@ class Files:
 
     Attributes:
         headers: by the names of the tensors.
+        shards: the names of the tensors in each file, by the name of the file.
     """
 
     def __init__(self, path: pathlib.Path, device: str) -> None:
         self._stack = contextlib.ExitStack()
         self._files: dict[str, Any] = {}
         self.headers: dict[str, Header] = {}
+        self.shards: dict[str, list[str]] = {}
         try:
             for file, names in _shards(path).items():
                 self._add(file, names, device)
@@ -65,6 +68,7 @@ class Files:
                 found = file.get_slice(name)
                 self.headers[name] = Header(found.get_dtype(), tuple(found.get_shape()))
                 self._files[name] = file
+                self.shards.setdefault(path.name, []).append(name)
         missing = (names or set()) - set(self._files)
         if missing:
             raise UsageError(f"tensor '{min(missing)}' must be in '{path}', as the index says, but "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import pathlib
@@ -13,32 +12,14 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch import (
-    LayerReport,
-    QuantizedLinear,
-    Report,
-    RoutedExperts,
-    Scaled,
-    WeightOnlyLinear,
-)
+from ..torch import QuantizedLinear, Report, RoutedExperts, Scaled, WeightOnlyLinear
 from ..torch.convert import tell_transformers
 from ..torch.recipes import is_supplied
-from ._experts import Experts, experts_in, made_of, names_of
 from ._global_scales import GlobalScale
 from ._layouts import layout_of
+from ._loading import MERGED, Loading, Options
 from ._read import Checkpoint, open
 from ._write import quantization_config, write
-
-#: Layers that models have in place of several of a checkpoint, by the last parts of their names.
-MERGED: Mapping[str, Sequence[str]] = {"qkv_proj": ("q_proj", "k_proj", "v_proj"),
-                                       "gate_up_proj": ("gate_proj", "up_proj")}
-
-
-@dataclasses.dataclass(frozen=True)
-class _Options:
-    rename: Callable[[str], str]
-    merged: Mapping[str, Sequence[str]]
-    weight_only: bool | None
 
 
 def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: str | None = None,
@@ -73,20 +54,12 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
             the file does not have. The message names the weight or parameter. The model may be
             changed in part.
     """
-    options = _Options(rename or (lambda name: name), merged, weight_only)
-    lines = []
+    options = Options(rename or (lambda name: name), merged, weight_only)
     with open(path, layout=layout, global_scale=global_scale,
               check_scales=check_scales) as checkpoint:
-        places = {options.rename(name): name for name in checkpoint}
-        experts = experts_in(places, dict(model.named_modules(remove_duplicate=False)))
-        held = {name for each in experts.values() for name in names_of(each)}
-        used: set[str] = set()
-        for name, weights in _targets(model, places, held, options).items():
-            lines.append(_replace(model, checkpoint, name, weights, options))
-            used |= {f"{weight}.bias" for weight in weights}
-        for name, each in experts.items():
-            lines.append(_replace_experts(model, checkpoint, name, each, used, options))
-        _fill(model, checkpoint, used, options)
+        loading = Loading(model, checkpoint, options)
+        lines = [loading.replace(name) for name in loading.names]
+        _fill(model, checkpoint, loading.used, options)
     tell_transformers(model)
     return Report(tuple(lines))
 
@@ -139,86 +112,8 @@ def save(model: torch.nn.Module, path: str | os.PathLike[str], layout: str, *,
         json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
 
 
-def _targets(model: torch.nn.Module, places: Mapping[str, str], held: set[str],
-             options: _Options) -> dict[str, tuple[str, ...]]:
-    """The layers of the model, and the weights of the checkpoint that each stands for. Experts
-    have those in `held`."""
-    modules = dict(model.named_modules(remove_duplicate=False))
-    found: dict[str, tuple[str, ...]] = {}
-    for place, name in places.items():
-        if name in held:
-            continue
-        if isinstance(modules.get(place), torch.nn.Linear):
-            found[place] = (name,)
-            continue
-        parent, dot, last = place.rpartition(".")
-        for whole, parts in options.merged.items():
-            layer = f"{parent}{dot}{whole}"
-            if last in parts and isinstance(modules.get(layer), torch.nn.Linear):
-                missing = [part for part in parts if f"{parent}{dot}{part}" not in places]
-                if missing:
-                    raise UsageError(f"layer '{layer}' must have the weights {', '.join(parts)}, "
-                                     f"but the checkpoint has no '{parent}{dot}{missing[0]}' in 4 "
-                                     "bits", "pass merged={} and load the layer by hand")
-                found[layer] = tuple(places[f"{parent}{dot}{part}"] for part in parts)
-                break
-        else:
-            raise UsageError(f"weight '{name}' has no layer in the model: it has no linear layer "
-                             f"'{place}'", "pass rename=, a function from names of the checkpoint "
-                             "to those of the model")
-    return found
-
-
-def _replace(model: torch.nn.Module, checkpoint: Checkpoint, name: str, weights: tuple[str, ...],
-             options: _Options) -> LayerReport:
-    layer = model.get_submodule(name)
-    assert isinstance(layer, torch.nn.Linear)
-    rows = sum(checkpoint[weight].shape[0] for weight in weights)
-    columns = checkpoint[weights[0]].shape[1]
-    if (rows, columns) != (layer.out_features, layer.in_features):
-        raise UsageError(f"layer '{name}' must have a weight of {layer.out_features} x "
-                         f"{layer.in_features}, but the checkpoint has {rows} x {columns}",
-                         "its config.json is of another model")
-    try:
-        made = checkpoint.merged(weights, weight_only=options.weight_only)
-    except UsageError as error:
-        if error.message.startswith(("tensor", "weight")):
-            raise
-        raise UsageError(f"layer '{name}': {error.message}", error.note) from error
-    before = sum(parameter.nbytes for parameter in layer.parameters())
-    where = layer.weight.device
-    if where.type != "meta":
-        made = made.to(where)
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, made.train(layer.training))
-    after = sum(tensor.nbytes for tensor in (*made.parameters(), *made.buffers()))
-    kind = type(made).__name__
-    return LayerReport(name, type(layer).__name__, made.unpack().format, before, after, f"a {kind}")
-
-
-def _replace_experts(model: torch.nn.Module, checkpoint: Checkpoint, name: str, experts: Experts,
-                     used: set[str], options: _Options) -> LayerReport:
-    module = model.get_submodule(name)
-    tensors = {options.rename(other): other for other in checkpoint.others}
-
-    def bias_of(place: str) -> torch.Tensor | None:
-        if place not in tensors:
-            return None
-        used.add(tensors[place])
-        return checkpoint.tensor(tensors[place])
-
-    made = made_of(module, name, experts, checkpoint, bias_of)
-    before = sum(parameter.nbytes for parameter in module.parameters())
-    where = module.get_parameter("down_proj").device
-    parent, _, last = name.rpartition(".")
-    setattr(model.get_submodule(parent), last, made if where.type == "meta" else made.to(where))
-    after = sum(tensor.nbytes for tensor in (*made.parameters(), *made.buffers()))
-    return LayerReport(name, type(module).__name__, made.down.format, before, after,
-                       f"a {type(made).__name__}")
-
-
 def _fill(model: torch.nn.Module, checkpoint: Checkpoint, used: set[str],
-          options: _Options) -> None:
+          options: Options) -> None:
     """Loads every tensor that is no weight in 4 bits."""
     places = {options.rename(name): name for name in checkpoint.others if name not in used}
     groups: dict[int, list[str]] = {}

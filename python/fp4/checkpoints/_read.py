@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..torch import QuantizedLinear, Scaled, WeightOnlyLinear, damage, decode_scale_of
 from ..torch.scaled import SCALE_DTYPES
 from ._detect import Entry, detect
-from ._files import Files, configs
+from ._files import Files, Header, configs
 from ._global_scales import CONVENTIONS, GlobalScale
 from ._merge import merge
 
@@ -189,6 +189,9 @@ class Checkpoint(Mapping[str, Entry]):
             raise UsageError(f"the checkpoint has no tensor {name!r}",
                              _nearest(name, self._files.headers))
         return self._files.load(name)
+
+    def _header(self, name: str) -> Header:
+        return self._files.headers[name]
 
     def _entry(self, name: str) -> Entry:
         if name in self._entries:

@@ -51,10 +51,10 @@ def write(path: str | os.PathLike[str], weights: Weights, layout: str, *,
             raise TypeError(f"'{what}' must map names, but got {type(value).__name__}")
     known, found = layout_of(layout), Tensors()
     for name, weight in weights.items():
-        with _named(name):
+        with named(name):
             parts = [weight] if isinstance(weight, Scaled) else _experts(weight)
             kind = known.kind(parts[0].format)
-            matrices = [_matrix(part, kind, nearest) for part in parts]
+            matrices = [matrix_of(part, kind, nearest) for part in parts]
             if isinstance(weight, Scaled):
                 tensors_of = matrices[0]
             elif kind.is_blocked:
@@ -69,10 +69,10 @@ def write(path: str | os.PathLike[str], weights: Weights, layout: str, *,
         if name in found:
             raise UsageError(f"tensor '{name}' belongs to a weight, but is in 'tensors' too")
         found[name] = tensor
-    _save(found, pathlib.Path(path))
+    save_tensors(found, pathlib.Path(path))
 
 
-class _named:
+class named:
     """Puts the name of the weight before the messages of errors."""
 
     def __init__(self, name: str) -> None:
@@ -101,7 +101,7 @@ def _experts(value: Any) -> list[Scaled]:
     return parts
 
 
-def _matrix(weight: Scaled, kind: Kind, nearest: bool) -> Tensors:
+def matrix_of(weight: Scaled, kind: Kind, nearest: bool) -> Tensors:
     """The tensors of one weight, by their endings."""
     rows, columns = weight.shape
     block = BLOCKS[kind.format]
@@ -138,12 +138,12 @@ def _add_input_scales(found: Tensors, weights: Weights, layout: str,
         if not kind.input:
             raise UsageError(f"layout '{layout}' has no scales for inputs of {kind.format}",
                              "its inputs are quantized without one")
-        with _named(name):
+        with named(name):
             value = scale.to(kind.convention, nearest=nearest).value
         found[name + kind.input] = _stored(value, kind.convention)
 
 
-def _save(tensors: Tensors, path: pathlib.Path) -> None:
+def save_tensors(tensors: Tensors, path: pathlib.Path) -> None:
     """Writes beside `path`, and renames: a reader sees the old file or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:

@@ -21,7 +21,7 @@ _HOOKS = ("_forward_hooks", "_forward_hooks_with_kwargs", "_forward_hooks_always
 
 
 @dataclasses.dataclass(frozen=True)
-class _Aim:
+class Aim:
     """The kind of layer that quantize_ makes; the members are arguments of quantize_."""
 
     format: str
@@ -87,19 +87,19 @@ def quantize_(model: torch.nn.Module,
     if type(model) is torch.nn.Linear:
         raise UsageError("'model' must contain the layers, but is one itself",
                          "call fp4.torch.QuantizedLinear.from_linear or Linear.from_linear")
-    aim = _Aim(format, recipe, square, training, weight_only, activations, check,
+    aim = Aim(format, recipe, square, training, weight_only, activations, check,
                batch_invariant)
     made: dict[torch.nn.Module, torch.nn.Module | str] = {}
     found = candidates(model, filter, head)
     for candidate in found:
         if not candidate.obstacle and candidate.module not in made:
-            made[candidate.module] = _attempt(candidate, aim, skip_unsupported)
+            made[candidate.module] = attempt(candidate, aim, skip_unsupported)
     report = Report(tuple(_line(model, candidate, made.get(candidate.module), found)
                           for candidate in found))
     for candidate in found:
         new = made.get(candidate.module)
         if isinstance(new, torch.nn.Module):
-            _replace(model, candidate.name, new)
+            put(model, candidate.name, new)
     tell_transformers(model)
     report.warn("quantize_", 2)
     return report
@@ -112,16 +112,16 @@ def dequantize_(model: torch.nn.Module) -> Report:
     for name, module in list(model.named_modules(remove_duplicate=False)):
         if not isinstance(module, (QuantizedLinear, WeightOnlyLinear)):
             continue
-        plain = _plain_linear(module.weight + 0, module.bias).train(module.training)
+        plain = plain_linear(module.weight + 0, module.bias).train(module.training)
         _carry_hooks(module, plain)
         lines.append(LayerReport(name, type(module).__name__, str(module.weight_dtype)[6:],
                                  _size(module), _size(plain)))
-        _replace(model, name, plain)
+        put(model, name, plain)
     tell_transformers(model)
     return Report(tuple(lines))
 
 
-def _attempt(candidate: Candidate, aim: _Aim, skip: bool) -> torch.nn.Module | str:
+def attempt(candidate: Candidate, aim: Aim, skip: bool = False) -> torch.nn.Module | str:
     """Returns the layer that replaces the candidate, or the reason why it stays."""
     module, name = candidate.module, candidate.name
     for called, parameter in module.named_parameters(recurse=False) if aim.check else ():
@@ -138,12 +138,12 @@ def _attempt(candidate: Candidate, aim: _Aim, skip: bool) -> torch.nn.Module | s
     return made
 
 
-def _linear(module: torch.nn.Module, aim: _Aim) -> torch.nn.Module:
+def _linear(module: torch.nn.Module, aim: Aim) -> torch.nn.Module:
     if is_conv1d(module):
         if aim.training:
             raise UsageError("is a Conv1D, whose transposed weight has no layer that trains it")
         weight, bias = module.get_parameter("weight"), module._parameters.get("bias")
-        layer = _plain_linear(weight.detach().t().contiguous(), bias).train(module.training)
+        layer = plain_linear(weight.detach().t().contiguous(), bias).train(module.training)
     else:
         assert isinstance(module, torch.nn.Linear)
         layer = module
@@ -156,7 +156,7 @@ def _linear(module: torch.nn.Module, aim: _Aim) -> torch.nn.Module:
     return QuantizedLinear.from_linear(layer, activations=aim.activations, **options)
 
 
-def _experts(module: torch.nn.Module, aim: _Aim) -> torch.nn.Module:
+def _experts(module: torch.nn.Module, aim: Aim) -> torch.nn.Module:
     from .routed import experts_from
 
     if aim.training:
@@ -166,7 +166,7 @@ def _experts(module: torch.nn.Module, aim: _Aim) -> torch.nn.Module:
     return made.train(module.training)
 
 
-def _plain_linear(weight: torch.Tensor, bias: torch.nn.Parameter | None) -> torch.nn.Linear:
+def plain_linear(weight: torch.Tensor, bias: torch.nn.Parameter | None) -> torch.nn.Linear:
     with torch.device("meta"):
         layer = torch.nn.Linear(weight.shape[1], weight.shape[0], bias is not None)
     layer.weight = torch.nn.Parameter(weight, requires_grad=False)
@@ -174,7 +174,8 @@ def _plain_linear(weight: torch.Tensor, bias: torch.nn.Parameter | None) -> torc
     return layer
 
 
-def _replace(model: torch.nn.Module, name: str, new: torch.nn.Module) -> None:
+def put(model: torch.nn.Module, name: str, new: torch.nn.Module) -> None:
+    """Makes `new` the module of this name."""
     parent, _, last = name.rpartition(".")
     setattr(model.get_submodule(parent), last, new)
 
@@ -222,6 +223,6 @@ def _size(module: torch.nn.Module, without_weight: bool = False) -> int:
 def tell_transformers(model: torch.nn.Module) -> None:
     """A model of transformers says in its config.json what its layers are."""
     if "transformers.modeling_utils" in sys.modules:  # otherwise it is none
-        from ..transformers import record
+        from ..transformers._layers import record
 
         record(model)
