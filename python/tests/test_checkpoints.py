@@ -352,6 +352,10 @@ class Refusals(Checkpoints):
                        {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION",
                         "quantized_layers": {"a": {"quant_algo": "NVFP4"}}}):
             ck.open(self.save(modelopt, **config)).close()
+        for word in ("MXFP4", "mxfp4"):  # as the versions of ModelOpt write it
+            with ck.open(self.save(mxfp4_tensors("modelopt")[0], quant_method="modelopt",
+                                   quant_algo=word)) as checkpoint:
+                self.assertIsInstance(checkpoint.linear("a"), ft.QuantizedLinear)
         (self.folder / "hf_quant_config.json").write_text(json.dumps(
             {"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8"}}))
         with self.refused("hf_quant_config.json' says FP8"):

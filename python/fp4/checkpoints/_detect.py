@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import UsageError
 from ..torch.recipes import BLOCKS
@@ -214,7 +214,8 @@ def _check_configs(layout: Layout, entries: Mapping[str, Entry], configs: Sequen
                              f"'{config.path}' says quant_method '{config.method}'", note)
         for entry in entries.values():
             known = config.words - _MIXED
-            if known and entry.kind.words and not known & set(entry.kind.words):
+            expected = _lower(entry.kind.words)
+            if known and expected and not _lower(known) & expected:
                 raise UsageError(f"tensor '{entry.tensors[0]}' has the format {entry.format}, but "
                                  f"'{config.path}' says {', '.join(sorted(known))}", note)
     for entry in entries.values() if not configs else ():
@@ -222,6 +223,11 @@ def _check_configs(layout: Layout, entries: Mapping[str, Entry], configs: Sequen
             raise UsageError(f"tensor '{entry.tensors[0]}' is {entry.format} of {layout.name} or "
                              "of another package with the same names, and no config.json decides",
                              note)
+
+
+def _lower(words: Iterable[str]) -> set[str]:
+    """ModelOpt writes NVFP4, but mxfp4."""
+    return {word.lower() for word in words}
 
 
 def _count(shape: Sequence[int]) -> int:

@@ -182,6 +182,7 @@ def _has_4_bit_inputs(words: set[str], groups: list[dict[str, Any]]) -> bool | N
     if groups:
         inputs = [group.get("input_activations") for group in groups]
         return any(isinstance(each, dict) and each.get("num_bits") == 4 for each in inputs)
-    if words & _4_BIT_INPUTS:
+    said = {word.upper() for word in words}
+    if said & _4_BIT_INPUTS:
         return True
-    return False if any(word.startswith(("W4A16", "W4A8")) for word in words) else None
+    return False if any(word.startswith(("W4A16", "W4A8")) for word in said) else None
