@@ -523,6 +523,32 @@ class OtherPackages(Folder):
             with self.assertRaisesRegex(fp4.UsageError, words):
                 fp4.transformers.register(*methods)
 
+    def test_files_devices_and_the_model_without_its_head(self) -> None:
+        from fp4.checkpoints._quantize_model import Request, quantize_model
+
+        model("Llama").save_pretrained(f"{self.folder}/16", max_shard_size="50KB")
+        quantize_model(f"{self.folder}/16", f"{self.folder}/4", Request())
+        self.folder += "/4"
+        self.assertGreater(len(list(pathlib.Path(self.folder).glob("*.safetensors"))), 3)
+        whole, ids = self.load("compressed-tensors"), tokens(2)
+        with fp4.transformers.register("compressed-tensors"):
+            body, info = transformers.AutoModel.from_pretrained(
+                self.folder, dtype=torch.bfloat16, output_loading_info=True)
+        self.assertEqual(info["unexpected_keys"], {"lm_head.weight"})
+        with torch.no_grad():
+            self.assertTrue(torch.equal(body(ids).last_hidden_state,
+                                        whole.model(ids).last_hidden_state))
+        if optional("accelerate") is None:
+            return
+        for places in ("auto", "cpu", {"": "cpu"}):
+            other = self.load("compressed-tensors", device_map=places)
+            with self.subTest(places=places), torch.no_grad():
+                self.assertTrue(torch.equal(other(ids).logits, whole(ids).logits))
+        disk = {"model.embed_tokens": "cpu", "lm_head": "cpu", "model.norm": "cpu",
+                "model.rotary_emb": "cpu", "model.layers": "disk"}
+        with self.assertRaisesRegex(fp4.UsageError, "all on the CPU, but places them on cpu, disk"):
+            self.load("compressed-tensors", device_map=disk, offload_folder=f"{self.folder}/rest")
+
     def test_a_part_on_the_cpu(self) -> None:
         from fp4.transformers._layers import refuse_offload
 

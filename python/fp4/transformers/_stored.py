@@ -106,7 +106,7 @@ class _StoredHfQuantizer(HfQuantizer):  # type: ignore[misc]
         for name in loading.names:
             layer = model.get_submodule(name)
             put(model, name, _Pending(layer, loading.stored_bytes(name)))
-        ignored = [*map(names, self._checkpoint), *loading.experts]
+        ignored = {*self._checkpoint, *map(names, self._checkpoint), *loading.experts}
         model._keys_to_ignore_on_load_unexpected = {
             *(model._keys_to_ignore_on_load_unexpected or ()),
             *(rf"^{re.escape(name)}(?:[._]|$)" for name in ignored)}
