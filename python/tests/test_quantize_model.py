@@ -18,7 +18,7 @@ if torch is not None and optional("safetensors") is not None:
     import fp4.checkpoints as ck
     import fp4.torch as ft
     from fp4.checkpoints._errors import Loss, kept_by, loss_of
-    from fp4.checkpoints._linears import Linear, fused
+    from fp4.checkpoints._linears import Linear, fused, units
     from fp4.checkpoints._quantize_model import Request, quantize_model
     from safetensors.torch import load_file, save_file
 else:
@@ -238,6 +238,16 @@ class QuantizeModel(Folders):
             self.assertEqual(kept_by(budget, layers, losses, 4.5), kept, budget)
         with self.assertRaisesRegex(fp4.UsageError, "'bits' must be at least the 4.5 of"):
             kept_by(4.4, layers, losses, 4.5)
+
+    def test_experts_of_a_layer_have_one_format(self) -> None:
+        names = [f"{layer}.mlp.experts.{number}.{last}" for layer in "ab" for number in (0, 1)
+                 for last in ("gate_proj", "up_proj", "down_proj")]
+        self.assertEqual([len(group) for group in fused(names)], [2, 1, 2, 1, 2, 1, 2, 1])
+        self.assertEqual(units(names), [tuple(names[:6]), tuple(names[6:])])
+        layers = [Linear(name, (32, 32), "BF16") for name in names]
+        losses = {name: Loss(1, 9 if name == names[7] else 1) for name in names}
+        self.assertEqual(kept_by(4.5 + 11.5 * 5 / 12, layers, losses, 4.5), set())
+        self.assertEqual(kept_by(4.5 + 11.5 * 6 / 12, layers, losses, 4.5), set(names[6:]))
 
     def test_loss(self) -> None:
         weight = torch.randn(1500, 8)

@@ -278,6 +278,7 @@ class WhileLoading(Folder):
     def test_models(self) -> None:
         for name, options in (("Llama", {}), ("Llama", {"format": "mxfp4"}),
                               ("Qwen3", {"weight_only": False}), ("GPT2", {}), ("Mixtral", {}),
+                              ("GptOss", {}),
                               ("Llama", {"head": True}),
                               ("Llama", {"recipe": "compressed_tensors"})):
             with self.subTest(name, **options):
@@ -564,16 +565,22 @@ class OtherPackages(Folder):
                     refuse_offload(part)
 
     def test_a_folder_of_quantize_model(self) -> None:
+        import fp4.transformers
         from fp4.checkpoints._quantize_model import Request, quantize_model
 
-        exact = model("Llama")
-        exact.save_pretrained(f"{self.folder}/16")
-        quantize_model(f"{self.folder}/16", f"{self.folder}/4", Request())
-        self.folder += "/4"
-        loaded = self.load("compressed-tensors")
-        with torch.no_grad():
-            self.assertLess(error(loaded(tokens(2)).logits,
-                                  reference(exact, loaded)(tokens(2)).logits), 0.03)
+        for name, kind, most in (("Llama", ft.WeightOnlyLinear, 0.03),
+                                 ("Mixtral", ft.RoutedExperts, 0.1)):  # one scale for w1 and w3
+            exact, root = model(name), f"{self.folder}/{name}"
+            exact.save_pretrained(f"{root}/16")
+            quantize_model(f"{root}/16", f"{root}/4", Request())
+            with fp4.transformers.register("compressed-tensors"):
+                loaded, info = transformers.AutoModelForCausalLM.from_pretrained(
+                    f"{root}/4", dtype=torch.bfloat16, output_loading_info=True)
+            self.assertFalse(any(info[key] for key in info), info)
+            self.assertTrue(any(isinstance(layer, kind) for layer in loaded.modules()))
+            with torch.no_grad():
+                self.assertLess(error(loaded(tokens(2)).logits,
+                                      reference(exact, loaded)(tokens(2)).logits), most)
 
 
 PLACE = "model.layers.0.mlp.experts"

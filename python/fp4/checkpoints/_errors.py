@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ._linears import DTYPES, Linear, fused
+from ._linears import DTYPES, Linear, units
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +132,7 @@ def kept_by(budget: float, layers: Sequence[Linear], losses: Mapping[str, Loss],
         raise UsageError(f"'bits' must be at least the {bits:g} of the format, but got {budget:g}")
     by_name = {layer.name: layer for layer in layers}
     left = (budget - bits) * sum(layer.size for layer in layers)
-    groups = fused(by_name)
+    groups = units(by_name)
 
     def order(group: tuple[str, ...]) -> tuple[float, str]:
         return -sum((losses[name] for name in group), Loss(0.0, 0.0)).relative, group[0]

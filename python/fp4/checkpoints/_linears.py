@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import UsageError
 from ..torch.recipes import BLOCKS
@@ -21,6 +22,7 @@ DTYPES = {"BF16": 16, "F16": 16, "F32": 32}
 _HEADS = ("lm_head", "embed_out", "output_layer", "score", "classifier", "qa_outputs")
 _ROUTERS = ("gate", "router", "shared_expert_gate")
 _TABLES = ("wte", "wpe", "shared", "relative_attention_bias")
+_EXPERT = re.compile(r"(.*\.experts)\.\d+\.")
 #: Models whose linear layers store transposed weights.
 _TRANSPOSED = ("gpt2", "openai-gpt", "imagegpt", "decision_transformer")
 
@@ -80,7 +82,7 @@ def linears(headers: Mapping[str, Header], format: str, exclude: Sequence[str],
     if not chosen:
         raise UsageError("the checkpoint must have a linear layer to quantize, but has none",
                          "layers are tensors of two dimensions that are called NAME.weight")
-    _check_fused(found)
+    _check_units(found)
     return found
 
 
@@ -96,14 +98,29 @@ def check_config(config: Mapping[str, object], path: object) -> None:
 
 
 def fused(names: Iterable[str]) -> list[tuple[str, ...]]:
-    """The names in groups of layers that are multiplied by at once, in their order."""
+    """The names in groups of layers that need one scale of the tensor, in their order."""
+    return _groups(names, _fused)
+
+
+def units(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """The names in groups of layers that need one format, in their order: those of `fused`, and all
+    experts of a layer."""
+    return _groups(names, lambda name: (found[1],) if (found := _EXPERT.match(name)) else
+                   _fused(name))
+
+
+def _groups(names: Iterable[str],
+            key: Callable[[str], tuple[str, ...]]) -> list[tuple[str, ...]]:
     groups: dict[tuple[str, ...], list[str]] = {}
     for name in names:
-        parent, _, last = name.rpartition(".")
-        kind = next((parts for parts in FUSED if last in parts), None)
-        key = (name,) if kind is None else (parent, *kind)
-        groups.setdefault(key, []).append(name)
+        groups.setdefault(key(name), []).append(name)
     return [tuple(group) for group in groups.values()]
+
+
+def _fused(name: str) -> tuple[str, ...]:
+    parent, _, last = name.rpartition(".")
+    kind = next((parts for parts in FUSED if last in parts), None)
+    return (name,) if kind is None else (parent, *kind)
 
 
 def _is_table(name: str) -> bool:
@@ -138,9 +155,9 @@ def _check(layer: Linear, format: str) -> None:
                          f"the block of {format}, but has {layer.shape[1]}", remedy)
 
 
-def _check_fused(found: Sequence[Linear]) -> None:
+def _check_units(found: Sequence[Linear]) -> None:
     reasons = {layer.name: layer.reason for layer in found}
-    for group in fused(reasons):
+    for group in units(reasons):
         kept = [name for name in group if reasons[name]]
         if kept and len(kept) != len(group):
             other = next(name for name in group if not reasons[name])
