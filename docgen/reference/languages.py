@@ -5,8 +5,8 @@ import re
 
 from . import markdown
 
-MODULES = ["", "torch", "checkpoints", "dist", "transformers", "compat.flashinfer", "compat.torchao", "compat.vllm",
-           "sim"]
+MODULES = ["", "torch", "checkpoints", "dist", "torchao", "transformers", "compat.flashinfer", "compat.torchao",
+           "compat.vllm", "sim"]
 
 
 #===--- Python ------------------------------------------------------------===#

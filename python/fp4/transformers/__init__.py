@@ -11,9 +11,8 @@ them.
     fp4.transformers.register("modelopt", "compressed-tensors")
     model = transformers.AutoModelForCausalLM.from_pretrained("model-NVFP4")
 
-The quant_method of a saved model is "fp4". Without the import transformers would leave its layers
-with random weights. The file therefore has a tensor of one byte under the name of each linear
-weight, whose shape transformers refuses.
+The quant_method of a saved model is "fp4". The file has one byte under the name of each linear
+weight, whose shape transformers refuses: without the import the weights would be random.
 """
 
 from ._config import FP4Config
