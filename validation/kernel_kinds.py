@@ -495,6 +495,9 @@ def attention():
         text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", mask, "0.125"))
         plan = "--plan=tile_attention, tile = [128, 16, 1], stages = 2"
         yield Kind(f"attention, {mask}", text, "sm_90a", None, ["--sms=1", plan])
+    text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", "causal", "0.125"), softcap="2.0", window=40,
+                                   rows="sinks lse")
+    yield Kind("attention, window", text, "sm_90a", None, ["--sms=1", plan])
 
 
 def cached_attention():

@@ -30,6 +30,10 @@ DIST = ["gaussian", "zeros"]
 # Keys and values of 16 bits in tiles or warps, or codes: their type, that of scales, the block.
 FORMS = {"": None, "warps": None, "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16), "mxfp4": ("f4E2M1FN", "f8E8M0FNU", 32),
          "mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32), "fp8": ("f8E4M3FN", None, 0)}
+# Softcaps of scores, keys of a window of a causal mask, sinks of heads and logarithms of sums.
+SOFTCAP = ["", "0.5", "30.0"]
+WINDOW = [0, 1, 17, 64, 200]
+ROWS = ["", "sinks", "lse", "sinks lse"]
 SCHEDULES = sweeping.schedules(1)
 
 
@@ -62,7 +66,7 @@ def codes_of(form, tokens, shared, elements):
     return code, f", %ks: {kinds[0]}, %vs: {kinds[1]}", f" scales(%ks, %vs : {kinds[0]}, {kinds[1]})"
 
 
-def program(case, cache="", form=""):
+def program(case, cache="", form="", softcap="", window=0, rows=""):
     batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
     query = f"tensor<{batches}x{queries}x{heads}x{of_keys}x{element}>"
     operands, definitions = sequences(batches, keys, cache)
@@ -73,10 +77,17 @@ def program(case, cache="", form=""):
     key = f"tensor<{tokens}x{shared}x{of_keys}x{code}>"
     value = f"tensor<{tokens}x{shared}x{of_values}x{code}>"
     result = f"tensor<{batches}x{queries}x{heads}x{of_values}x{element}>"
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {result} {{\n"
-            f"{definitions}  %o = fp4.attention %q, %k, %v{scales}{operands} scale {scale}{' causal' if mask == 'causal' else ''}\n"
-            f"      : {query}, {key}, {value} -> {result}\n"
-            f"  return %o : {result}\n}}\n")
+    if "sinks" in rows:
+        arguments, operands = arguments + f", %s: tensor<{heads}xf32>", operands + f" sinks(%s : tensor<{heads}xf32>)"
+    names, results = "%o", result
+    if "lse" in rows:
+        names, results = "%o, %l", f"{result}, tensor<{batches}x{queries}x{heads}xf32>"
+    scores = (f"scale {scale}" + (f" softcap {softcap}" if softcap else "") + (" causal" if mask == "causal" else "")
+              + (f" window {window}" if window else ""))
+    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> ({results}) {{\n"
+            f"{definitions}  {names} = fp4.attention %q, %k, %v{scales}{operands} {scores}\n"
+            f"      : {query}, {key}, {value} -> {results}\n"
+            f"  return {names} : {results}\n}}\n")
 
 
 def is_small(case):
@@ -87,7 +98,7 @@ def is_small(case):
 
 def is_valid_form(case):
     """A form that has the elements of heads, the queries, the pages and the parts of keys."""
-    _, _, keys, _, elements, element, *_, block, _, cache, splits, form = case
+    _, _, keys, _, elements, element, _, _, block, _, cache, splits, form, *_ = case
     if block or cache == 8 or (splits and splits > -(-keys // 16)):
         return False
     if form in ("warps", "fp8"):
@@ -96,7 +107,9 @@ def is_valid_form(case):
 
 
 def valid(case):
-    batches, queries, keys, (heads, _), (of_keys, of_values), *_, block, _, cache, splits, form = case
+    batches, queries, keys, (heads, _), (of_keys, of_values), _, mask, _, block, _, cache, splits, form, _, window, _ = case
+    if window and mask != "causal":
+        return False
     if form:
         work = batches * queries * heads * keys * (of_keys + of_values)
         return is_valid_form(case) and work < 1 << 24  # a step for a few keys and rows
@@ -110,8 +123,7 @@ def valid(case):
 
 
 def library(case):
-    *_, block, dist, cache, splits, form = case
-    _, _, _, (heads, shared), *_ = case
+    _, _, _, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows = case
     fields = []
     if form and splits:
         fields.append(f"k_slices = {splits}")
@@ -124,13 +136,13 @@ def library(case):
     plan = [f"--plan={', '.join([family, *fields])}"] if fields or form == "warps" else []
     name = sweeping.file_name(*("of".join(map(str, part)) if isinstance(part, tuple) else part or "all"
                                 for part in case))
-    return sweeping.Program(name, program(case, cache, form), ["--target=sm_90a", *plan], [[f"--dist={dist}"]])
+    return sweeping.Program(name, program(case, cache, form, softcap, window, rows), ["--target=sm_90a", *plan], [[f"--dist={dist}"]])
 
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
     parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST, CACHE,
-                  SPLITS, list(FORMS)]
+                  SPLITS, list(FORMS), SOFTCAP, WINDOW, ROWS]
     if options.full:
         cases = list(filter(valid, itertools.product(*parameters)))
     else:

@@ -109,10 +109,19 @@ Value fp4::packE4M3(ImplicitLocOpBuilder &b, Value low, Value high) {
       .getRes();
 }
 
-Value fp4::approximateExp2(ImplicitLocOpBuilder &b, Value number) {
-  return emit(b, b.getLoc(), b.getF32Type(), number, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
+/// `instruction` of a number (f32).
+static Value emitOfNumber(ImplicitLocOpBuilder &b, Value number, const Twine &instruction) {
+  return emit(b, b.getLoc(), b.getF32Type(), number, (instruction + " $0, $1;").str(), "=f,f",
               /*hasSideEffects=*/false)
       .getRes();
+}
+
+Value fp4::approximateExp2(ImplicitLocOpBuilder &b, Value number) {
+  return emitOfNumber(b, number, "ex2.approx.ftz.f32");
+}
+
+Value fp4::approximateLog2(ImplicitLocOpBuilder &b, Value number) {
+  return emitOfNumber(b, number, "lg2.approx.ftz.f32");
 }
 
 SmallVector<Value> fp4::widenE2M1(ImplicitLocOpBuilder &b, Value codes) {

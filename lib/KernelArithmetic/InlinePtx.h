@@ -45,6 +45,9 @@ mlir::Value shiftLanes(mlir::ImplicitLocOpBuilder &b, Shift kind, mlir::Value va
 
 /// 2 to the power of a number (f32), to 2 ulp; subnormal results are 0.
 mlir::Value approximateExp2(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
+/// The logarithm of a number (f32) to base 2, to 2^-22, or that part of it outside of (1/2, 2);
+/// minus infinity of 0.
+mlir::Value approximateLog2(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
 
 /// Two f32 as e4m3 (i16), `low` in the low byte; to nearest even, saturating. The operation of MLIR
 /// may have side effects, as it says, so that no role of a kernel could execute it.

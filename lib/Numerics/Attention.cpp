@@ -14,6 +14,10 @@ namespace {
 /// Half an ulp of fp32 relative to 1, and the error of ex2.approx (PTX ISA: 2 ulp).
 constexpr double unit = 0x1p-24, powerError = 4 * unit;
 
+/// The error of a tangent, and that of lg2.approx between 1/2 and 2 (PTX ISA; Attention.h).
+constexpr double tangentError = 12 * unit, logError = 4 * unit;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 /// Half an ulp of `type` relative to 1, and its smallest subnormal number.
 struct Rounding {
   double relative, smallest;
@@ -33,20 +37,27 @@ public:
     const uint64_t head = row % shape_.heads, token = row / shape_.heads % shape_.queryTokens;
     batch_ = row / shape_.heads / shape_.queryTokens;
     group_ = head / (shape_.heads / shape_.keyHeads);
-    weigh(row, keysSeen(token));
+    findKeys(token);
+    score(row);
+    weigh(shape_.sinks.empty() ? -infinity : shape_.sinks[head]);
+    storeLogSum(row, reference);
     for (uint64_t e = 0; e < shape_.valueElements; ++e)
       store(row * shape_.valueElements + e, e, reference);
   }
 
 private:
-  uint64_t keysSeen(uint64_t token) const {
+  /// Finds the keys that a token sees: from first_ on, a weight for each.
+  void findKeys(uint64_t token) {
     const auto all = int64_t(shape_.keyTokens);
     const int64_t keys =
         shape_.lengths.empty() ? all : std::clamp<int64_t>(shape_.lengths[batch_], 0, all);
-    if (!shape_.causal)
-      return uint64_t(keys);
-    const int64_t seen = int64_t(token) + 1 + keys - int64_t(shape_.queryTokens);
-    return uint64_t(std::clamp<int64_t>(seen, 0, keys));
+    int64_t end = keys;
+    if (shape_.causal)
+      end = std::clamp<int64_t>(int64_t(token) + 1 + keys - int64_t(shape_.queryTokens), 0, keys);
+    const int64_t seen = shape_.window ? std::min(end, int64_t(shape_.window)) : end;
+    first_ = uint64_t(end - seen);
+    weights_.assign(size_t(seen), 0);
+    errors_.assign(size_t(seen), 0);
   }
 
   /// The elements of key `j` in `rows`, which have `elements` each; null where its page does not
@@ -64,14 +75,11 @@ private:
     return rows.data() + (token * shape_.keyHeads + group_) * elements;
   }
 
-  /// Computes the weight of each key, and its relative error.
-  void weigh(uint64_t row, uint64_t keys) {
+  /// Computes the score of each key, and its error.
+  void score(uint64_t row) {
     const float *query = query_.data() + row * shape_.queryElements;
-    weights_.assign(keys, 0);
-    errors_.assign(keys, 0);
-    double largest = -std::numeric_limits<double>::infinity();
-    for (uint64_t j = 0; j < keys; ++j) {
-      const float *key = elementsOf(key_, j, shape_.queryElements);
+    for (uint64_t j = 0; j < weights_.size(); ++j) {
+      const float *key = elementsOf(key_, first_ + j, shape_.queryElements);
       double sum = 0, magnitude = 0;
       for (uint64_t d = 0; key && d < shape_.queryElements; ++d) {
         const double product = double(query[d]) * key[d];
@@ -80,36 +88,63 @@ private:
       }
       weights_[j] = sum * shape_.scale;
       errors_[j] = 2 * unit * double(shape_.queryElements) * magnitude * shape_.scale;
-      largest = std::max(largest, weights_[j]);
-    }
-    double ofLargest = 0; // the errors of the maximum do not cancel
-    for (uint64_t j = 0; j < keys; ++j)
-      ofLargest = std::max(ofLargest, errors_[j]);
-    total_ = 0;
-    for (uint64_t j = 0; j < keys; ++j) {
-      const double distance = weights_[j] - largest;
-      const double argument =
-          errors_[j] + ofLargest + 4 * unit * (std::fabs(largest) + std::fabs(distance));
-      errors_[j] = std::expm1(argument) + powerError + 2 * unit * double(keys);
-      weights_[j] = std::exp(distance);
-      total_ += weights_[j];
+      if (shape_.softcap > 0) {
+        weights_[j] = shape_.softcap * std::tanh(weights_[j] / shape_.softcap);
+        errors_[j] += tangentError * shape_.softcap;
+      }
     }
   }
 
+  /// Makes the scores weights, whose errors are relative, and adds them up with that of `sink`.
+  void weigh(double sink) {
+    const auto keys = double(weights_.size());
+    double ofKeys = -infinity, ofLargest = 0; // the errors of the maximum do not cancel
+    for (size_t j = 0; j < weights_.size(); ++j) {
+      ofKeys = std::max(ofKeys, weights_[j]);
+      ofLargest = std::max(ofLargest, errors_[j]);
+    }
+    largest_ = std::max(ofKeys, sink);
+    auto errorOf = [&](double distance) {
+      return 4 * unit * (std::fabs(largest_) + std::fabs(distance));
+    };
+    const bool hasSink = sink > -infinity;
+    const double toAll = hasSink ? errorOf(ofKeys - largest_) + powerError : 0;
+    total_ = hasSink ? std::exp(sink - largest_) : 0;
+    totalError_ =
+        hasSink ? total_ * (std::expm1(ofLargest + errorOf(sink - largest_)) + powerError) : 0;
+    for (size_t j = 0; j < weights_.size(); ++j) {
+      const double distance = weights_[j] - largest_;
+      const double argument = errors_[j] + ofLargest + errorOf(distance) + toAll;
+      errors_[j] = std::expm1(argument) + powerError + 2 * unit * keys;
+      weights_[j] = std::exp(distance);
+      total_ += weights_[j];
+      totalError_ += weights_[j] * errors_[j];
+    }
+  }
+
+  void storeLogSum(uint64_t row, AttentionReference &reference) const {
+    const bool isNone = !(total_ > 0);
+    const double ofTotal = isNone ? 0 : std::log(total_), sum = largest_ + ofTotal;
+    reference.logSums[row] = isNone ? -infinity : sum;
+    reference.logBounds[row] = isNone ? 0
+                                      : -std::log1p(-std::min(totalError_ / total_, 0.5)) +
+                                            logError * (1 + std::fabs(ofTotal)) +
+                                            unit * (4 * std::fabs(largest_) + 2 * std::fabs(sum));
+  }
+
   void store(uint64_t place, uint64_t element, AttentionReference &reference) const {
-    double sum = 0, numerator = 0, denominator = 0;
+    double sum = 0, numerator = 0;
     for (uint64_t j = 0; j < weights_.size(); ++j) {
-      const float *elements = elementsOf(value_, j, shape_.valueElements);
+      const float *elements = elementsOf(value_, first_ + j, shape_.valueElements);
       const double value = elements ? elements[element] : 0;
       sum += weights_[j] * value;
       numerator +=
           std::fabs(value) * (weights_[j] * (errors_[j] + rounding_.relative) + rounding_.smallest);
-      denominator += weights_[j] * errors_[j];
     }
     const bool isEmpty = weights_.empty();
     const double result = isEmpty ? 0 : sum / total_;
     const double before = isEmpty ? 0
-                                  : (numerator + std::fabs(result) * denominator) / total_ +
+                                  : (numerator + std::fabs(result) * totalError_) / total_ +
                                         4 * unit * std::fabs(result);
     reference.values[place] = result;
     reference.bounds[place] =
@@ -121,12 +156,17 @@ private:
   Rounding rounding_;
   std::span<const float> query_, key_, value_;
   uint64_t batch_ = 0, group_ = 0; ///< sequence, and head of keys
-  double total_ = 0;
+  uint64_t first_ = 0;             ///< key that the row sees
+  double largest_ = 0, total_ = 0, totalError_ = 0;
   std::vector<double> weights_, errors_;
 };
 
 Status checkSequences(const AttentionShape &shape) {
   const size_t lengths = shape.lengths.size(), pages = shape.pages.size();
+  if (!shape.sinks.empty() && shape.sinks.size() != shape.heads)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("attention must have a sink for each of {} heads, but got {}",
+                                 shape.heads, shape.sinks.size()));
   const bool hasPages = pages == 0 || (shape.pageTokens &&
                                        pages * shape.pageTokens == shape.batches * shape.keyTokens);
   if (hasPages && (lengths == 0 || lengths == shape.batches))
@@ -163,9 +203,11 @@ Expected<AttentionReference> referenceAttention(const AttentionShape &shape, Flo
                                                 std::span<const float> value, unsigned threads) {
   FP4_TRY(checkSizes(shape, query.size(), key.size(), value.size()));
   AttentionReference reference;
-  reference.values.resize(shape.results());
-  reference.bounds.resize(shape.results());
-  const uint64_t rows = shape.batches * shape.queryTokens * shape.heads;
+  const uint64_t rows = shape.rows(), results = rows * shape.valueElements;
+  reference.values.resize(results);
+  reference.bounds.resize(results);
+  reference.logSums.resize(rows);
+  reference.logBounds.resize(rows);
   parallelFor(rows, threads, [&](uint64_t row) {
     AttentionRow(shape, type, query, key, value).compute(row, reference);
   });

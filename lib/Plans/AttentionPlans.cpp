@@ -60,6 +60,11 @@ static int32_t groupsOfTile(AttentionOp op) {
   return op.getQueryType().getDimSize(1) * headsOfTile(op) <= kGroupRows ? 1 : 2;
 }
 
+/// Most keys that the tokens of a tile see.
+static int64_t keysOfTile(AttentionOp op) {
+  return op.getKeysOfTokens(groupsOfTile(op) * kGroupRows / headsOfTile(op));
+}
+
 /// The keys of a block: as many as registers have room for beside the sums of a head of values, or
 /// fewer where less of the last block is beyond the keys. Blocks of whole pages take the fewest
 /// boxes, and smaller blocks are shared more evenly.
@@ -70,7 +75,7 @@ static int64_t keysOfBlock(AttentionOp op, bool isShared) {
   int64_t most = elements <= 128 ? 160 : elements <= 192 ? 112 : 80; // the fastest on an H200
   constexpr int64_t costOfBlock = 16;                                // in keys
   auto cost = [&](int64_t block) {
-    return int64_t(llvm::divideCeil(op.getKeyTokens(), block)) * (block + costOfBlock);
+    return int64_t(llvm::divideCeil(keysOfTile(op), block)) * (block + costOfBlock);
   };
   int64_t best = most;
   for (int64_t block = most; block >= most / 2; block -= kInstructionK)
@@ -96,14 +101,14 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &,
 /// Bytes of keys and values that tiles which run at a time may read from the L2 cache.
 static constexpr int64_t kCachedBytes = 36 << 20;
 
-/// The order of tiles. Tiles of one head share its keys. With masks they are the longer the later
-/// their queries are: the longest tiles come first, and each CTA gets as many of each length. Such
-/// an order has tiles of as many heads as there are SMs, or half or a quarter, if keys and values
-/// of so many heads fit in the L2 cache; else of all heads.
+/// The order of tiles. Tiles of one head share its keys. With causal masks alone they are the
+/// longer the later their queries are: the longest tiles come first, and each CTA gets as many of
+/// each length. Such an order has tiles of as many heads as there are SMs, or half or a quarter, if
+/// keys and values of so many heads fit in the L2 cache; else of all heads.
 static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
                                                      const hw::TargetModel &target) {
   MLIRContext *context = op.getContext();
-  if (!op.getCausal())
+  if (!op.getCausal() || op.getWindow())
     return neighboursAlongM(context);
   RankedTensorType key = op.getKeyType(), value = op.getValueType();
   int64_t heads = op.getQueryType().getDimSize(2), sharing = op.getHeadsOfGroup();
@@ -155,7 +160,7 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
     return plan;
   }
   plan.schedule = neighboursAlongM(op->getContext());
-  int64_t blocks = int64_t(llvm::divideCeil(attention.getKeyTokens(), plan.tile[1]));
+  int64_t blocks = int64_t(llvm::divideCeil(keysOfTile(attention), plan.tile[1]));
   if (int64_t splits = splitsOfKeys(attention, works, blocks, target); splits > 1)
     plan.cluster = {splits, 1};
   return plan;

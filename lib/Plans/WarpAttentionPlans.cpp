@@ -39,6 +39,15 @@ int64_t fp4::rowsOfWarpTile(AttentionOp op) {
   return rowsOfSequence(op) > kInstructionRows && hasRoom ? kMostRows : kInstructionRows;
 }
 
+/// Steps that the rows of a CTA see at most. A window may begin and end within a step.
+static int64_t stepsSeen(AttentionOp op) {
+  int64_t rows = std::min(rowsOfWarpTile(op), rowsOfSequence(op));
+  int64_t tokens = std::min(op.getQueryType().getDimSize(1),
+                            int64_t(llvm::divideCeil(rows - 1, op.getHeadsOfGroup())) + 1);
+  return std::min(stepsOfKeys(op),
+                  int64_t(llvm::divideCeil(op.getKeysOfTokens(tokens), kKeys)) + 1);
+}
+
 /// Checks that a lane's chunk of a row is whole blocks, or that blocks are whole chunks.
 static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type,
                                  int64_t lanes) {
@@ -77,7 +86,7 @@ static int64_t worksOf(AttentionOp op) {
 /// beside those of its keys.
 static int64_t partsOfKeys(AttentionOp op, int64_t threads, int64_t ctas) {
   constexpr int64_t mostParts = 64, costOfCta = 4;
-  int64_t steps = stepsOfKeys(op), warps = threads / kWarp;
+  int64_t steps = stepsSeen(op), warps = threads / kWarp;
   int64_t works = worksOf(op), best = 1;
   auto cost = [&](int64_t parts) {
     int64_t waves = int64_t(llvm::divideCeil(works * parts, ctas));
@@ -89,11 +98,12 @@ static int64_t partsOfKeys(AttentionOp op, int64_t threads, int64_t ctas) {
   return best;
 }
 
-/// Bytes of the keys and values of all sequences.
+/// Bytes of the keys and values that queries of all sequences see.
 static int64_t bytesOfKeys(AttentionOp op) {
   RankedTensorType key = op.getKeyType();
   int64_t elements = key.getDimSize(3) + op.getValueType().getDimSize(3);
-  int64_t rows = op.getQueryType().getDimSize(0) * op.getKeyTokens() * key.getDimSize(2);
+  int64_t tokens = op.getKeysOfTokens(op.getQueryType().getDimSize(1));
+  int64_t rows = op.getQueryType().getDimSize(0) * tokens * key.getDimSize(2);
   return rows * elements * key.getElementTypeBitWidth() / 8;
 }
 
@@ -102,7 +112,8 @@ bool fp4::prefersWarps(AttentionOp op) {
   bool hasPages = !op.getPages() || op.getKeyType().getDimSize(1) % kKeys == 0;
   bool isFaster = hasHeadsUpTo(op, kSmallHead) ||
                   (hasHeadsUpTo(op, kMostElementsOfMostRows) &&
-                   (bytesOfKeys(op) >= manyBytes || op.getKeyTokens() >= manyKeys));
+                   (bytesOfKeys(op) >= manyBytes ||
+                    op.getKeysOfTokens(op.getQueryType().getDimSize(1)) >= manyKeys));
   return rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
 }
 

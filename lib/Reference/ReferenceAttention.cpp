@@ -84,6 +84,26 @@ numerics::AttentionShape shapeOf(const std::vector<int64_t> &query,
   return shape;
 }
 
+/// The attributes, which say what becomes of products, and which keys queries see.
+Status setScores(numerics::AttentionShape &shape, const Step &step) {
+  FP4_ASSIGN(auto scale, step.integer("scale", std::bit_cast<uint32_t>(1.0f)));
+  FP4_ASSIGN(auto softcap, step.integer("softcap", 0));
+  FP4_ASSIGN(shape.window, step.integer("window", 0));
+  shape.scale = std::bit_cast<float>(uint32_t(scale));
+  shape.softcap = std::bit_cast<float>(uint32_t(softcap));
+  shape.causal = step.op.attributes.contains("causal");
+  return {};
+}
+
+/// Defines a result that has bounds and no bits of its own.
+Status defineWithin(Step &step, size_t result, std::vector<double> values,
+                    std::vector<double> bounds) {
+  FP4_TRY(step.defineFloats(result, std::vector<float>(values.begin(), values.end())));
+  step.results[result].sums = std::move(values);
+  step.results[result].bounds = std::move(bounds);
+  return {};
+}
+
 } // namespace
 
 /// Attention in fp64, with the bound of its kernels: the order of their sums is not that of the
@@ -91,22 +111,23 @@ numerics::AttentionShape shapeOf(const std::vector<int64_t> &query,
 Status runAttention(Step &step) {
   if (step.operands.size() < 3)
     return step.wrong("must have queries, keys and values");
-  std::array<const Tensor *, 6> more;
+  std::array<const Tensor *, 7> more;
   for (size_t i = 0; i < more.size(); ++i) {
     FP4_ASSIGN(more[i], step.optional(3 + i));
   }
-  FP4_TRY(step.expect(3 + size_t(more.size() - std::ranges::count(more, nullptr)), 1));
-  auto [keyScales, valueScales, keyFactors, valueFactors, lengths, pages] = more;
+  const size_t results = std::clamp<size_t>(step.op.results.size(), 1, 2);
+  FP4_TRY(step.expect(3 + size_t(more.size() - std::ranges::count(more, nullptr)), results));
+  auto [keyScales, valueScales, keyFactors, valueFactors, lengths, pages, sinks] = more;
   for (size_t i = 0; i < 3; ++i)
     if (step.operands[i]->type.shape.size() != 4)
       return step.wrong("must have operands of four dimensions");
   const std::vector<int64_t> &query = step.operands[0]->type.shape,
                              &key = step.operands[1]->type.shape,
                              &value = step.operands[2]->type.shape;
-  FP4_ASSIGN(auto scale, step.integer("scale", std::bit_cast<uint32_t>(1.0f)));
   numerics::AttentionShape shape = shapeOf(query, key, value);
-  shape.scale = std::bit_cast<float>(uint32_t(scale));
-  shape.causal = step.op.attributes.contains("causal");
+  FP4_TRY(setScores(shape, step));
+  if (sinks)
+    shape.sinks = sinks->as<float>();
   if (lengths)
     shape.lengths = lengths->as<int32_t>();
   if (pages) {
@@ -120,11 +141,10 @@ Status runAttention(Step &step) {
              CacheOperand(*step.operands[2], valueScales, valueFactors).numbers(step, type));
   FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, floats(*step.operands[0]),
                                                           keys, values, step.threads));
-  FP4_TRY(
-      step.defineFloats(0, std::vector<float>(reference.values.begin(), reference.values.end())));
-  step.results[0].sums = std::move(reference.values);
-  step.results[0].bounds = std::move(reference.bounds);
-  return {};
+  FP4_TRY(defineWithin(step, 0, std::move(reference.values), std::move(reference.bounds)));
+  return results == 1
+             ? Status()
+             : defineWithin(step, 1, std::move(reference.logSums), std::move(reference.logBounds));
 }
 
 } // namespace fp4::harness

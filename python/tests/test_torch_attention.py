@@ -16,15 +16,38 @@ def heads(*shape: int, seed: int = 0) -> Any:
     return torch.randn(*shape).bfloat16()
 
 
+def shared(query: Any, key: Any, value: Any) -> Any:
+    """Queries, keys and values in f32, [B, Hq, S, D] each."""
+    q, k, v = (x.float().transpose(1, 2) for x in (query, key, value))
+    return q, *(x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+
+
 def plain(query: Any, key: Any, value: Any, causal: bool, scale: "float | None") -> Any:
     """Attention in f32, with masks that end with the last key."""
-    q, k, v = (x.float().transpose(1, 2) for x in (query, key, value))
-    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    q, k, v = shared(query, key, value)
     mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool)
     if causal:
         mask = mask.tril(k.shape[2] - q.shape[2])
     result = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
     return result.transpose(1, 2)
+
+
+def with_sinks(query: Any, key: Any, value: Any, sinks: Any, window: "int | None" = None,
+               softcap: "float | None" = None) -> "tuple[Any, Any]":
+    """Causal attention in f32 as transformers computes it in gpt-oss: sinks are a column of scores,
+    which is dropped behind the softmax. And the logarithm of the sum of each row."""
+    q, k, v = shared(query, key, value)
+    scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    seen = torch.ones(scores.shape[2:], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
+    if window is not None:
+        seen = seen.triu(k.shape[2] - q.shape[2] - window + 1)
+    scores = scores.masked_fill(~seen, -torch.inf)
+    column = sinks.float().view(1, -1, 1, 1).expand(*scores.shape[:3], 1)
+    scores = torch.cat([scores, column], -1)
+    result = scores.softmax(-1)[..., :-1] @ v
+    return result.transpose(1, 2), scores.logsumexp(-1).transpose(1, 2)
 
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
@@ -74,6 +97,59 @@ class Attention(unittest.TestCase):
             got = cache.attention(query)
         torch.testing.assert_close(got.float(), plain(query, keys, values, True, None), rtol=2e-2,
                                    atol=1e-2)
+
+    def test_scores_of_gpt_oss(self) -> None:
+        """Prefill, where eight heads of a group are rows of a tile, and a step of decoding over the
+        same keys in pages: with sinks, and windows on every other layer."""
+        sinks = torch.randn(16) * 2
+        keys, values = heads(2, 150, 2, 64, seed=1), heads(2, 150, 2, 64, seed=2)
+        query = heads(2, 150, 16, 64)
+        cache = ft.PagedCache(2, 160, key_heads=2, elements=64, page_tokens=16)
+        cache.append(keys, values)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            for window in (128, 20, None):
+                with self.subTest(window=window):
+                    expected, logs = with_sinks(query, keys, values, sinks, window)
+                    got, lse = ft.attention(query, keys, values, causal=True, window=window,
+                                            sinks=sinks, return_lse=True)
+                    torch.testing.assert_close(got.float(), expected, rtol=2e-2, atol=1e-2)
+                    torch.testing.assert_close(lse, logs, rtol=1e-5, atol=1e-5)
+                    got = cache.attention(query[:, -1:], window=window, sinks=sinks)
+                    torch.testing.assert_close(got.float(), expected[:, -1:], rtol=2e-2, atol=1e-2)
+
+    def test_scores_of_gemma(self) -> None:
+        """A softcap limits scores, here those of queries that are 20 times as large."""
+        query, keys = heads(1, 40, 4, 64) * 20, heads(1, 40, 2, 64, seed=1)
+        values, none = heads(1, 40, 2, 64, seed=2), torch.full((4,), -torch.inf)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            got, lse = ft.attention(query, keys, values, causal=True, softcap=5.0, window=30,
+                                    return_lse=True)
+        expected, logs = with_sinks(query, keys, values, none, window=30, softcap=5.0)
+        torch.testing.assert_close(got.float(), expected, rtol=2e-2, atol=1e-2)
+        torch.testing.assert_close(lse, logs, rtol=1e-5, atol=1e-5)
+
+    def test_logarithms_without_keys(self) -> None:
+        """A query that sees no key gives zeros, and minus infinity or its sink."""
+        query, key = heads(2, 1, 2, 64), heads(2, 16, 1, 64, seed=1)
+        lengths, sinks = torch.tensor([16, 0], dtype=torch.int32), torch.tensor([1.0, -2.0])
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            got, lse = ft.attention(query, key, key, lengths=lengths, return_lse=True)
+            self.assertTrue((got[1] == 0).all() and (lse[1] == -torch.inf).all())
+            self.assertTrue(lse[0].isfinite().all())
+            got, lse = ft.attention(query, key, key, lengths=lengths, sinks=sinks, return_lse=True)
+        self.assertTrue((got[1] == 0).all())
+        torch.testing.assert_close(lse[1, 0], sinks)
+
+    def test_refused_scores(self) -> None:
+        q, sinks = heads(1, 4, 2, 64), torch.zeros(2)
+        for given, text in (({"window": 8}, "'window' must come with causal=True"),
+                            ({"window": 0, "causal": True}, "'window' must be a positive number"),
+                            ({"sinks": sinks.half()}, r"'sinks' must be float32 of shape \[2\]"),
+                            ({"sinks": sinks[:1]}, r"'sinks' must be float32 of shape \[2\]")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(q, q, q, **given)
+        with self.assertRaisesRegex(fp4.CompileError, "softcap must be a finite, positive number"):
+            ft.attention(q, q, q, softcap=0.0)
 
     def test_quantized_cache(self) -> None:
         """Attention over codes is attention over the numbers that they stand for."""
@@ -145,6 +221,9 @@ class Attention(unittest.TestCase):
         arguments = (heads(1, 4, 1, 64), heads(1, 8, 1, 64), heads(1, 8, 1, 64), None, None,
                      0.125, False)
         torch.library.opcheck(torch.ops.fp4.attention.default, arguments)
+        scores = (None, None, None, None, torch.zeros(1), 30.0, 3)
+        torch.library.opcheck(torch.ops.fp4.attention_lse.default,
+                              (*arguments[:6], True, *scores))
 
     def test_refusals(self) -> None:
         q = heads(1, 4, 1, 64)

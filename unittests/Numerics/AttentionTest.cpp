@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace fp4::numerics {
 namespace {
@@ -87,6 +88,70 @@ TEST(Attention, FindsPages) {
   const AttentionReference found =
       attend(shape, {0, 0}, std::vector<float>(6, 1), {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(found.values, (std::vector<double>{4, 1.75}));
+}
+
+/// c * tanh(score / c) takes the place of a score: here of 2 and 0 for c = 1.
+TEST(Attention, CapsScores) {
+  AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
+  shape.softcap = 1;
+  const AttentionReference found = attend(shape, {1}, {0, 2}, {10, 20});
+  const double e = std::exp(std::tanh(2));
+  EXPECT_DOUBLE_EQ(found.values[0], (10 + 20 * e) / (1 + e));
+}
+
+/// Each query sees the last two keys up to its own.
+TEST(Attention, SeesWindows) {
+  AttentionShape shape{.queryTokens = 3, .keyTokens = 4, .queryElements = 1, .valueElements = 1};
+  shape.causal = true;
+  shape.window = 2;
+  const AttentionReference found = attend(shape, {0, 0, 0}, {1, 1, 1, 1}, {1, 3, 5, 8});
+  EXPECT_EQ(found.values, (std::vector<double>{2, 4, 6.5}));
+}
+
+/// The power of a sink joins the sum of powers, and the logarithm is that of all.
+TEST(Attention, AddsSinks) {
+  const float sinks[] = {0, 3, -std::numeric_limits<float>::infinity()};
+  AttentionShape shape{.queryTokens = 1,
+                       .keyTokens = 2,
+                       .heads = 3,
+                       .queryElements = 1,
+                       .valueElements = 1,
+                       .sinks = sinks};
+  const AttentionReference found = attend(shape, {1, 1, 1}, {0, 1}, {4, 8});
+  const double e = std::exp(1), sums[] = {2 + e, 1 + e + std::exp(3), 1 + e};
+  for (size_t head = 0; head < 3; ++head) {
+    EXPECT_NEAR(found.values[head], (4 + 8 * e) / sums[head], 1e-14);
+    EXPECT_NEAR(found.logSums[head], std::log(sums[head]), 1e-14);
+    EXPECT_GT(found.logBounds[head], 0);
+    EXPECT_LT(found.logBounds[head], 1e-5);
+  }
+}
+
+/// Without keys the logarithm is the sink, or minus infinity.
+TEST(Attention, GivesSinksWithoutKeys) {
+  const float sinks[] = {2, -std::numeric_limits<float>::infinity()};
+  const int32_t lengths[] = {0};
+  AttentionShape shape{.queryTokens = 1,
+                       .keyTokens = 1,
+                       .heads = 2,
+                       .queryElements = 1,
+                       .valueElements = 1,
+                       .sinks = sinks,
+                       .lengths = lengths};
+  const AttentionReference found = attend(shape, {1, 1}, {1}, {7});
+  EXPECT_EQ(found.values, (std::vector<double>{0, 0}));
+  EXPECT_EQ(found.logSums, (std::vector<double>{2, -std::numeric_limits<double>::infinity()}));
+  EXPECT_EQ(found.logBounds[1], 0);
+}
+
+TEST(Attention, RefusesOtherSinks) {
+  const float sinks[] = {1, 2};
+  AttentionShape shape{
+      .queryTokens = 1, .keyTokens = 1, .queryElements = 1, .valueElements = 1, .sinks = sinks};
+  const auto found = referenceAttention(shape, FloatType::BF16, std::vector<float>{1},
+                                        std::vector<float>{1}, std::vector<float>{1}, 1);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message, "attention must have a sink for each of 1 heads, but got 2");
 }
 
 TEST(Attention, RefusesOtherSizes) {

@@ -18,31 +18,44 @@ struct AttentionShape {
   uint64_t heads = 1, keyHeads = 1;
   uint64_t queryElements = 0, valueElements = 0;
   double scale = 1;
+  double softcap = 0;  ///< c of c * tanh(score / c), in place of scores; none where 0
   bool causal = false; ///< query i sees keys up to i + keys of the sequence - queryTokens
+  uint64_t window = 0; ///< keys that a query sees at most, the last ones; all where 0
+  /// A logit for each head of queries, whose power joins the sum of powers; none where empty.
+  std::span<const float> sinks = {};
   /// Keys of each sequence, which a kernel reads as a number from 0 to keyTokens; all where empty.
   std::span<const int32_t> lengths = {};
   /// Pages of each sequence, batches x keyTokens / pageTokens; no cache where empty.
   std::span<const int32_t> pages = {};
   uint64_t pageTokens = 0;
 
-  uint64_t results() const { return batches * queryTokens * heads * valueElements; }
+  uint64_t rows() const { return batches * queryTokens * heads; }
 };
 
-/// The exact results, and the distance from each within which a kernel of `type` is right.
+/// The exact results, and the distance from each within which a kernel of `type` is right; and of
+/// each row the logarithm of the sum of powers, with its distance.
 struct AttentionReference {
   std::vector<double> values, bounds;
+  std::vector<double> logSums, logBounds;
 };
 
 /// Attention of elements of `type` (bf16 or f16), given as numbers, on `threads` threads (0: all).
-/// A query that sees no key gives 0, and keys of a page that does not exist are 0. Usage error
-/// where operands have not the sizes of `shape`.
+/// A query that sees no key gives 0, and minus infinity or the sink, and keys of a page that does
+/// not exist are 0. Usage error where operands have not the sizes of `shape`.
 ///
 /// The bound of sum(p v) / sum(p), with u = 2^-24 and p = exp(s - max s):
 ///   products  D u |q| . |k| 2 for the order of D products and the truncation of the tensor core
+///   softcap   12 u c of tanh(x) = 1 - 2 / (1 + e), e = 2^y: 1.4 u for three roundings of y, as
+///             x sech^2(x) < 0.45; 2 u for the power; 2, 4 and 1 for 1 + e, its reciprocal and the
+///             result. Errors of products do not grow, since no slope of tanh is above 1.
 ///   argument  4 u (|max| + |s - max|), of a power of two whose own error is 2 ulp
 ///   p         half an ulp of `type`, in the numerator alone
 ///   sums      one u for each key and block
+///   sink      one more power, of the distance from the maximum of keys to that of all
 ///   result    half an ulp of `type`
+///
+/// The bound of max s + ln(sum(p)): the relative error of the sum, 2^-22 of lg2.approx or that part
+/// of the logarithm, and 4 u of the maximum and 2 u of the result for its products.
 Expected<AttentionReference> referenceAttention(const AttentionShape &shape, FloatType type,
                                                 std::span<const float> query,
                                                 std::span<const float> key,

@@ -58,6 +58,8 @@ struct Attention {
     bool isEven = valueElements() % (splits * kThreadColumns) == 0;
     return isEven ? valueElements() / splits : kThreadColumns;
   }
+  /// Keys that a query sees at most; 0: all.
+  int64_t window() { return int64_t(op.getWindow().value_or(0)); }
   /// Returns true when there is no key that a query does not see.
   bool seesAll() { return !op.getCausal() && !op.getLengths(); }
   /// Returns true when a CTA may have blocks that no query sees.
@@ -144,7 +146,13 @@ class AttentionBuilder {
 public:
   AttentionBuilder(mlir::gpu::GPUFuncOp func, Attention &attention)
       : b(func, attention.plan, attention.op.getLoc()), attention(attention),
-        loads(b, attention, func), result(func.getArgument(3)) {}
+        loads(b, attention, func), result(func.getArgument(3)) {
+    unsigned end = func.getNumArguments();
+    if (attention.op.getLse())
+      lse = func.getArgument(--end);
+    if (attention.op.getSinks())
+      sinks = func.getArgument(--end);
+  }
   void build();
 
 private:
@@ -159,6 +167,7 @@ private:
   void buildTile(const QueryTile &tile);
   RowState passBlocks(const QueryTile &tile, const Range &range, Value query, Value sums);
   Value countBlocks(const QueryTile &tile);
+  Value firstBlockSeen(const QueryTile &tile);
   Range rangeOf(const QueryTile &tile);
   BlockRows rowsBefore(const QueryTile &tile, Value block);
   Value scoresOf(const QueryTile &tile, Value block, const BlockRows &rows, Value query);
@@ -168,6 +177,8 @@ private:
   Value powersOf(Value scores, Value maximum);
   void multiplyValues(const QueryTile &tile, const BlockRows &rows, Value powers, Value sums);
   Value endForFirstQuery(const QueryTile &tile);
+  Value softcapped(Value products);
+  Value isMasked(const QueryTile &tile, Value firstKey);
   Value masked(const QueryTile &tile, Value firstKey, Value products);
   Value hide(const QueryTile &tile, Value firstKey, Value products);
 
@@ -177,6 +188,9 @@ private:
   void reduce(Value fragment, int64_t columns, bool maximum);
   Value reduceRow(Value number, bool maximum);
   Value ownPiece(Value fragment);
+  Value closeRows(const QueryTile &tile, Value maximum, Value whole);
+  Value sinksOf(const QueryTile &tile);
+  void storeLogSums(const QueryTile &tile, Value exponent, Value whole);
   Value inverseOf(Value whole);
   void store(const QueryTile &tile, Value sums, int64_t first, int64_t columns, Value inverse);
 
@@ -194,13 +208,13 @@ private:
   Value exp2(Value value);
   Value rounded(Value numbers);
   void scale(Value sums, Value factors);
-  /// The factor of the products, in the exponent of 2.
+  /// The factor of scores, in the exponent of 2.
   Value factor(int64_t columns);
 
   TileBuilder b;
   Attention &attention;
   AttentionLoads loads;
-  Value result;
+  Value result, sinks, lse; ///< buffers; null where there are none
 };
 
 } // namespace fp4

@@ -68,14 +68,24 @@ Value AttentionBuilder::countBlocks(const QueryTile &tile) {
   return arith::MinSIOp::create(b, blocks, all);
 }
 
+/// The first block that some query of the tile sees, which is the first query; null: block 0.
+Value AttentionBuilder::firstBlockSeen(const QueryTile &tile) {
+  if (!attention.window())
+    return {};
+  Value first = b.sub(endForFirstQuery(tile), b.constant(attention.window()));
+  return b.div(arith::MaxSIOp::create(b, first, b.constant(0)), attention.keys);
+}
+
 /// The blocks of this CTA, one at least: CTAs behind the last block have one that is hidden.
 AttentionBuilder::Range AttentionBuilder::rangeOf(const QueryTile &tile) {
-  Value blocks = countBlocks(tile);
+  Value blocks = countBlocks(tile), seen = firstBlockSeen(tile);
   if (attention.splits == 1)
-    return {b.constant(0), blocks};
+    return {seen ? seen : b.constant(0), blocks};
   Value place = b.placeInCluster(gpu::Dimension::x);
-  Value perCta = b.quotientUp(blocks, attention.splits);
+  Value perCta = b.quotientUp(seen ? b.sub(blocks, seen) : blocks, attention.splits);
   Value begin = arith::MulIOp::create(b, place, perCta);
+  if (seen)
+    begin = b.add(begin, seen);
   Value end = arith::MinSIOp::create(b, b.add(begin, perCta), blocks);
   return {begin, arith::MaxSIOp::create(b, end, b.add(begin, b.constant(1)))};
 }
@@ -108,7 +118,8 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
                                       Value sums) {
   Value last = b.sub(range.end, b.constant(1));
   RowState first = firstBlock(tile, last, query);
-  Value count = attention.splits == 1 ? range.end : b.sub(range.end, range.begin);
+  bool beginsAtZero = attention.splits == 1 && !attention.window();
+  Value count = beginsAtZero ? range.end : b.sub(range.end, range.begin);
   auto loop = scf::ForOp::create(b, b.constant(1), count, b.constant(1), toValues(first));
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(loop.getBody());
@@ -132,7 +143,18 @@ Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, const Block
   Value firstKey = b.mul(block, attention.keys);
   Value key = loads.key(tile, rows), products = fragment(attention.keys);
   MmaOp::create(b, products, query, key);
-  return masked(tile, firstKey, read(products));
+  return masked(tile, firstKey, softcapped(read(products)));
+}
+
+/// The hyperbolic tangents of products with a softcap, whose factor is that of the exponent.
+Value AttentionBuilder::softcapped(Value products) {
+  if (!attention.op.getSoftcap())
+    return products;
+  auto splatOf = [&](double number) { return splat(attention.keys, float(number)); };
+  Value power = exp2(arith::MulFOp::create(b, products, splatOf(attention.op.getTangentFactor())));
+  Value inverse = arith::DivFOp::create(b, splatOf(1), arith::AddFOp::create(b, power, splatOf(1)),
+                                        arith::FastMathFlags::afn);
+  return math::FmaOp::create(b, inverse, splatOf(-2), splatOf(1));
 }
 
 /// `maximum`, or 0 where no key has been seen, so that distances from it are numbers.
@@ -202,16 +224,27 @@ Value AttentionBuilder::endForFirstQuery(const QueryTile &tile) {
   return b.add(tile.first, b.add(tile.keys, b.constant(1 - attention.queryTokens())));
 }
 
+/// Returns true (i1) where some query does not see a key of the block: the first query the last
+/// key, or the last query the first one.
+Value AttentionBuilder::isMasked(const QueryTile &tile, Value firstKey) {
+  Value end = b.add(firstKey, b.constant(attention.keys)), seen = tile.keys;
+  if (attention.op.getCausal())
+    seen = arith::MinSIOp::create(b, endForFirstQuery(tile), tile.keys);
+  Value isBehind = b.compare(arith::CmpIPredicate::sgt, end, seen);
+  if (!attention.window())
+    return isBehind;
+  Value begin =
+      b.add(endForFirstQuery(tile), b.constant(attention.tileTokens() - 1 - attention.window()));
+  return arith::OrIOp::create(b, isBehind, b.compare(arith::CmpIPredicate::slt, firstKey, begin));
+}
+
 /// `products` with minus infinity where a query does not see a key, in the blocks that have such
 /// keys.
 Value AttentionBuilder::masked(const QueryTile &tile, Value firstKey, Value products) {
   if (attention.isWhole())
     return products;
-  Value end = b.add(firstKey, b.constant(attention.keys)), seen = tile.keys;
-  if (attention.op.getCausal())
-    seen = arith::MinSIOp::create(b, endForFirstQuery(tile), tile.keys);
-  Value isMasked = b.compare(arith::CmpIPredicate::sgt, end, seen);
-  auto branch = scf::IfOp::create(b, products.getType(), isMasked, /*withElseRegion=*/true);
+  auto branch = scf::IfOp::create(b, products.getType(), isMasked(tile, firstKey),
+                                  /*withElseRegion=*/true);
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(branch.thenBlock());
   scf::YieldOp::create(b, hide(tile, firstKey, products));
@@ -224,6 +257,7 @@ Value AttentionBuilder::hide(const QueryTile &tile, Value firstKey, Value produc
   RankedTensorType type = attention.numbers(attention.keys).clone(b.getI32Type());
   auto tileOfScalar = [&](Value scalar) { return b.splat(type, scalar); };
   Value column = ElementIndexOp::create(b, type, uint64_t(1));
+  Value begin;
   Value limit = tileOfScalar(b.sub(tile.keys, firstKey));
   if (attention.op.getCausal()) {
     Value seen = b.sub(endForFirstQuery(tile), firstKey);
@@ -232,8 +266,13 @@ Value AttentionBuilder::hide(const QueryTile &tile, Value firstKey, Value produc
       token = arith::DivUIOp::create(b, token, tileOfScalar(b.constant(attention.tileHeads)));
     Value ofRow = arith::AddIOp::create(b, token, tileOfScalar(seen));
     limit = arith::MinSIOp::create(b, limit, ofRow);
+    if (attention.window())
+      begin = arith::SubIOp::create(b, ofRow, tileOfScalar(b.constant(attention.window())));
   }
   Value isSeen = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, column, limit);
+  if (begin)
+    isSeen = arith::AndIOp::create(
+        b, isSeen, arith::CmpIOp::create(b, arith::CmpIPredicate::sge, column, begin));
   return arith::SelectOp::create(b, isSeen, products, nothing(attention.keys));
 }
 
@@ -264,15 +303,21 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
         mapOf(rewriter, loc, adaptor.getKey(), attention.boxOfKeys(), /*planes=*/1),
         mapOf(rewriter, loc, adaptor.getValue(), attention.boxOfKeys(), /*planes=*/1),
         GlobalViewOp::create(rewriter, loc, ofResult, matrixOf(rewriter, loc, result))};
-    for (Value numbers : {adaptor.getLengths(), adaptor.getPages()})
+    for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getSinks()})
       if (numbers)
         arguments.push_back(listOf(rewriter, loc, numbers));
+    SmallVector<Value> results = {result};
+    if (op.getLse()) {
+      auto type = cast<RankedTensorType>(op.getLse().getType());
+      results.push_back(allocateBuffer(rewriter, loc, type, /*rows=*/Value()));
+      arguments.push_back(rowsOf(rewriter, loc, results.back()));
+    }
     gpu::GPUFuncOp kernel =
         createKernel(createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "attention"),
                      ValueRange(arguments).getTypes(), *plan, loc);
     AttentionBuilder(kernel, attention).build();
     launchPersistent(rewriter, loc, kernel, *plan, attention.works(), target, arguments);
-    rewriter.replaceOp(op, result);
+    rewriter.replaceOp(op, results);
     return success();
   }
 
@@ -290,11 +335,20 @@ private:
     return viewOf(b, loc, buffer, {shape[0] * shape[1], shape[2] * shape[3]});
   }
 
-  /// Numbers of all sequences.
+  /// Numbers of all sequences, or of all heads.
   static Value listOf(OpBuilder &b, Location loc, Value buffer) {
-    int64_t count = cast<MemRefType>(buffer.getType()).getNumElements();
-    return GlobalViewOp::create(b, loc, GlobalType::get({count}, b.getI32Type()),
+    auto type = cast<MemRefType>(buffer.getType());
+    int64_t count = type.getNumElements();
+    return GlobalViewOp::create(b, loc, GlobalType::get({count}, type.getElementType()),
                                 viewOf(b, loc, buffer, {count}));
+  }
+
+  /// A buffer of tokens x heads as the matrix of all tokens.
+  static Value rowsOf(OpBuilder &b, Location loc, Value buffer) {
+    auto type = cast<MemRefType>(buffer.getType());
+    int64_t rows = type.getShape()[0] * type.getShape()[1], heads = type.getShape()[2];
+    return GlobalViewOp::create(b, loc, GlobalType::get({rows, heads}, type.getElementType()),
+                                viewOf(b, loc, buffer, {rows, heads}));
   }
 
   /// A map of tokens, or of planes: with `planes` 1 a sequence is a plane of tokens, and with 2 a

@@ -22,7 +22,7 @@ void AttentionBuilder::finish(const QueryTile &tile, Value sums, Value maximum, 
   Value whole = sumOfRow(sum, /*columns=*/1);
   if (attention.splits > 1)
     return reduceInCluster(tile, sums, maximum, whole);
-  store(tile, sums, 0, attention.valueElements(), inverseOf(whole));
+  store(tile, sums, 0, attention.valueElements(), closeRows(tile, maximum, whole));
 }
 
 void AttentionBuilder::reduceInCluster(const QueryTile &tile, Value sums, Value maximum,
@@ -33,7 +33,8 @@ void AttentionBuilder::reduceInCluster(const QueryTile &tile, Value sums, Value 
   scale(sums, shrink);
   int64_t columns = attention.columnsOfPiece();
   reduce(sums, columns, /*maximum=*/false);
-  Value inverse = inverseOf(reduceRow(arith::MulFOp::create(b, whole, shrink), /*maximum=*/false));
+  Value ofAll = reduceRow(arith::MulFOp::create(b, whole, shrink), /*maximum=*/false);
+  Value inverse = closeRows(tile, largest, ofAll);
   Value place = b.placeInCluster(gpu::Dimension::x);
   for (int64_t first = 0; first < attention.valueElements(); first += columns) {
     Value adding = b.constant(first / columns % attention.splits);
@@ -73,6 +74,65 @@ Value AttentionBuilder::ownPiece(Value fragment) {
     own = piece;
   }
   return maximumOfRow(own); // its columns are equal
+}
+
+/// Adds the powers of sinks to the sums of rows, and stores the logarithms of these. Returns what
+/// the sums of values are multiplied by. Powers are those of distances from the larger of maximum
+/// and sink, which none exceeds.
+Value AttentionBuilder::closeRows(const QueryTile &tile, Value maximum, Value whole) {
+  if (!sinks && !lse)
+    return inverseOf(whole);
+  Value exponent = arith::MulFOp::create(b, maximum, factor(1)), shrink;
+  if (sinks) {
+    Value sink = sinksOf(tile), top = arith::MaximumFOp::create(b, exponent, sink);
+    Value origin = originOf(top);
+    shrink = exp2(arith::SubFOp::create(b, exponent, origin));
+    Value ofSink = exp2(arith::SubFOp::create(b, sink, origin));
+    whole = arith::AddFOp::create(b, arith::MulFOp::create(b, whole, shrink), ofSink);
+    exponent = top;
+  }
+  if (lse)
+    storeLogSums(tile, exponent, whole);
+  Value inverse = inverseOf(whole);
+  return shrink ? arith::MulFOp::create(b, inverse, shrink).getResult() : inverse;
+}
+
+/// The sink of each row, in the exponent of 2.
+Value AttentionBuilder::sinksOf(const QueryTile &tile) {
+  RankedTensorType type = attention.numbers(1);
+  auto sinkOf = [&](int64_t head) {
+    Value place = head ? b.add(tile.head, b.constant(head)) : tile.head;
+    return b.splat(type, b.entry(sinks, place));
+  };
+  Value sink = sinkOf(0);
+  if (attention.tileHeads > 1) {
+    RankedTensorType numbers = type.clone(b.getI32Type());
+    auto splatOf = [&](int64_t number) { return b.splat(numbers, b.constant(number)); };
+    Value row = ElementIndexOp::create(b, numbers, uint64_t(0));
+    Value ofRow = arith::RemUIOp::create(b, row, splatOf(attention.tileHeads));
+    for (int64_t head = 1; head < attention.headsOfGroup(); ++head) {
+      Value isHead = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, ofRow, splatOf(head));
+      sink = arith::SelectOp::create(b, isHead, sinkOf(head), sink);
+    }
+  }
+  return arith::MulFOp::create(b, sink, splat(1, std::numbers::log2e_v<float>));
+}
+
+/// Stores the natural logarithms of `whole` times 2 to the power of `exponent`, in the first CTA of
+/// those that share keys.
+void AttentionBuilder::storeLogSums(const QueryTile &tile, Value exponent, Value whole) {
+  Value logarithm = math::Log2Op::create(b, whole, arith::FastMathFlags::afn);
+  Value sum = arith::MulFOp::create(b, arith::AddFOp::create(b, exponent, logarithm),
+                                    splat(1, std::numbers::ln2_v<float>));
+  auto storeAll = [&] {
+    auto stored = StoreOp::create(b, sum, lse, tile.row, tile.head, tile.rowsEnd);
+    if (attention.tileHeads > 1)
+      stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.headsOfGroup(), 1});
+  };
+  if (attention.splits == 1)
+    return storeAll();
+  Value place = b.placeInCluster(gpu::Dimension::x);
+  b.when(b.compare(arith::CmpIPredicate::eq, place, b.constant(0)), storeAll);
 }
 
 /// 1 over the sum of a row, or 0 of a row that sees no key.
@@ -140,5 +200,5 @@ void AttentionBuilder::scale(Value sums, Value factors) {
 }
 
 Value AttentionBuilder::factor(int64_t columns) {
-  return splat(columns, float(attention.op.getScale().convertToDouble() * std::numbers::log2e));
+  return splat(columns, float(attention.op.getExponentFactor()));
 }

@@ -252,8 +252,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     target.addIllegalDialect<fp4::pipe::PipeDialect>();
     target.addLegalOp<fp4::pipe::StageOfOp>(); // until every use of a stage is lowered
     target.addIllegalOp<gpu::GPUFuncOp, gpu::ReturnOp>();
-    target.addDynamicallyLegalOp<math::Exp2Op>(
-        [](math::Exp2Op op) { return !fp4::isApproximate(op); });
+    target.addDynamicallyLegalOp<math::Exp2Op, math::Log2Op, arith::DivFOp>(
+        [](Operation *op) { return !fp4::isApproximate(op); });
     target.addDynamicallyLegalOp<vector::BitCastOp, vector::ShuffleOp>(
         [&](Operation *op) { return converter.isLegal(op); });
     return applyPartialConversion(kernel, target, std::move(patterns));

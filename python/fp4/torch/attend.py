@@ -1,6 +1,6 @@
 """Attention in one kernel.
 
-    attention(query, key, value, causal?, scale?, lengths?, pages?, key_scales?, ...) -> elements
+    attention(query, key, value, causal?, scale?, window?, sinks?, ...) -> elements
     scaled_dot_product_attention(query, key, value, ...) -> elements, as torch.nn.functional has it
 
 The compiler makes a kernel for each shape, and keeps it for the process.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from typing import Any, Literal, overload
 
 import torch
 
@@ -22,6 +23,8 @@ from .programs import Runnable
 from .row_results import check_number, check_tensor, said
 from .strides import dense
 
+Maybe = torch.Tensor | None
+
 _PACKED = (torch.uint8, torch.float4_e2m1fn_x2)
 _CODES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float4_e2m1fn_x2: "f4E2M1FN"}
 _SCALES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float8_e8m0fnu: "f8E8M0FNU"}
@@ -32,7 +35,7 @@ _BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}
 class Attention:
     """The facts that decide the program: shapes of [B, S, H, D] in elements, the type of queries,
     and the mask; `pages` of a sequence, or 0 without a cache; the types of codes and of scales, or
-    none; and the numbers of factors."""
+    none; the numbers of factors; softcap, window and sinks; and the results."""
 
     query: tuple[int, ...]
     key: tuple[int, ...]
@@ -45,11 +48,15 @@ class Attention:
     code: str = ""
     scale_type: str = ""
     factors: tuple[int, ...] = ()
+    softcap: float | None = None
+    window: int | None = None
+    has_sinks: bool = False
+    has_lse: bool = False
 
 
 @functools.lru_cache(maxsize=256)
 def _program(what: Attention, target: str) -> Runnable:
-    """(query, key, value, scales?, factors?, lengths?, pages?) -> result."""
+    """(query, key, value, scales?, factors?, lengths?, pages?, sinks?) -> result, lse?"""
     return programs.compile_text(text_of(what), target)
 
 
@@ -73,16 +80,28 @@ def text_of(what: Attention) -> str:
         groups["lengths"] = [("n", f"tensor<{batches}xi32>")]
     if what.pages:
         groups["pages"] = [("p", f"tensor<{batches}x{what.pages}xi32>")]
+    if what.has_sinks:
+        groups["sinks"] = [("s", f"tensor<{what.query[2]}xf32>")]
     more = "".join(f" {word}({', '.join(f'%{name}' for name, _ in operands)} : "
                    f"{', '.join(kind for _, kind in operands)})"
                    for word, operands in groups.items())
     arguments = "".join(f", %{name}: {kind}" for operands in groups.values()
                         for name, kind in operands)
-    mask = " causal" if what.causal else ""
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {result} {{\n"
-            f"  %o = fp4.attention %q, %k, %v{more} scale {what.scale:.9e}{mask}\n"
-            f"      : {query}, {key}, {value} -> {result}\n"
-            f"  return %o : {result}\n}}\n")
+    names, results, given = "%o", result, result
+    if what.has_lse:
+        names, results = "%o, %l", f"{result}, {tensor(what.query[:3], 'f32')}"
+        given = f"({results})"
+    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {given} {{\n"
+            f"  {names} = fp4.attention %q, %k, %v{more} {_scores(what)}\n"
+            f"      : {query}, {key}, {value} -> {results}\n"
+            f"  return {names} : {results}\n}}\n")
+
+
+def _scores(what: Attention) -> str:
+    """The attributes of scores, and those that say which keys queries see."""
+    softcap = "" if what.softcap is None else f" softcap {what.softcap:.9e}"
+    window = "" if what.window is None else f" window {what.window}"
+    return f"scale {what.scale:.9e}{softcap}{' causal' if what.causal else ''}{window}"
 
 
 def _result(query: tuple[int, ...], value: tuple[int, ...]) -> tuple[int, ...]:
@@ -95,14 +114,12 @@ def _elements(tensor: torch.Tensor) -> tuple[int, ...]:
     return (*tensor.shape[:3], tensor.shape[3] * 2) if packed else tuple(tensor.shape)
 
 
-def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-               lengths: torch.Tensor | None, pages: torch.Tensor | None, scale: float,
-               causal: bool, key_scales: torch.Tensor | None = None,
-               value_scales: torch.Tensor | None = None,
-               key_factors: torch.Tensor | None = None,
-               value_factors: torch.Tensor | None = None) -> torch.Tensor:
+def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+            lengths: Maybe, pages: Maybe, scale: float, causal: bool, key_scales: Maybe = None,
+            value_scales: Maybe = None, key_factors: Maybe = None, value_factors: Maybe = None,
+            sinks: Maybe = None, softcap: float | None = None, window: int | None = None) -> Any:
     if not query.numel():
-        return _attention_fake(query, key, value, lengths, pages, scale, causal)
+        return _attend_fake(has_lse, query, key, value)
     if key.dtype in _PACKED:
         key, value = (x.view(torch.float4_e2m1fn_x2) for x in (key, value))
     factors = () if key_factors is None or value_factors is None else (
@@ -110,34 +127,61 @@ def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     what = Attention(tuple(query.shape), _elements(key), _elements(value),
                      programs.ELEMENTS[query.dtype], scale, causal, lengths is not None,
                      0 if pages is None else pages.shape[1], _CODES.get(key.dtype, ""),
-                     "" if key_scales is None else _SCALES[key_scales.dtype], factors)
-    more = (None if x is None else dense(x)
-            for x in (key_scales, value_scales, key_factors, value_factors, lengths, pages))
-    result: torch.Tensor = run(_program, (what,), dense(query), dense(key), dense(value), *more,
-                               target="sm_90a")
-    return result
+                     "" if key_scales is None else _SCALES[key_scales.dtype], factors,
+                     softcap, window, sinks is not None, has_lse)
+    more = (None if x is None else dense(x) for x in
+            (key_scales, value_scales, key_factors, value_factors, lengths, pages, sinks))
+    return run(_program, (what,), dense(query), dense(key), dense(value), *more, target="sm_90a")
 
 
-def _attention_fake(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                    lengths: torch.Tensor | None, pages: torch.Tensor | None, scale: float,
-                    causal: bool, key_scales: torch.Tensor | None = None,
-                    value_scales: torch.Tensor | None = None,
-                    key_factors: torch.Tensor | None = None,
-                    value_factors: torch.Tensor | None = None) -> torch.Tensor:
-    return query.new_empty((*query.shape[:3], _elements(value)[3]))
+def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                 *_: Any) -> Any:
+    result = query.new_empty((*query.shape[:3], _elements(value)[3]))
+    return (result, query.new_empty(query.shape[:3], dtype=torch.float32)) if has_lse else result
 
 
-_operation = Operation(
-    "attention(Tensor query, Tensor key, Tensor value, Tensor? lengths, Tensor? pages, float scale,"
+_ARGUMENTS = (
+    "(Tensor query, Tensor key, Tensor value, Tensor? lengths, Tensor? pages, float scale,"
     " bool causal, Tensor? key_scales=None, Tensor? value_scales=None, Tensor? key_factors=None,"
-    " Tensor? value_factors=None) -> Tensor", _attention, _attention_fake)
+    " Tensor? value_factors=None, Tensor? sinks=None, float? softcap=None, int? window=None)")
+
+
+def _operation(name: str, has_lse: bool, results: str) -> Operation:
+    def implementation(*arguments: Any) -> Any:
+        return _attend(has_lse, *arguments)
+
+    def fake(*arguments: Any) -> Any:
+        return _attend_fake(has_lse, *arguments)
+
+    return Operation(f"{name}{_ARGUMENTS} -> {results}", implementation, fake)
+
+
+_operations = (_operation("attention", False, "Tensor"),
+               _operation("attention_lse", True, "(Tensor, Tensor)"))
+
+
+@overload
+def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
+              scale: float | None = None, softcap: float | None = None, window: int | None = None,
+              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
+              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
+              value_factors: Maybe = None, return_lse: Literal[False] = False) -> torch.Tensor: ...
+
+
+@overload
+def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
+              scale: float | None = None, softcap: float | None = None, window: int | None = None,
+              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
+              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
+              value_factors: Maybe = None,
+              return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
-              scale: float | None = None, lengths: torch.Tensor | None = None,
-              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
-              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
-              value_factors: torch.Tensor | None = None) -> torch.Tensor:
+              scale: float | None = None, softcap: float | None = None, window: int | None = None,
+              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
+              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
+              value_factors: Maybe = None, return_lse: bool = False) -> Any:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
     The layout is that of FlashAttention. A kernel is compiled for each shape; lengths and pages are
@@ -150,6 +194,10 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
             the low nibble.
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
         scale: a positive number; 1 / sqrt(D) unless given.
+        softcap: c, with which scores are c * tanh(score / c), as in Gemma 2.
+        window: with causal, the keys that a query sees, the last one its own, as `sliding_window`
+            of transformers; FlashAttention's window is (window - 1, 0). Others are not read.
+        sinks: float32 [Hq], a logit of each head that joins the denominator, as in gpt-oss.
         lengths: int32 [B], the keys of each sequence in place of Sk. Values behind them must be
             finite: the kernel multiplies them by 0.
         pages: int32 [B, P], with lengths: key and value are a cache [N, T, Hk, D] and
@@ -160,6 +208,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
             MXFP8) of a bfloat16 query.
         key_factors, value_factors: float32 [1] or [Hk], by which all codes, or those of a head, are
             multiplied: decode scales.
+        return_lse: also returns the logarithm of the denominator of each row, float32 [B, Sq, Hq]:
+            of the sum of exp(score) and exp(sink). Without either it is minus infinity.
 
     Raises:
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
@@ -168,6 +218,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         check_tensor(tensor, name)
         _check_heads(tensor, name, query)
     _check_codes(query, key, value, key_scales, value_scales, key_factors, value_factors)
+    _check_scores(query, causal, softcap, window, sinks)
     _check_numbers(lengths, "lengths", (query.shape[0],))
     _check_numbers(pages, "pages", (query.shape[0], -1))
     if pages is not None and lengths is None:
@@ -175,16 +226,16 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
                          "a sequence ends in the middle of a page")
     given = {"lengths": lengths, "pages": pages, "key_scales": key_scales,
              "value_scales": value_scales, "key_factors": key_factors,
-             "value_factors": value_factors}
+             "value_factors": value_factors, "sinks": sinks}
     functional._check_devices(query=query, key=key, value=value,
                               **{name: x for name, x in given.items() if x is not None})
     if scale is None:
         scale = 1 / math.sqrt(query.shape[3])
     check_number(scale, "scale")
-    result: torch.Tensor = torch.ops.fp4.attention(query, key, value, lengths, pages, float(scale),
-                                                   bool(causal), key_scales, value_scales,
-                                                   key_factors, value_factors)
-    return result
+    operation = torch.ops.fp4.attention_lse if return_lse else torch.ops.fp4.attention
+    return operation(query, key, value, lengths, pages, float(scale), bool(causal), key_scales,
+                     value_scales, key_factors, value_factors, sinks,
+                     None if softcap is None else float(softcap), window)
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -220,7 +271,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
                      scale=scale).transpose(1, 2)
 
 
-def _check_numbers(tensor: torch.Tensor | None, name: str, shape: tuple[int, ...]) -> None:
+def _check_numbers(tensor: Maybe, name: str, shape: tuple[int, ...]) -> None:
     """`tensor` must be int32 of `shape`, in which -1 stands for any size but 0."""
     if tensor is None:
         return
@@ -230,6 +281,24 @@ def _check_numbers(tensor: torch.Tensor | None, name: str, shape: tuple[int, ...
     if tensor.dtype != torch.int32 or not fits:
         raise UsageError(f"'{name}' must be int32 of shape {list(shape)}, but got {said(tensor)}",
                          f"write {name}.int(), one number or row for each sequence")
+
+
+def _check_scores(query: torch.Tensor, causal: bool, softcap: float | None, window: int | None,
+                  sinks: Maybe) -> None:
+    if softcap is not None:
+        check_number(softcap, "softcap")
+    if window is not None and (not isinstance(window, int) or window < 1):
+        raise UsageError(f"'window' must be a positive number of keys, but got {window!r}",
+                         "leave it out, and a query sees all keys up to its own")
+    if window is not None and not causal:
+        raise UsageError("'window' must come with causal=True, but got False",
+                         "a window ends with the key of its query")
+    if sinks is None:
+        return
+    check_tensor(sinks, "sinks")
+    if sinks.dtype != torch.float32 or tuple(sinks.shape) != (query.shape[2],):
+        raise UsageError(f"'sinks' must be float32 of shape [{query.shape[2]}], but got "
+                         f"{said(sinks)}", "write sinks.float(), a logit for each head of queries")
 
 
 def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor) -> None:
@@ -244,7 +313,7 @@ def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor) -> None:
 
 
 def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                 *more: torch.Tensor | None) -> None:
+                 *more: Maybe) -> None:
     """Keys and values are of one format, with the scales and factors that it has."""
     if key.dtype != value.dtype:
         raise UsageError(f"'value' must be of the dtype of 'key', {str(key.dtype)[6:]}, but got "

@@ -159,12 +159,14 @@ class PagedCache:
             found.append(numbers.flatten(1, 2))
         return found[0], found[1]
 
-    def attention(self, query: torch.Tensor, *, causal: bool = True,
-                  scale: float | None = None) -> torch.Tensor:
+    def attention(self, query: torch.Tensor, *, causal: bool = True, scale: float | None = None,
+                  softcap: float | None = None, window: int | None = None,
+                  sinks: torch.Tensor | None = None) -> torch.Tensor:
         """`fp4.torch.attention` of queries [B, Sq, Hq, D], those of the last tokens of each
         sequence, and all keys of the cache."""
         return attention(query, self.key, self.value, causal=causal, scale=scale,
-                         lengths=self.lengths, pages=self.pages, key_scales=self.key_scales,
+                         softcap=softcap, window=window, sinks=sinks, lengths=self.lengths,
+                         pages=self.pages, key_scales=self.key_scales,
                          value_scales=self.value_scales, key_factors=self.key_factors,
                          value_factors=self.value_factors)
 

@@ -232,3 +232,67 @@ func.func @factors(%q: !q, %k: !k, %f: !f, %g: !g) {
   %1 = fp4.attention %q, %k, %k factors(%f, %g : !f, !g) scale 1.0 : !q, !k, !k -> !q
   return
 }
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @softcap(%q: !q, %k: !k) {
+  %0 = fp4.attention %q, %k, %k scale 0.5 softcap 50.0 : !q, !k, !k -> !q
+  // attention (C11)
+  // expected-error @+2 {{softcap must be a finite, positive number, but got -5.000000e+01}}
+  // expected-note @+1 {{leave 'softcap' out, and scores have no limit}}
+  %1 = fp4.attention %q, %k, %k scale 0.5 softcap -50.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @window(%q: !q, %k: !k) {
+  %0 = fp4.attention %q, %k, %k scale 0.5 causal window 1 : !q, !k, !k -> !q
+  // attention (C12)
+  // expected-error @+2 {{window must have a key or more, but got 0}}
+  // expected-note @+1 {{leave 'window' out, and a query sees all keys up to its own}}
+  %1 = fp4.attention %q, %k, %k scale 0.5 causal window 0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @window_alone(%q: !q, %k: !k) {
+  %0 = fp4.attention %q, %k, %k scale 0.5 causal window 32 : !q, !k, !k -> !q
+  // attention (C12)
+  // expected-error @+2 {{window must come with 'causal', but got none}}
+  // expected-note @+1 {{a window ends with the key of its query: write 'causal', or leave 'window' out}}
+  %1 = fp4.attention %q, %k, %k scale 0.5 window 32 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @sinks(%q: !q, %k: !k, %s: tensor<8xf32>, %other: tensor<2xf32>) {
+  %0 = fp4.attention %q, %k, %k sinks(%s : tensor<8xf32>) scale 0.5 : !q, !k, !k -> !q
+  // attention (C13)
+  // expected-error @+2 {{operand 'sinks' must be 'tensor<8xf32>', but got 'tensor<2xf32>'}}
+  // expected-note @+1 {{write the logit of each head of operand 'query'}}
+  %1 = fp4.attention %q, %k, %k sinks(%other : tensor<2xf32>) scale 0.5 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @lse(%q: !q, %k: !k) {
+  %0, %l = fp4.attention %q, %k, %k scale 0.5 : !q, !k, !k -> !q, tensor<2x64x8xf32>
+  // attention (C14)
+  // expected-error @+1 {{result 'lse' must be 'tensor<2x64x8xf32>', but got 'tensor<2x8x64xf32>'}}
+  %1, %m = fp4.attention %q, %k, %k scale 0.5 : !q, !k, !k -> !q, tensor<2x8x64xf32>
+  return
+}

@@ -409,6 +409,17 @@ func.func @attention(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %
   return %o : tensor<1x256x8x64xbf16>
 }
 
+// CHECK-LABEL: func @attention_of_windows
+func.func @attention_of_windows(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %v: tensor<1x512x2x64xbf16>,
+                                %s: tensor<8xf32>) -> (tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>) {
+  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} sinks(%{{.*}} : tensor<8xf32>) scale 1.250000e-01 softcap 5.000000e+01 causal window 128 : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16> -> tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+  %g, %l = fp4.attention %q, %k, %v sinks(%s : tensor<8xf32>) scale 1.250000e-01
+      softcap 5.000000e+01 causal window 128
+      : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
+      -> tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+  return %g, %l : tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+}
+
 // CHECK-LABEL: func @attention_over_a_cache
 func.func @attention_over_a_cache(%q: tensor<2x1x32x128xbf16>, %k: tensor<64x16x8x128xbf16>,
                                   %v: tensor<64x16x8x128xbf16>, %n: tensor<2xi32>, %p: tensor<2x8xi32>)

@@ -84,3 +84,18 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!numbers = tensor<64x1xf32, #pipe.distribution<wgmma>>
+gpu.module @kernels {
+  gpu.func @bad(%v: !numbers, %d: !pipe.global<40x7xf32>) kernel {
+    %c = arith.constant 0 : i32
+    pipe.store %v, %d[%c, %c] heads = [8, 7, 1] : !numbers, !pipe.global<40x7xf32>
+    // (C184)
+    // expected-error @+2 {{value of one column must not be transposed, but is: 'tensor<64x1xf32, #pipe.distribution<wgmma>>'}}
+    // expected-note @+1 {{leave 'transposed' out: each row has one number}}
+    pipe.store %v, %d[%c, %c] transposed : !numbers, !pipe.global<40x7xf32>
+    gpu.return
+  }
+}

@@ -119,9 +119,9 @@ func.func @bad(%m: !map, %i: i32) {
 
 // -----
 
-// Numbers of rows are for the operations on rows alone: a thread has two of them.
-func.func @bad(%r: tensor<64x1xbf16, #pipe.distribution<wgmma>>, %y: !pipe.global<512x512xbf16>, %i: i32) {
+// Numbers of rows are for operations on rows: a thread has two of them.
+func.func @bad(%r: tensor<64x1xf32, #pipe.distribution<wgmma>>, %f: !pipe.fragment<64x64xf32, wgmma>) {
   // expected-error @+1 {{operand #0 must be tensor with a #pipe.distribution and more than one number a row}}
-  pipe.store %r, %y[%i, %i] : tensor<64x1xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
+  pipe.write %r, %f[0] : tensor<64x1xf32, #pipe.distribution<wgmma>>, !pipe.fragment<64x64xf32, wgmma>
   return
 }

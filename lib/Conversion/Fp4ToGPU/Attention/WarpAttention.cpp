@@ -15,11 +15,9 @@
 // Rows of queries are tokens and the heads that share keys.
 //
 //===----------------------------------------------------------------------===//
-#include "Attention/CacheRows.h"
-#include "Attention/WarpState.h"
+#include "Attention/WarpAttention.h"
+
 #include "InlinePtx.h"
-#include "Lowering.h"
-#include "Reduce/GridMax.h"
 
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Plans/KernelPlans.h"
@@ -29,93 +27,9 @@
 
 #include <cmath>
 #include <limits>
-#include <numbers>
-#include <numeric>
 
 using namespace mlir;
 using namespace fp4;
-
-namespace {
-
-/// Keys of a step, and lanes that share a row of keys and of values.
-constexpr int64_t kKeys = kWarpRows, kLanesOfKey = 4, kLanesOfValue = 8;
-constexpr int64_t kWidestAccess = 16;
-
-class WarpAttention {
-public:
-  WarpAttention(AttentionOp op, LoweringContext &context);
-  void lower();
-
-private:
-  using Values = SmallVector<Value>;
-
-  /// The sizes of the operation, and of its tiles.
-  struct Sizes {
-    int64_t tokens, heads, keyHeads, elements, valueElements, keys; ///< of a sequence
-    int64_t pages = 0, pageTokens = 0; ///< of a sequence, and of a page
-    int64_t batches, rows, tiles;      ///< tiles of eight rows
-    int64_t rowTiles, parts, warps;
-
-    int64_t headsOfGroup() const { return heads / keyHeads; }
-    int64_t works() const { return batches * keyHeads * rowTiles; }
-    int64_t valueTiles() const { return valueElements / kWarpRows; }
-  };
-  /// A CTA's part of the keys of a sequence, in steps of 16.
-  struct Work {
-    Int32 number; ///< of the parts of one result
-    Int32 batch, keyHead, firstRow;
-    Value keys;       ///< signed, of the sequence
-    Int32 begin, end; ///< steps
-  };
-
-  static Sizes sizesOf(AttentionOp op, const KernelPlan &plan);
-  void setOperands();
-  void findWork();
-  Value keysOfSequence(Int32 batch);
-  Value endOfKeys(Int32 firstRow, Value keys);
-  Value factorOf(Value operand, Value pointer);
-  void findLimits();
-  Int32 placeOf(Int32 row);
-  void loadQueries();
-  Values queryWords(Int32 row);
-
-  Value pageOf(Int32 step);
-  Values load(Int32 step, Value page);
-  Values loadRows(Int32 first);
-  WarpState passKeys();
-  void addKeys(Int32 step, ArrayRef<Value> words, WarpState &state);
-  Values scoresOf(int64_t tile, ArrayRef<Values> keys, Int32 step);
-  Values powersOf(int64_t tile, ArrayRef<Value> scores, WarpState &state);
-  void addValues(ArrayRef<Values> values, ArrayRef<Values> powers, WarpState &state);
-  Value packed(Value low, Value high);
-
-  WarpState makeState() { return {s, b, sizes.tiles, sizes.valueTiles()}; }
-  void whenMerged(Value condition, WarpState &state, function_ref<WarpState()> other);
-  void reduceWarps(WarpState &state);
-  void write(const WarpState &state, Value pointer);
-  WarpState read(Value pointer);
-  void reduceCtas(WarpState &state);
-  Value isLastCta();
-  void store(const WarpState &state);
-  void storeRow(const WarpState &state, int64_t row, Value inverse);
-
-  AttentionOp op;
-  Sizes sizes;
-  KernelBuilder kernel;
-  ImplicitLocOpBuilder &b;
-  Scalars s;
-  Type element;
-  CacheRows keys, values;
-  Value query, result, lengths, pages, keyFactors, valueFactors; ///< pointers; null where absent
-  Value shared, ticket, workspace, counters;
-  std::optional<Int32> lane, warp;
-  std::optional<Work> work;
-  Value factor, valueFactor;       ///< f32: of scores, in the exponent of 2, and of results
-  Values limits;                   ///< of each row of the lane, the end of the keys that it sees
-  SmallVector<Values> queryOfTile; ///< words of operand B
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // The work of a CTA
@@ -154,10 +68,13 @@ void WarpAttention::setOperands() {
   query = kernel.input(op.getQuery());
   for (auto [pointer, operand] :
        {std::pair(&keyFactors, op.getKeyFactors()), std::pair(&valueFactors, op.getValueFactors()),
-        std::pair(&lengths, op.getLengths()), std::pair(&pages, op.getPages())})
+        std::pair(&lengths, op.getLengths()), std::pair(&pages, op.getPages()),
+        std::pair(&sinks, op.getSinks())})
     if (operand)
       *pointer = kernel.input(operand);
   result = kernel.output(op.getResult(), /*rows=*/Value());
+  if (op.getLse())
+    lse = kernel.output(op.getLse(), /*rows=*/Value());
   int64_t words = makeState().size() * kWarp;
   if (sizes.warps > 1)
     shared = kernel.sharedWords(sizes.warps / 2 * words, "states");
@@ -213,6 +130,13 @@ Value WarpAttention::endOfKeys(Int32 firstRow, Value keys) {
   return arith::MaxSIOp::create(b, end, constI32(b, 0));
 }
 
+/// The first step that has a key which a token of a tile sees: with a window, the first token does.
+Int32 WarpAttention::firstStepSeen(Int32 firstRow, Value keys) {
+  int64_t behind = 1 - sizes.tokens - int64_t(*op.getWindow());
+  Value begin = Int32(b, keys) + firstRow / sizes.headsOfGroup() + behind;
+  return Int32(b, arith::MaxSIOp::create(b, begin, constI32(b, 0))) / kKeys;
+}
+
 void WarpAttention::findWork() {
   Int32 cta(b, kernel.ctaIndex());
   Int32 part = cta % sizes.parts, number = cta / sizes.parts;
@@ -221,10 +145,13 @@ void WarpAttention::findWork() {
   Int32 batch = number / (sizes.rowTiles * sizes.keyHeads);
   Value keys = keysOfSequence(batch);
   Int32 steps = (Int32(b, endOfKeys(firstRow, keys)) + (kKeys - 1)) / kKeys;
-  Int32 ofPart = (steps + (sizes.parts - 1)) / sizes.parts;
-  Int32 begin = minimum(part * ofPart, steps);
+  std::optional<Int32> seen;
+  if (op.getWindow())
+    seen = firstStepSeen(firstRow, keys);
+  Int32 ofPart = ((seen ? steps - *seen : steps) + (sizes.parts - 1)) / sizes.parts;
+  Int32 begin = minimum(seen ? part * ofPart + *seen : part * ofPart, steps);
   work.emplace(number, batch, head, firstRow, keys, begin, minimum(begin + ofPart, steps));
-  float scale = float(op.getScale().convertToDouble() * std::numbers::log2e);
+  auto scale = float(op.getSoftcap() ? op.getTangentFactor() : op.getExponentFactor());
   factor = s.constant(std::ldexp(scale, -this->keys.exponent()));
   if (keyFactors)
     factor = s.multiply(factor, factorOf(op.getKeyFactors(), keyFactors));
@@ -405,13 +332,32 @@ WarpAttention::Values WarpAttention::scoresOf(int64_t tile, ArrayRef<Values> key
   Int32 key = step * kKeys + *lane / kLanesOfKey;
   for (int64_t i = 0; i < kWarpSums; ++i) {
     Value limit = limits[size_t(tile * kRowsOfLane + i % kRowsOfLane)];
-    Value isSeen = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                         key + i / kRowsOfLane * kWarpColumns, limit);
+    Value exists = isSeen(key + i / kRowsOfLane * kWarpColumns, limit);
     Value nothing = s.constant(-std::numeric_limits<float>::infinity());
-    Value score = s.multiply(scores[size_t(i)], factor);
-    scores[size_t(i)] = arith::SelectOp::create(b, isSeen, score, nothing);
+    Value score = softcapped(s.multiply(scores[size_t(i)], factor));
+    scores[size_t(i)] = arith::SelectOp::create(b, exists, score, nothing);
   }
   return scores;
+}
+
+/// Returns true (i1) for a key in front of `limit`, and in its window.
+Value WarpAttention::isSeen(Value key, Value limit) {
+  Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, key, limit);
+  if (!op.getWindow())
+    return isBefore;
+  Value begin = Int32(b, limit) - int64_t(*op.getWindow());
+  return arith::AndIOp::create(b, isBefore,
+                               arith::CmpIOp::create(b, arith::CmpIPredicate::sge, key, begin));
+}
+
+/// A score in the exponent of 2: with a softcap the hyperbolic tangent of x, times its factor,
+/// where `number` is 2 log2(e) x.
+Value WarpAttention::softcapped(Value number) {
+  if (!op.getSoftcap())
+    return number;
+  Value inverse = s.reciprocalApprox(s.add(approximateExp2(b, number), s.constant(1)));
+  Value tangent = LLVM::FMAOp::create(b, inverse, s.constant(-2), s.constant(1));
+  return s.multiply(tangent, s.constant(float(op.getExponentFactor())));
 }
 
 /// Two floats as elements of a word.
@@ -450,128 +396,6 @@ void WarpAttention::addValues(ArrayRef<Values> values, ArrayRef<Values> powers, 
                    MutableArrayRef(state.results)
                        .slice(size_t((tile * sizes.valueTiles() + i) * kWarpSums), kWarpSums));
   }
-}
-
-//===----------------------------------------------------------------------===//
-// One state of all
-//===----------------------------------------------------------------------===//
-
-/// Writes a state to memory of a warp, a line of lanes for each number.
-void WarpAttention::write(const WarpState &state, Value pointer) {
-  Value ofLane = address(b, pointer, *lane, 4);
-  for (auto [i, number] : llvm::enumerate(state.flat()))
-    fp4::store(b, number, advance(b, ofLane, int64_t(i) * 4 * kWarp), 4);
-}
-
-WarpState WarpAttention::read(Value pointer) {
-  Value ofLane = address(b, pointer, *lane, 4);
-  WarpState state = makeState();
-  Values numbers;
-  for (int64_t i = 0; i < state.size(); ++i)
-    numbers.push_back(
-        LLVM::LoadOp::create(b, b.getF32Type(), advance(b, ofLane, i * 4 * kWarp), 4));
-  state.assign(numbers);
-  return state;
-}
-
-/// Merges `other` into `state` where the condition holds.
-void WarpAttention::whenMerged(Value condition, WarpState &state, function_ref<WarpState()> other) {
-  Values before = state.flat();
-  auto branch = scf::IfOp::create(b, TypeRange(ValueRange(before)), condition,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  state.merge(other());
-  scf::YieldOp::create(b, state.flat());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, before);
-  state.assign(branch.getResults());
-}
-
-/// Gives the first warp the state of all: the upper half of the warps leave theirs to the lower
-/// half, until one is left.
-void WarpAttention::reduceWarps(WarpState &state) {
-  int64_t bytes = state.size() * kWarp * 4;
-  for (int64_t half = sizes.warps / 2; half; half /= 2) {
-    Int32 partner = *warp - half; // above all for the lower half
-    emitWhen(b, partner < half, [&] { write(state, address(b, shared, partner, bytes)); });
-    NVVM::Barrier0Op::create(b);
-    whenMerged(*warp < half, state, [&] { return read(address(b, shared, *warp, bytes)); });
-    NVVM::Barrier0Op::create(b);
-  }
-}
-
-/// Counts the CTAs of a result that have left their states. Returns true (i1) in the last one, for
-/// all threads.
-Value WarpAttention::isLastCta() {
-  NVVM::Barrier0Op::create(b);
-  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  emitWhen(b, thread < 1, [&] {
-    Value before = countAndSynchronize(b, b.getLoc(), address(b, counters, work->number, 4),
-                                       constI32(b, sizes.parts - 1));
-    fp4::store(b, before, ticket, 4);
-  });
-  NVVM::Barrier0Op::create(b);
-  Value before = LLVM::LoadOp::create(b, b.getI32Type(), ticket, 4);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, constI32(b, sizes.parts - 1));
-}
-
-/// The last CTA of a result merges the states of all, in the order of the parts.
-void WarpAttention::reduceCtas(WarpState &state) {
-  int64_t bytes = state.size() * kWarp * 4;
-  Int32 first = work->number * sizes.parts;
-  Int32 cta(b, kernel.ctaIndex());
-  emitWhen(b, *warp < 1, [&] { write(state, address(b, workspace, cta, bytes)); });
-  emitWhen(b, isLastCta(), [&] {
-    WarpState all = makeState();
-    all.clear();
-    ValueRange merged =
-        kernel.forEachItem(*warp, constI32(b, sizes.parts), constI32(b, sizes.warps), all.flat(),
-                           [&](Value part, ValueRange before) {
-                             all.assign(before);
-                             Int32 place = first + Int32(b, part);
-                             all.merge(read(address(b, workspace, place, bytes)));
-                             return all.flat();
-                           });
-    all.assign(merged);
-    reduceWarps(all);
-    emitWhen(b, *warp < 1, [&] { store(all); });
-  });
-}
-
-/// Stores the rows of the lane that exist. A row that sees no key is zero.
-void WarpAttention::store(const WarpState &state) {
-  for (auto [row, sum] : llvm::enumerate(state.sums)) {
-    Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, s.constant(0));
-    Value inverse = s.divide(valueFactor, sum);
-    inverse = arith::SelectOp::create(b, isNone, s.constant(0), inverse);
-    storeRow(state, int64_t(row), inverse);
-  }
-}
-
-void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse) {
-  int64_t tile = row / kRowsOfLane, half = row % kRowsOfLane, chunk = values.chunk();
-  Values words, elements((size_t(chunk)));
-  for (int64_t i = 0; i < sizes.valueTiles(); ++i)
-    for (int64_t upper : {0, 1}) {
-      auto place = size_t((tile * sizes.valueTiles() + i) * kWarpSums + 2 * upper + half);
-      elements[size_t(values.elementOf(i, upper))] = s.multiply(state.results[place], inverse);
-    }
-  for (int64_t i = 0; i < chunk; i += 2)
-    words.push_back(packed(elements[size_t(i)], elements[size_t(i + 1)]));
-  Int32 ofTile = *lane % kLanesOfKey * kRowsOfLane + (tile * kWarpColumns + half);
-  Int32 number = work->firstRow + ofTile;
-  emitWhen(b, number < sizes.rows, [&] {
-    Value ofRow = address(b, result, placeOf(number), 2 * sizes.valueElements);
-    Value first = address(b, ofRow, *lane / kLanesOfKey, 2 * chunk);
-    int64_t access = std::gcd(2 * chunk, kWidestAccess);
-    for (int64_t at = 0; at < 2 * chunk; at += access) {
-      auto type = VectorType::get(access / 4, b.getI32Type());
-      Value part = vector::FromElementsOp::create(
-          b, type, ArrayRef(words).slice(size_t(at / 4), size_t(access / 4)));
-      fp4::store(b, part, advance(b, first, at), unsigned(access));
-    }
-  });
 }
 
 LogicalResult fp4::lowerWarpAttention(AttentionOp op, LoweringContext &context) {

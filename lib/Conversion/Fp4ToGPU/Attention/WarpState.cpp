@@ -4,6 +4,7 @@
 #include "InlinePtx.h"
 
 #include <limits>
+#include <numbers>
 
 using namespace mlir;
 using namespace fp4;
@@ -47,15 +48,28 @@ Value WarpState::powerOf(Value score, int64_t row) {
 }
 
 void WarpState::raise(const Values &raised) {
-  Values before = maxima;
-  maxima = raised;
-  for (int64_t row = 0; row < tiles * kRowsOfLane; ++row) {
-    Value shrink = powerOf(before[size_t(row)], row);
-    sums[size_t(row)] = s.multiply(sums[size_t(row)], shrink);
-    int64_t tile = row / kRowsOfLane, first = tile * valueTiles * kWarpSums + row % kRowsOfLane;
-    for (int64_t i = 0; i < valueTiles * kWarpSums; i += kRowsOfLane)
-      results[size_t(first + i)] = s.multiply(results[size_t(first + i)], shrink);
-  }
+  for (auto [row, maximum] : llvm::enumerate(raised))
+    raiseRow(int64_t(row), maximum);
+}
+
+void WarpState::raiseRow(int64_t row, Value maximum) {
+  Value before = maxima[size_t(row)];
+  maxima[size_t(row)] = maximum;
+  Value shrink = powerOf(before, row);
+  sums[size_t(row)] = s.multiply(sums[size_t(row)], shrink);
+  int64_t tile = row / kRowsOfLane, first = tile * valueTiles * kWarpSums + row % kRowsOfLane;
+  for (int64_t i = 0; i < valueTiles * kWarpSums; i += kRowsOfLane)
+    results[size_t(first + i)] = s.multiply(results[size_t(first + i)], shrink);
+}
+
+void WarpState::addSink(int64_t row, Value sink) {
+  raiseRow(row, s.maximumNumber(maxima[size_t(row)], sink));
+  sums[size_t(row)] = s.add(sums[size_t(row)], powerOf(sink, row));
+}
+
+Value WarpState::logSumOf(int64_t row) {
+  Value logarithm = approximateLog2(b, sums[size_t(row)]);
+  return s.multiply(s.add(maxima[size_t(row)], logarithm), s.constant(std::numbers::ln2_v<float>));
 }
 
 void WarpState::merge(const WarpState &other) {

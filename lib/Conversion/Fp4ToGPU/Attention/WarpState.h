@@ -45,6 +45,11 @@ public:
   mlir::Value powerOf(mlir::Value score, int64_t row);
   /// Adds up the sums of lanes that have the same rows.
   void addLanes();
+  /// Takes in a key without a value, of row `row` of the lane, whose score is `sink`. Powers are
+  /// then those of distances from the larger of maximum and sink, which none exceeds.
+  void addSink(int64_t row, mlir::Value sink);
+  /// The natural logarithm of the sum of powers of row `row`, from 0 on.
+  mlir::Value logSumOf(int64_t row);
 
   int64_t tiles, valueTiles;
   Values maxima, sums; ///< of rows 2 j and 2 j + 1 of the lane, those of tile j
@@ -52,6 +57,7 @@ public:
 
 private:
   mlir::Value originOf(mlir::Value maximum);
+  void raiseRow(int64_t row, mlir::Value maximum);
 
   Scalars &s;
   mlir::ImplicitLocOpBuilder &b;

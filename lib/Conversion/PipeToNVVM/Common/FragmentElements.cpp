@@ -249,6 +249,8 @@ struct LowerStoreFragment : PipePattern<pipe::StoreOp> {
     Int32 rows(b, rowLimit(b, op.getLoc(), op.getBufferType(), adaptor.getRows()));
     if (op.getTransposed())
       storeTransposed(b, op, adaptor, places, rows);
+    else if (pipe::areRowNumbers(op.getValue().getType()))
+      storeNumbers(b, op, adaptor, places, rows);
     else
       storeRows(b, op, adaptor, places, rows);
     NVVM::SyncWarpOp::create(b, op.getLoc(), constantI32(b, op.getLoc(), -1));
@@ -266,11 +268,7 @@ private:
         words.push_back(rowsOfTiles(b, op, adaptor, half));
     for (int64_t half : {0, 2}) { // elements of one row
       ElementPlaces ofRow = places;
-      Value exists;
-      if (op.getHeads())
-        exists = moveToHead(op, half, Int32(b, adaptor.getRow()), rows, ofRow);
-      else
-        exists = places.rowOf(half) < rows;
+      Value exists = moveToRow(op, adaptor, half, rows, ofRow);
       auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());
@@ -279,6 +277,33 @@ private:
       else
         storePairs(b, op, adaptor, ofRow, half);
     }
+  }
+
+  /// Stores the number of each row, by the first of its four threads.
+  static void storeNumbers(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
+                           const ElementPlaces &places, Int32 rows) {
+    Int32 column(b, adaptor.getColumn());
+    Value isFirst = Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) % 4 < 1;
+    for (int64_t half : {0, 2}) {
+      ElementPlaces ofRow = places;
+      Value exists = moveToRow(op, adaptor, half, rows, ofRow);
+      auto branch = scf::IfOp::create(b, arith::AndIOp::create(b, exists, isFirst),
+                                      /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard restore(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value number = vector::ExtractOp::create(b, adaptor.getValue(), half / 2);
+      LLVM::StoreOp::create(b, number,
+                            pointerTo(b, op, adaptor, ofRow.rowOf(half), ofRow.inHead(column)),
+                            op.getBufferType().getElementType().getIntOrFloatBitWidth() / 8);
+    }
+  }
+
+  /// Moves the places of row `half` where it is a head; returns true where the row exists.
+  static Value moveToRow(pipe::StoreOp op, OpAdaptor adaptor, int64_t half, Int32 rows,
+                         ElementPlaces &places) {
+    if (op.getHeads())
+      return moveToHead(op, half, Int32(places.b, adaptor.getRow()), rows, places);
+    return places.rowOf(half) < rows;
   }
 
   /// Moves the places of row `half` to the head and the token that it is; returns true where both

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -119,30 +120,39 @@ struct LowerElementIndex : PipePattern<pipe::ElementIndexOp> {
   }
 };
 
-/// Lowers math.exp2 with the flag `afn` to the instruction. PTX: ex2.approx.ftz.f32.
-struct LowerApproximateExp2 : OpConversionPattern<math::Exp2Op> {
-  using OpConversionPattern::OpConversionPattern;
+/// Lowers operations with the flag `afn` to the instruction. PTX: ex2.approx.ftz.f32,
+/// lg2.approx.ftz.f32, rcp.approx.ftz.f32.
+template <typename OpT> struct LowerApproximate : OpConversionPattern<OpT> {
+  using Instruction = Value (*)(ImplicitLocOpBuilder &, Value);
 
-  LogicalResult matchAndRewrite(math::Exp2Op op, OpAdaptor adaptor,
+  LowerApproximate(const TypeConverter &converter, MLIRContext *context, PatternBenefit benefit,
+                   Instruction instruction)
+      : OpConversionPattern<OpT>(converter, context, benefit), instruction(instruction) {}
+
+  LogicalResult matchAndRewrite(OpT op, typename OpT::Adaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     if (!isApproximate(op))
       return rewriter.notifyMatchFailure(op, "is no approximation of a vector of f32");
-    auto type = cast<VectorType>(op.getType());
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> elements = elementsOf(b, adaptor.getOperand());
+    SmallVector<Value> elements = elementsOf(b, adaptor.getOperands().back());
     for (Value &element : elements)
-      element = approximateExp2(b, element);
-    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
+      element = instruction(b, element);
+    rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, cast<VectorType>(op.getType()),
+                                                        elements);
     return success();
   }
+
+  Instruction instruction;
 };
 
 } // namespace
 
-bool fp4::isApproximate(math::Exp2Op op) {
-  auto type = dyn_cast<VectorType>(op.getType());
-  return type && type.getRank() == 1 && type.getElementType().isF32() &&
-         bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn);
+bool fp4::isApproximate(Operation *op) {
+  auto type = dyn_cast<VectorType>(op->getResult(0).getType());
+  auto flags = cast<arith::ArithFastMathInterface>(op).getFastMathFlagsAttr();
+  bool isFunction = !isa<arith::DivFOp>(op) || matchPattern(op->getOperand(0), m_OneFloat());
+  return type && type.getRank() == 1 && type.getElementType().isF32() && flags && isFunction &&
+         bitEnumContainsAll(flags.getValue(), arith::FastMathFlags::afn);
 }
 
 void fp4::populateFragmentRowPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
@@ -150,6 +160,12 @@ void fp4::populateFragmentRowPatterns(const TypeConverter &converter, RewritePat
   constexpr unsigned beforeUpstream = 2;
   patterns.add<LowerWrite, LowerReduceRows, LowerBroadcastRows, LowerElementIndex>(
       converter, patterns.getContext(), state);
-  patterns.add<LowerApproximateExp2>(converter, patterns.getContext(),
-                                     PatternBenefit(beforeUpstream));
+  MLIRContext *context = patterns.getContext();
+  auto approximateReciprocal = [](ImplicitLocOpBuilder &b, Value number) -> Value {
+    return NVVM::RcpApproxFtzF32Op::create(b, b.getF32Type(), number);
+  };
+  patterns.add<LowerApproximate<math::Exp2Op>>(converter, context, beforeUpstream, approximateExp2);
+  patterns.add<LowerApproximate<math::Log2Op>>(converter, context, beforeUpstream, approximateLog2);
+  patterns.add<LowerApproximate<arith::DivFOp>>(converter, context, beforeUpstream,
+                                                approximateReciprocal);
 }

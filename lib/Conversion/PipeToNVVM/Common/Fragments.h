@@ -10,10 +10,6 @@
 
 #include "Int32.h"
 
-namespace mlir::math {
-class Exp2Op;
-} // namespace mlir::math
-
 namespace fp4 {
 
 /// Thread of the role around the op.
@@ -45,8 +41,9 @@ mlir::Value loadVector(mlir::ImplicitLocOpBuilder &b, mlir::Value fragment, int6
 /// An i32 that stays in a register. Otherwise ptxas makes a constant that it recognizes anew in
 /// each turn of a loop.
 mlir::Value keptConstant(mlir::ImplicitLocOpBuilder &b, const KernelState &state, uint32_t value);
-/// Returns true for math.exp2 of a vector of f32 that may be approximate: one instruction each.
-bool isApproximate(mlir::math::Exp2Op op);
+/// Returns true for math.exp2, math.log2 and the reciprocal 1 / x of a vector of f32 that may be
+/// approximate (`afn`): one instruction each.
+bool isApproximate(mlir::Operation *op);
 
 /// `count` words (i32) of shared memory, from a pointer that is aligned to all of them.
 llvm::SmallVector<mlir::Value> loadSharedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,

@@ -8,6 +8,8 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
+#include <numbers>
+
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
@@ -149,6 +151,61 @@ static LogicalResult verifyQuantized(AttentionOp op, const Checked &key, const C
   return success();
 }
 
+/// A number by which scores are multiplied or limited.
+static LogicalResult verifyPositive(AttentionOp op, StringRef name, const APFloat &number,
+                                    StringRef remedy) {
+  if (number.isFiniteNonZero() && !number.isNegative())
+    return success();
+  return withNote(op.emitOpError() << name << " must be a finite, positive number, but got "
+                                   << number.convertToFloat(),
+                  remedy);
+}
+
+/// attention (C12): a window of the keys that a causal mask leaves.
+static LogicalResult verifyWindow(AttentionOp op) {
+  if (!op.getWindow())
+    return success();
+  auto window = int64_t(*op.getWindow());
+  if (window < 1)
+    return withNote(op.emitOpError("window must have a key or more, but got ") << window,
+                    "leave 'window' out, and a query sees all keys up to its own");
+  if (op.getCausal())
+    return success();
+  return withNote(op.emitOpError("window must come with 'causal', but got none"),
+                  "a window ends with the key of its query: write 'causal', or leave 'window' out");
+}
+
+/// attention (C5), (C11), (C12), (C13), (C14): scores, the keys that queries see, and sums of powers.
+static LogicalResult verifySoftmax(AttentionOp op, ArrayRef<int64_t> query) {
+  if (failed(verifyPositive(op, "scale", op.getScale(), // attention (C5)
+                            "1 over the square root of the elements of a head is usual; with 0 all "
+                            "keys have one weight")) ||
+      (op.getSoftcap() && failed(verifyPositive(op, "softcap", *op.getSoftcap(), // (C11)
+                                                "leave 'softcap' out, and scores have no limit"))))
+    return failure();
+  auto numbers = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, Float32Type::get(op.getContext()));
+  };
+  if (failed(verifyWindow(op))) // (C12)
+    return failure();
+  if (Value sinks = op.getSinks())
+    if (failed(verifyType(operand(op, "sinks", sinks), numbers(query[Heads]),
+                          "write the logit of each head of operand 'query'"))) // (C13)
+      return failure();
+  if (Value lse = op.getLse())
+    return verifyType(result(op, "lse", lse), numbers(query.drop_back())); // (C14)
+  return success();
+}
+
+double AttentionOp::getExponentFactor() {
+  APFloat factor = getSoftcap().value_or(getScale());
+  return factor.convertToDouble() * std::numbers::log2e;
+}
+
+double AttentionOp::getTangentFactor() {
+  return 2 * std::numbers::log2e * getScale().convertToDouble() / getSoftcap()->convertToDouble();
+}
+
 LogicalResult AttentionOp::verify() {
   Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());
   Checked value = operand(*this, "value", getValue());
@@ -175,12 +232,8 @@ LogicalResult AttentionOp::verify() {
     return withNote(query.must("have a multiple of the " + Twine(key.type.getDimSize(Heads)) +
                                " heads of operand 'key'"),
                     "the same number of query heads shares each head of keys");
-  if (APFloat scale = getScale(); !scale.isFiniteNonZero() || scale.isNegative()) // attention (C5)
-    return withNote(emitOpError("scale must be a finite, positive number, but got ")
-                        << scale.convertToFloat(),
-                    "1 over the square root of the elements of a head is usual; with 0 all keys have "
-                    "one weight");
-  if (failed(verifySequences(*this, query.type.getDimSize(Batch))) ||
+  if (failed(verifySoftmax(*this, query.type.getShape())) ||
+      failed(verifySequences(*this, query.type.getDimSize(Batch))) ||
       failed(verifyQuantized(*this, key, value)))
     return failure();
   SmallVector<int64_t> shape(query.type.getShape());

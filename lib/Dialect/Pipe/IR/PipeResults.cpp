@@ -184,6 +184,10 @@ static LogicalResult verifyColumnsOfThreads(StoreOp op) {
 /// (C184) Parts of an accumulator of an instruction.
 static LogicalResult verifyFragment(StoreOp op) {
   GlobalType dest = op.getBufferType();
+  if (areRowNumbers(op.getValue().getType()) && op.getTransposed())
+    return withNote(op.emitOpError() << "value of one column must not be transposed, but is: "
+                                     << op.getValue().getType(),
+                    "leave 'transposed' out: each row has one number"); // (C184)
   if (!dest.isScales() &&
       isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType>(dest.getElementType()))
     return success();
@@ -196,15 +200,17 @@ static LogicalResult verifyFragment(StoreOp op) {
 /// (C668) Rows that are heads of tokens.
 static LogicalResult verifyHeads(StoreOp op) {
   ArrayRef<int64_t> heads = op.getHeads().value_or(ArrayRef<int64_t>());
-  constexpr int64_t rowsOfGroup = 64, together = 8;
+  constexpr int64_t rowsOfGroup = 64;
+  int64_t together = areRowNumbers(op.getValue().getType()) ? 1 : 8;
   if (heads.size() == 3 && op.isOf(FragmentKind::Wgmma) && !op.getTransposed() &&
       llvm::isPowerOf2_64(uint64_t(heads[0])) && heads[0] <= rowsOfGroup && heads[1] > 0 &&
       heads[1] <= heads[0] && heads[2] > 0 && heads[2] % together == 0)
     return success();
-  return withNote(op.emitOpError() << "heads must be [T, H, E] of a tile of wgmma that is not "
-                                      "transposed, T a power of two up to 64, 1 <= H <= T and E a "
-                                      "multiple of 8, but got ["
-                                   << heads << "] and " << op.getElementsType(),
+  return withNote(op.emitOpError()
+                      << "heads must be [T, H, E] of a tile of wgmma that is not "
+                         "transposed, T a power of two up to 64, 1 <= H <= T and E a "
+                         "multiple of "
+                      << together << ", but got [" << heads << "] and " << op.getValue().getType(),
                   "round T up, and say in H how many heads exist"); // (C668)
 }
 

@@ -25,6 +25,15 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     `pages[b, j div T]`; Sk = P * T. Pages behind the length are not read, and keys of a page that
     does not exist are zeros.
 
+    With `softcap` c, scores are `c * tanh(s / c)`. With `window` N, a query sees the last N of the
+    keys that `causal` leaves, its own among them: what others call a window of N - 1 keys to the
+    left. Kernels do not read blocks of keys that no query of a tile sees.
+
+    `sinks` are a logit for each head of queries, which is not scaled: `exp(sink - m)` is added to
+    the denominator, and m is not less than the sink. `lse` is the logarithm of the sum of
+    `exp(s[b, h, i, j])` over j, and of `exp(sink)`: minus infinity for a query that sees no key, or
+    the sink where there is one.
+
     Keys and values may be quantized. With `scales`, an element is its code times the scale of its
     block: of 16 codes f4E2M1FN with scales of f8E4M3FN (NVFP4), or of 32 codes f4E2M1FN or f8E4M3FN
     with scales of f8E8M0FNU (MXFP4, MXFP8). Such elements are numbers of the query's type. Without
@@ -47,7 +56,9 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     | key_factors, value_factors | f32 | 1 or Hk |
     | lengths | i32          | B |
     | pages   | i32          | B x P |
+    | sinks   | f32          | Hq |
     | result  | as query     | B x Sq x Hq x E |
+    | lse     | f32          | B x Sq x Hq |
 
     ```mlir
     %o = fp4.attention %q, %k, %v scale 1.250000e-01 causal
@@ -70,6 +81,13 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
         : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xf4E2M1FN>, tensor<64x16x8x128xf4E2M1FN>
         -> tensor<2x1x32x128xbf16>
     ```
+
+    ```mlir
+    %g, %l = fp4.attention %q, %k, %v sinks(%s : tensor<8xf32>) scale 1.250000e-01
+        softcap 5.000000e+01 causal window 128
+        : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
+        -> tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
                        Optional<AnyRankedTensor>:$key_scales,
@@ -77,15 +95,18 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<AnyRankedTensor>:$key_factors,
                        Optional<AnyRankedTensor>:$value_factors,
                        Optional<AnyRankedTensor>:$lengths, Optional<AnyRankedTensor>:$pages,
-                       F32Attr:$scale, UnitAttr:$causal);
-  let results = (outs AnyRankedTensor:$result);
+                       Optional<AnyRankedTensor>:$sinks, F32Attr:$scale,
+                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
+                       OptionalAttr<I64Attr>:$window);
+  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value
     (`scales` `(` $key_scales^ `,` $value_scales `:` type($key_scales) `,` type($value_scales) `)`)?
     (`factors` `(` $key_factors^ `,` $value_factors `:` type($key_factors) `,`
      type($value_factors) `)`)? (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
-    (`pages` `(` $pages^ `:` type($pages) `)`)? `scale` $scale (`causal` $causal^)? attr-dict
-    `:` type($query) `,` type($key) `,` type($value) `->` type($result)
+    (`pages` `(` $pages^ `:` type($pages) `)`)? (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    `scale` $scale (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($lse)^)?
   }];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getQueryType() {
@@ -113,6 +134,15 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     int64_t getBlockSize();
     /// Most keys of a sequence.
     int64_t getKeyTokens() { return getPagesOfSequence() * getKeyType().getDimSize(1); }
+    /// Most keys that some of `tokens` tokens in a row see.
+    int64_t getKeysOfTokens(int64_t tokens) {
+      return std::min<int64_t>(getKeyTokens(),
+                               getWindow() ? int64_t(*getWindow()) + tokens - 1 : getKeyTokens());
+    }
+    /// Factor of a product in the exponent of 2, or of its hyperbolic tangent with a softcap.
+    double getExponentFactor();
+    /// Factor of a product in y of tanh = 1 - 2 / (1 + 2^y), with a softcap.
+    double getTangentFactor();
   }];
 }
 

@@ -119,6 +119,10 @@ def : Fp4_Constraints<"attention", [{
     each block: 16 elements of f4E2M1FN with f8E4M3FN, or 32 elements of a bf16 query with f8E8M0FNU.
   - (C10) `key_factors` and `value_factors` come together, with quantized keys, and have one f32, or
     one for each head of `key`.
+  - (C11) `softcap` is finite and positive.
+  - (C12) `window` is positive, and comes with `causal`.
+  - (C13) `sinks` have an f32 for each head of `query`.
+  - (C14) `lse` has an f32 for each batch, token and head of `query`.
 }]>;
 
 def : Fp4_Constraints<"hadamard", [{

@@ -122,7 +122,8 @@ def : Pipe_Constraints<"Tile operations", [{
     block.
   - (C200) `pipe.store` of `lanes` with `transposed`: elements have 8, 16 or 32 bits, and the buffer
     is linear.
-  - (C184) `pipe.store` of wgmma or mma_sync: the buffer is linear, of f32, bf16, f16 or f8E4M3FN.
+  - (C184) `pipe.store` of wgmma or mma_sync: the buffer is linear, of f32, bf16, f16 or f8E4M3FN,
+    and a value of one column is not transposed.
   - (C333) `pipe.store` with `staged`: the store is transposed, and whole warpgroups execute it. The
     value is of wgmma, with a multiple of 16 columns of 16 bits, and the buffer has a multiple of 8
     columns.
@@ -248,7 +249,7 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
   - (C667) a `pipe.load` has a plane exactly if its map has planes, and boxes below the first only of
     a map of elements without residue, which one CTA loads.
   - (C668) `heads` of a `pipe.store` are [T, H, E] of a tile of wgmma that is not transposed: T a
-    power of two up to 64, 1 <= H <= T, E a multiple of 8.
+    power of two up to 64, 1 <= H <= T, E a multiple of 8, or any for a value of one column.
   - (C669) `rows` of a `pipe.reduce` are 1 to 64, of a role of one warpgroup.
   - (C664) `pipe.element_index`: the result is i32 of wgmma.
 }]>;

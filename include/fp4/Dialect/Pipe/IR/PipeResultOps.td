@@ -147,7 +147,8 @@ def Pipe_StoreOp : Pipe_Op<"store", [AttrSizedOperandSegments, Pipe_EngineOpInte
     writes the zeros that pad its word. A tile of `columns` writes columns that pad, and no rows.
 
     With `heads = [T, H, E]` the rows of the value are heads of tokens: row r is head r mod T of row
-    `row + r div T` of dest, E columns behind the head before it, and is stored if r mod T < H.
+    `row + r div T` of dest, E columns behind the head before it, and is stored if r mod T < H. One
+    thread of a row stores a value of one column.
 
     Two neighbours of `wgmma` or `mma_sync` are one access where the row pitch allows. With `staged`
     the threads of a warpgroup exchange their elements in shared memory, so that they store whole
@@ -179,7 +180,7 @@ def Pipe_StoreOp : Pipe_Op<"store", [AttrSizedOperandSegments, Pipe_EngineOpInte
         !pipe.tensor_map<128x64xbf16, swizzle_128B>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Pipe_Distributed<[AnyFloat]>, Pipe_SharedType]>:$value,
+  let arguments = (ins AnyTypeOf<[Pipe_DistributedOrRows<[AnyFloat]>, Pipe_SharedType]>:$value,
                        AnyTypeOf<[Pipe_GlobalType, Pipe_TensorMapType]>:$dest, I32:$row,
                        Optional<I32>:$column, OptionalAttr<I64Attr>:$first, Optional<I32>:$rows,
                        OptionalAttr<DenseI64ArrayAttr>:$heads, UnitAttr:$transposed,

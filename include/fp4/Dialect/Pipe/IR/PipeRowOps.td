@@ -84,7 +84,7 @@ def Pipe_ElementIndexOp : Pipe_EngineOp<"element_index", "Threads", [Pure]> {
     ```
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<1>]>:$dimension);
-  let results = (outs Pipe_Distributed<[I32]>:$result);
+  let results = (outs Pipe_DistributedOrRows<[I32]>:$result);
   let assemblyFormat = "$dimension attr-dict `:` qualified(type($result))";
   let hasVerifier = 1;
 }

@@ -1,0 +1,101 @@
+//===- WarpAttention.h - The kernel of few queries over keys --------------===//
+#pragma once
+
+#include "Attention/CacheRows.h"
+#include "Attention/WarpState.h"
+#include "Int32.h"
+#include "KernelBuilder.h"
+#include "Reduce/GridMax.h"
+#include "Scalars.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+
+namespace fp4 {
+
+class WarpAttention {
+public:
+  WarpAttention(AttentionOp op, LoweringContext &context);
+  void lower();
+
+private:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+  /// Keys of a step, and lanes that share a row of keys and of values.
+  static constexpr int64_t kKeys = kWarpRows, kLanesOfKey = 4, kLanesOfValue = 8;
+
+  /// The sizes of the operation, and of its tiles.
+  struct Sizes {
+    int64_t tokens, heads, keyHeads, elements, valueElements, keys; ///< of a sequence
+    int64_t pages = 0, pageTokens = 0; ///< of a sequence, and of a page
+    int64_t batches, rows, tiles;      ///< tiles of eight rows
+    int64_t rowTiles, parts, warps;
+
+    int64_t headsOfGroup() const { return heads / keyHeads; }
+    int64_t works() const { return batches * keyHeads * rowTiles; }
+    int64_t valueTiles() const { return valueElements / kWarpRows; }
+  };
+  /// A CTA's part of the keys of a sequence, in steps of 16.
+  struct Work {
+    Int32 number; ///< of the parts of one result
+    Int32 batch, keyHead, firstRow;
+    Value keys;       ///< signed, of the sequence
+    Int32 begin, end; ///< steps
+  };
+
+  static Sizes sizesOf(AttentionOp op, const KernelPlan &plan);
+  void setOperands();
+  void findWork();
+  Value keysOfSequence(Int32 batch);
+  Value endOfKeys(Int32 firstRow, Value keys);
+  Int32 firstStepSeen(Int32 firstRow, Value keys);
+  Value isSeen(Value key, Value limit);
+  Value factorOf(Value operand, Value pointer);
+  void findLimits();
+  Int32 placeOf(Int32 row);
+  void loadQueries();
+  Values queryWords(Int32 row);
+
+  Value pageOf(Int32 step);
+  Values load(Int32 step, Value page);
+  Values loadRows(Int32 first);
+  WarpState passKeys();
+  void addKeys(Int32 step, llvm::ArrayRef<Value> words, WarpState &state);
+  Values scoresOf(int64_t tile, llvm::ArrayRef<Values> keys, Int32 step);
+  Value softcapped(Value number);
+  Values powersOf(int64_t tile, llvm::ArrayRef<Value> scores, WarpState &state);
+  void addValues(llvm::ArrayRef<Values> values, llvm::ArrayRef<Values> powers, WarpState &state);
+  Value packed(Value low, Value high);
+
+  // One state of all, and its results (WarpResults.cpp).
+  WarpState makeState() { return {s, b, sizes.tiles, sizes.valueTiles()}; }
+  void whenMerged(Value condition, WarpState &state, llvm::function_ref<WarpState()> other);
+  void reduceWarps(WarpState &state);
+  void write(const WarpState &state, Value pointer);
+  WarpState read(Value pointer);
+  void reduceCtas(WarpState &state);
+  Value isLastCta();
+  Int32 rowOfLane(int64_t row);
+  void addSinks(WarpState &state);
+  void store(WarpState &state);
+  void storeRow(const WarpState &state, int64_t row, Value inverse);
+  void storeLogSum(WarpState &state, int64_t row);
+
+  AttentionOp op;
+  Sizes sizes;
+  KernelBuilder kernel;
+  mlir::ImplicitLocOpBuilder &b;
+  Scalars s;
+  mlir::Type element;
+  CacheRows keys, values;
+  /// Pointers; null where there are none.
+  Value query, result, lengths, pages, keyFactors, valueFactors, sinks, lse;
+  Value shared, ticket, workspace, counters;
+  std::optional<Int32> lane, warp;
+  std::optional<Work> work;
+  Value factor, valueFactor; ///< f32: of scores, in the exponent of 2, and of results
+  Values limits;             ///< of each row of the lane, the end of the keys that it sees
+  llvm::SmallVector<Values> queryOfTile; ///< words of operand B
+};
+
+} // namespace fp4
