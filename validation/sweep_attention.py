@@ -128,8 +128,8 @@ def library(case):
     if form and splits:
         fields.append(f"k_slices = {splits}")
     elif block:
-        rows, together = (64, 1 << (heads // shared - 1).bit_length()) if is_small(case) else (128, 1)
-        fields.append(f"tile = [{rows}, {block}, {together}]")
+        of_tile, together = (64, 1 << (heads // shared - 1).bit_length()) if is_small(case) else (128, 1)
+        fields.append(f"tile = [{of_tile}, {block}, {together}]")
     if splits and not form:
         fields.append(f"cluster = [{splits}, 1]")
     family = "warp_attention" if form else "tile_attention"

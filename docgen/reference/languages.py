@@ -40,10 +40,12 @@ class Package:
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_")]
 
     def find(self, module, name):
-        """The definition of a name, followed through imports; None where it is foreign."""
+        """The definition of a name, followed through imports; None where it is foreign. Overloads
+        have no documentation: the function behind them has."""
         for node in ast.walk(self.tree(module)):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
-                return node
+                if "overload" not in map(ast.unparse, node.decorator_list):
+                    return node
             if isinstance(node, (ast.Assign, ast.AnnAssign)):
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
                 if getattr(target, "id", "") == name:

@@ -163,29 +163,33 @@ _operations = (_operation("attention", False, "Tensor"),
 @overload
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
-              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
-              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
-              value_factors: Maybe = None, return_lse: Literal[False] = False) -> torch.Tensor: ...
+              sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
+              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
+              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
+              value_factors: torch.Tensor | None = None,
+              return_lse: Literal[False] = False) -> torch.Tensor: ...
 
 
 @overload
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
-              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
-              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
-              value_factors: Maybe = None,
+              sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
+              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
+              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
+              value_factors: torch.Tensor | None = None,
               return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
-              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
-              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
-              value_factors: Maybe = None, return_lse: bool = False) -> Any:
+              sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
+              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
+              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
+              value_factors: torch.Tensor | None = None,
+              return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
-    The layout is that of FlashAttention. A kernel is compiled for each shape; lengths and pages are
-    read by the kernel, so that a CUDA graph follows them. No gradient flows.
+    A kernel is compiled for each shape. CUDA graphs follow lengths and pages. No gradient flows.
 
     Args:
         query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256.
@@ -194,22 +198,21 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
             the low nibble.
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
         scale: a positive number; 1 / sqrt(D) unless given.
-        softcap: c, with which scores are c * tanh(score / c), as in Gemma 2.
-        window: with causal, the keys that a query sees, the last one its own, as `sliding_window`
-            of transformers; FlashAttention's window is (window - 1, 0). Others are not read.
-        sinks: float32 [Hq], a logit of each head that joins the denominator, as in gpt-oss.
+        softcap: scores are softcap * tanh(score / softcap).
+        window: with causal, the last keys that a query sees, its own included: `sliding_window` of
+            transformers, (window - 1, 0) of FlashAttention.
+        sinks: float32 [Hq], logits that join the denominators (gpt-oss).
         lengths: int32 [B], the keys of each sequence in place of Sk. Values behind them must be
-            finite: the kernel multiplies them by 0.
+            finite.
         pages: int32 [B, P], with lengths: key and value are a cache [N, T, Hk, D] and
-            [N, T, Hk, E], T a multiple of 8, and key j of sequence b is key j % T of page
-            `pages[b, j // T]`. For codes T is a multiple of 16.
-        key_scales, value_scales: of blocks of codes, in the shape of key and value but for the last
-            size: float8_e4m3fn for 16 codes of 4 bits (NVFP4), float8_e8m0fnu for 32 codes (MXFP4,
-            MXFP8) of a bfloat16 query.
-        key_factors, value_factors: float32 [1] or [Hk], by which all codes, or those of a head, are
-            multiplied: decode scales.
-        return_lse: also returns the logarithm of the denominator of each row, float32 [B, Sq, Hq]:
-            of the sum of exp(score) and exp(sink). Without either it is minus infinity.
+            [N, T, Hk, E], T a multiple of 8, or 16 for codes, and key j of sequence b is key
+            j % T of page `pages[b, j // T]`.
+        key_scales, value_scales: of blocks of codes of a head: float8_e4m3fn for 16 of 4 bits
+            (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
+        key_factors, value_factors: float32 [1] or [Hk], decode scales of all codes, or of those of
+            a head.
+        return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
+            without a key or sink.
 
     Raises:
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
@@ -233,9 +236,10 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         scale = 1 / math.sqrt(query.shape[3])
     check_number(scale, "scale")
     operation = torch.ops.fp4.attention_lse if return_lse else torch.ops.fp4.attention
-    return operation(query, key, value, lengths, pages, float(scale), bool(causal), key_scales,
-                     value_scales, key_factors, value_factors, sinks,
-                     None if softcap is None else float(softcap), window)
+    results: torch.Tensor | tuple[torch.Tensor, torch.Tensor] = operation(
+        query, key, value, lengths, pages, float(scale), bool(causal), key_scales, value_scales,
+        key_factors, value_factors, sinks, None if softcap is None else float(softcap), window)
+    return results
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,

@@ -25,11 +25,9 @@ class PagedCache:
         cache.append(key, value)               # [2, S, 8, 128] each: S tokens of each sequence
         y = cache.attention(query)             # [2, S, Hq, 128]: the queries of these tokens
 
-    Nothing waits for the device: a CUDA graph of `append` and `attention` can be replayed for each
-    token.
+    A CUDA graph of `append` and `attention` can be replayed for each token.
 
-    With `format`, tokens are quantized as they are appended: "fp8" (float8_e4m3fn), "nvfp4" or
-    "mxfp4". `key_factors` and `value_factors` are then decode scales, 1 unless set: numbers of fp8
+    With `format`, tokens are quantized as they are appended. `key_factors` and `value_factors` are then decode scales, 1 unless set: numbers of fp8
     are up to 448 times theirs, and of nvfp4 up to 2688 times.
 
     Attributes:
@@ -162,8 +160,7 @@ class PagedCache:
     def attention(self, query: torch.Tensor, *, causal: bool = True, scale: float | None = None,
                   softcap: float | None = None, window: int | None = None,
                   sinks: torch.Tensor | None = None) -> torch.Tensor:
-        """`fp4.torch.attention` of queries [B, Sq, Hq, D], those of the last tokens of each
-        sequence, and all keys of the cache."""
+        """`fp4.torch.attention` of the queries of the last tokens, [B, Sq, Hq, D]."""
         return attention(query, self.key, self.value, causal=causal, scale=scale,
                          softcap=softcap, window=window, sinks=sinks, lengths=self.lengths,
                          pages=self.pages, key_scales=self.key_scales,

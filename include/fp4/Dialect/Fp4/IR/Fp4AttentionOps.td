@@ -19,32 +19,26 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     last query sees all keys. A query that sees no key gives zeros. G = Hq / Hk query heads share a
     head of keys and values.
 
-    With `lengths`, sequence b has `lengths[b]` keys in place of Sk, and no more than Sk. Values
-    behind them must be finite numbers: kernels multiply them by 0. With `pages`, keys and values are
-    a paged cache of N pages, and key j of sequence b is key `j mod T` of page
-    `pages[b, j div T]`; Sk = P * T. Pages behind the length are not read, and keys of a page that
-    does not exist are zeros.
+    With `lengths`, sequence b has `lengths[b]` keys, and no more than Sk. Values behind them must
+    be finite. With `pages`, keys and values are a paged cache of N pages, and key j of sequence b
+    is key `j mod T` of page `pages[b, j div T]`; Sk = P * T. Pages behind the length are not read,
+    and keys of a page that does not exist are zeros.
 
-    With `softcap` c, scores are `c * tanh(s / c)`. With `window` N, a query sees the last N of the
-    keys that `causal` leaves, its own among them: what others call a window of N - 1 keys to the
-    left. Kernels do not read blocks of keys that no query of a tile sees.
+    With `softcap` c, scores are `c * tanh(s / c)`. With `window` N, a query sees the last N keys
+    that `causal` leaves, its own among them. Kernels do not read blocks in front of a window.
 
-    `sinks` are a logit for each head of queries, which is not scaled: `exp(sink - m)` is added to
-    the denominator, and m is not less than the sink. `lse` is the logarithm of the sum of
-    `exp(s[b, h, i, j])` over j, and of `exp(sink)`: minus infinity for a query that sees no key, or
-    the sink where there is one.
+    `sinks`, a logit of each query head, add `exp(sink - m)` to denominators, and m is at least the
+    sink. `lse` is m plus the logarithm of the denominator: minus infinity for a query that sees no
+    key, or its sink.
 
-    Keys and values may be quantized. With `scales`, an element is its code times the scale of its
-    block: of 16 codes f4E2M1FN with scales of f8E4M3FN (NVFP4), or of 32 codes f4E2M1FN or f8E4M3FN
-    with scales of f8E8M0FNU (MXFP4, MXFP8). Such elements are numbers of the query's type. Without
-    `scales`, elements of f8E4M3FN are as they are. `factors` multiply all keys, and all values, or
-    those of each head. Codes and scales must be numbers: kernels read the NaN of f8E4M3FN as 480.
+    With `scales`, an element is its code times the scale of its block: of 16 codes f4E2M1FN with
+    scales of f8E4M3FN (NVFP4), or of 32 codes f4E2M1FN or f8E4M3FN with scales of f8E8M0FNU (MXFP4,
+    MXFP8). Such elements are numbers of the query's type. Without `scales`, elements of f8E4M3FN
+    are as they are. `factors` multiply all keys, and all values, or those of each head. Codes and scales must be numbers: kernels read the NaN of f8E4M3FN as 480.
 
-    Kernels take the keys in blocks (online softmax). A block multiplies on the tensor core with
-    sums of fp32; probabilities are powers of two of `s * scale * log2(e)`, rounded to the element
-    type before they multiply values, and added up unrounded. The order of blocks and the
-    approximation of powers (2 ulp) are the kernel's: a result is right within a bound around the
-    exact value, and not bit for bit (`include/fp4/Numerics/Attention.h`).
+    Kernels take keys in blocks (online softmax), with sums of fp32. Probabilities are rounded to
+    the element type before they multiply values, and added up unrounded. Results lie within a
+    bound around the exact value (`include/fp4/Numerics/Attention.h`).
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -61,16 +55,10 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     | lse     | f32          | B x Sq x Hq |
 
     ```mlir
-    %o = fp4.attention %q, %k, %v scale 1.250000e-01 causal
+    %g, %l = fp4.attention %q, %k, %v sinks(%s : tensor<8xf32>) scale 1.250000e-01
+        softcap 5.000000e+01 causal window 128
         : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
-        -> tensor<1x256x8x64xbf16>
-    ```
-
-    ```mlir
-    %d = fp4.attention %q, %k, %v lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>)
-        scale 8.838835e-02 causal
-        : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xbf16>, tensor<64x16x8x128xbf16>
-        -> tensor<2x1x32x128xbf16>
+        -> tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
     ```
 
     ```mlir
@@ -80,13 +68,6 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
         lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>) scale 8.838835e-02
         : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xf4E2M1FN>, tensor<64x16x8x128xf4E2M1FN>
         -> tensor<2x1x32x128xbf16>
-    ```
-
-    ```mlir
-    %g, %l = fp4.attention %q, %k, %v sinks(%s : tensor<8xf32>) scale 1.250000e-01
-        softcap 5.000000e+01 causal window 128
-        : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
-        -> tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,

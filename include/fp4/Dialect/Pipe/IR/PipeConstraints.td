@@ -249,7 +249,7 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
   - (C667) a `pipe.load` has a plane exactly if its map has planes, and boxes below the first only of
     a map of elements without residue, which one CTA loads.
   - (C668) `heads` of a `pipe.store` are [T, H, E] of a tile of wgmma that is not transposed: T a
-    power of two up to 64, 1 <= H <= T, E a multiple of 8, or any for a value of one column.
+    power of two up to 64, 1 <= H <= T, E a multiple of 8, or of 1 for one column.
   - (C669) `rows` of a `pipe.reduce` are 1 to 64, of a role of one warpgroup.
   - (C664) `pipe.element_index`: the result is i32 of wgmma.
 }]>;
