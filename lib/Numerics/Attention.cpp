@@ -14,6 +14,9 @@ namespace {
 /// Half an ulp of fp32 relative to 1, and the error of ex2.approx (PTX ISA: 2 ulp).
 constexpr double unit = 0x1p-24, powerError = 4 * unit;
 
+/// The power of two below which ex2.approx.ftz is 0.
+constexpr double leastPower = 0x1p-126;
+
 /// The error of a tangent, and that of lg2.approx between 1/2 and 2 (PTX ISA; Attention.h).
 constexpr double tangentError = 12 * unit, logError = 4 * unit;
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -138,8 +141,8 @@ private:
       const float *elements = elementsOf(value_, first_ + j, shape_.valueElements);
       const double value = elements ? elements[element] : 0;
       sum += weights_[j] * value;
-      numerator +=
-          std::fabs(value) * (weights_[j] * (errors_[j] + rounding_.relative) + rounding_.smallest);
+      numerator += std::fabs(value) * (weights_[j] * (errors_[j] + rounding_.relative) +
+                                       std::max(rounding_.smallest, leastPower));
     }
     const bool isEmpty = weights_.empty();
     const double result = isEmpty ? 0 : sum / total_;

@@ -90,6 +90,15 @@ TEST(Attention, FindsPages) {
   EXPECT_EQ(found.values, (std::vector<double>{4, 1.75}));
 }
 
+/// Kernels take powers below 2^-126 for 0, so that values of such keys may be missing.
+TEST(Attention, BoundsTheLeastPowers) {
+  AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
+  const AttentionReference found = attend(shape, {1}, {0, -90}, {0, 1});
+  EXPECT_NEAR(found.values[0], std::exp(-90), 1e-44);
+  EXPECT_GT(found.bounds[0], found.values[0]);
+  EXPECT_LT(found.bounds[0], 2 * 0x1p-126);
+}
+
 /// c * tanh(score / c) takes the place of a score: here of 2 and 0 for c = 1.
 TEST(Attention, CapsScores) {
   AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};

@@ -49,7 +49,7 @@ struct AttentionReference {
 ///             x sech^2(x) < 0.45; 2 u for the power; 2, 4 and 1 for 1 + e, its reciprocal and the
 ///             result. Errors of products do not grow, since no slope of tanh is above 1.
 ///   argument  4 u (|max| + |s - max|), of a power of two whose own error is 2 ulp
-///   p         half an ulp of `type`, in the numerator alone
+///   p         half an ulp of `type`, in the numerator alone, or all of it below 2^-126
 ///   sums      one u for each key and block
 ///   sink      one more power, of the distance from the maximum of keys to that of all
 ///   result    half an ulp of `type`

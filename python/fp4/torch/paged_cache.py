@@ -27,8 +27,9 @@ class PagedCache:
 
     A CUDA graph of `append` and `attention` can be replayed for each token.
 
-    With `format`, tokens are quantized as they are appended. `key_factors` and `value_factors` are then decode scales, 1 unless set: numbers of fp8
-    are up to 448 times theirs, and of nvfp4 up to 2688 times.
+    With `format`, tokens are quantized as they are appended. `key_factors` and `value_factors` are
+    then decode scales, 1 unless set: numbers of fp8 are up to 448 times theirs, and of nvfp4 up to
+    2688 times.
 
     Attributes:
         key, value: [N, T, Hk, D] and [N, T, Hk, E], zero at first: N pages of T tokens. Codes of 4
