@@ -121,7 +121,7 @@ void FragmentSums::leave(Value acc, size_t part, Value row) {
   forParts([&](RankedTensorType type, int64_t first) {
     StoreOp::create(b, readPart(acc, part, type, first), args.workspace, row, /*column=*/Value(),
                     /*rows=*/Value())
-        .setFirst(placeOfSums(part, first));
+        .setFirstAttr(placeOfSums(part, first));
   });
 }
 
