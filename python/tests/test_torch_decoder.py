@@ -30,7 +30,7 @@ MOST = 2.0
 def made(name: str, format: str = "nvfp4", **options: Any) -> "tuple[Any, Any]":
     """A model with weights in 4 bits, and one of the numbers that they have."""
     if name == "Mistral":
-        options["sliding_window"] = None
+        options.setdefault("sliding_window", None)
     plain = model(name, **options)
     ours = copy.deepcopy(plain)
     ft.quantize_(ours, weight_only=True, format=format)
@@ -62,6 +62,15 @@ class Decoding(unittest.TestCase):
         for name in NAMES:
             with self.subTest(name):
                 self.follow(name)
+
+    def test_windows(self) -> None:
+        """Windows of all layers, and of the last one. A window that no sequence fills is none."""
+        for name, options in (("Mistral", {"sliding_window": 7}),
+                              ("Qwen3", {"use_sliding_window": True, "sliding_window": 18,
+                                         "max_window_layers": 1}),
+                              ("Mistral", {"sliding_window": 64})):
+            with self.subTest(name, **options):
+                self.follow(name, steps=2, **options)
 
     def test_formats_and_heads(self) -> None:
         self.follow("Llama", steps=1, format="mxfp4")
@@ -136,12 +145,10 @@ class Decoding(unittest.TestCase):
 
     def test_what_no_decoder_runs(self) -> None:
         gpt2 = quantized("GPT2", weight_only=True)[1]
-        windowed = model("Mistral", sliding_window=16)
         wide = model("Llama").float()
         turned = model("Llama", rope_parameters={"rope_type": "dynamic", "factor": 2.0,
                                                  "rope_theta": 10000.0})
         for other, text in ((gpt2, "must be a causal language model of llama, .* of gpt2"),
-                            (windowed, "must see all tokens, but has a window of 16"),
                             (wide, "must be bfloat16, but its parameters are float32"),
                             (turned, "must have rotary embeddings of .*, but has dynamic")):
             with self.assertRaisesRegex(fp4.UsageError, text):

@@ -238,9 +238,11 @@ class Decoder:
                  *rows)
         query = query.view(len(self.token), count, heads, size)
         found = torch.empty_like(query)
+        window = layer.window if (layer.window or 0) < self._places.tokens else None
         shape = Attention(tuple(query.shape), tuple(cache.key.shape), tuple(cache.value.shape),
-                          programs.ELEMENTS[query.dtype], layer.scale, count > 1, True,
-                          cache.pages.shape[1])
+                          programs.ELEMENTS[query.dtype], layer.scale,
+                          count > 1 or window is not None, True, cache.pages.shape[1],
+                          window=window)
         run_into(decoder_programs.attention, (shape,), (found,), query, cache.key, cache.value,
                  cache.lengths, cache.pages, target=weight_programs.TARGET)
         return found.view(len(y), heads * size)

@@ -32,6 +32,7 @@ class Layer:
         head_weights: of RMSNorm of heads, [heads of queries, keys and values, D], or None.
         out, unit, down: what is behind attention; the gated unit, and what is behind it.
         scale: of attention.
+        window: the last keys that a token sees, its own included; None where it sees all.
     """
 
     norm: torch.Tensor
@@ -42,6 +43,7 @@ class Layer:
     unit: _Call
     down: _Call
     scale: float
+    window: int | None = None
 
 
 class Fallbacks:
@@ -78,13 +80,6 @@ def check_model(model: Any) -> Any:
         names = ", ".join(sorted(str(dtype)[6:] for dtype in dtypes))
         raise UsageError(f"'model' must be bfloat16, but its parameters are {names}",
                          "call model.bfloat16() before it is quantized")
-    kinds = set(getattr(config, "layer_types", None) or ())
-    window = getattr(config, "sliding_window", None)
-    is_windowed = "sliding_attention" in kinds or (
-        window is not None and not kinds and getattr(config, "use_sliding_window", True))
-    if is_windowed:
-        raise UsageError(f"'model' must see all tokens, but has a window of {window}",
-                         "set config.sliding_window = None for no more tokens than the window")
     rotary = getattr(model.model.rotary_emb, "rope_type", "default")
     if rotary not in _ROTATIONS:
         raise UsageError(f"'model' must have rotary embeddings of {', '.join(_ROTATIONS)}, but has "
@@ -95,7 +90,7 @@ def check_model(model: Any) -> Any:
 def layers_of(model: Any, config: Any, fallbacks: Fallbacks) -> list[Layer]:
     """The layers of the model. The layers that it has read the tiles of those that are merged."""
     reader = _Reader(config, fallbacks)
-    return [reader.layer(f"model.layers.{number}", layer)
+    return [reader.layer(f"model.layers.{number}", layer, _window_of(config, number))
             for number, layer in enumerate(model.model.layers)]
 
 
@@ -103,7 +98,7 @@ class _Reader:
     def __init__(self, config: Any, fallbacks: Fallbacks) -> None:
         self.config, self.fallbacks = config, fallbacks
 
-    def layer(self, name: str, layer: Any) -> Layer:
+    def layer(self, name: str, layer: Any, window: int | None) -> Layer:
         attention, mlp = layer.self_attn, layer.mlp
         qkv = self.together(f"{name}.self_attn",
                             {part: getattr(attention, part)
@@ -115,7 +110,7 @@ class _Reader:
                                 self.config),
                      self.unit(f"{name}.mlp", mlp),
                      self.one(f"{name}.mlp.down_proj", mlp.down_proj),
-                     float(attention.scaling))
+                     float(attention.scaling), window)
 
     def one(self, name: str, layer: torch.nn.Module) -> _Call:
         if not isinstance(layer, WeightOnlyLinear):
@@ -149,6 +144,15 @@ class _Reader:
             except UsageError as error:
                 self.fallbacks.reasons[name] = f"cannot be one kernel: {error.message}"
         return lambda x: mlp.act_fn(gate(x)) * up(x)
+
+
+def _window_of(config: Any, number: int) -> int | None:
+    """The window of a layer. Without a list of kinds all layers have one, if the model has."""
+    kinds = getattr(config, "layer_types", None)
+    has_window = (kinds[number] == "sliding_attention" if kinds
+                  else getattr(config, "use_sliding_window", True))
+    window: int | None = getattr(config, "sliding_window", None)
+    return window if has_window else None
 
 
 def _weight_of(name: str, norm: Any, config: Any) -> torch.Tensor:
