@@ -56,7 +56,7 @@ def Fp4_ExpertOrderOp : Fp4_Op<"expert_order", [Fp4_InferTypes]> {
 
     Pairs are in the order of tokens. Other ids, as those of experts elsewhere, have row -1. Expert
     `experts` would begin at the last of `offsets`. `tokens` of rows that no pair has are 0: rows
-    between experts, and those behind the last. One CTA computes up to 1048576 ids.
+    between experts, and those behind the last. One kernel orders up to 1048576 ids.
 
     | operand | element type | shape |
     |---------|--------------|-------|
