@@ -34,7 +34,8 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     With `scales`, an element is its code times the scale of its block: of 16 codes f4E2M1FN with
     scales of f8E4M3FN (NVFP4), or of 32 codes f4E2M1FN or f8E4M3FN with scales of f8E8M0FNU (MXFP4,
     MXFP8). Such elements are numbers of the query's type. Without `scales`, elements of f8E4M3FN
-    are as they are. `factors` multiply all keys, and all values, or those of each head. Codes and scales must be numbers: kernels read the NaN of f8E4M3FN as 480.
+    are as they are. `factors` multiply all keys, and all values, or those of each head. Codes and
+    scales must be numbers: kernels read the NaN of f8E4M3FN as 480.
 
     Kernels take keys in blocks (online softmax), with sums of fp32. Probabilities are rounded to
     the element type before they multiply values, and added up unrounded. Results lie within a

@@ -116,8 +116,8 @@ def : Pipe_Constraints<"Tile operations", [{
     a value.
   - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
     from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
-  - (C118) `pipe.store` of threads, at a column that is a value: the buffer has two dimensions of the elements of the value; `rows` is given
-    where its rows are dynamic. `lanes` have 1, 2, 4, .. columns of f32, bf16, f16, f8E4M3FN,
+  - (C118) `pipe.store` of threads, at a column that is a value: the buffer has two dimensions of
+    the elements of the value; `rows` is given where its rows are dynamic. `lanes` have 1, 2, 4, .. columns of f32, bf16, f16, f8E4M3FN,
     f8E8M0FNU or f4E2M1FN, at least 16 bytes of f4E2M1FN, at most the 4 columns of a tiled_128x4
     block.
   - (C200) `pipe.store` of `lanes` with `transposed`: elements have 8, 16 or 32 bits, and the buffer
@@ -229,8 +229,8 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C605) `pipe.load_factors` without a column: weights are i8, linear, in rows of 8704 bytes, and
     the rows of a tile all exist. The result is of wgmma.
   - (C192) `pipe.store` to a column that is a number, and `pipe.fetch` of other tiles: the buffer is
-    f32 with two dimensions. The tile is of wgmma or mma_sync. The elements of all threads of the role fit in a row from
-    `column` on, a multiple of 4.
+    f32 with two dimensions. The tile is of wgmma or mma_sync. The elements of all threads of the
+    role fit in a row from `column` on, a multiple of 4.
 }]>;
 
 def : Pipe_Constraints<"Rows of tiles in registers", [{
@@ -332,9 +332,9 @@ def : Pipe_Constraints<"Roles and channels", [{
   - (C159) a channel has one aligned `stride` per tile. The stride is smaller than the tile only
     where two stages of one tile in tensor memory overlap, in less than half of the tile.
   - (C157) a `partial` `pipe.consumer_release` is by threads, of a channel whose stages overlap. The
-    operation stands once between the wait and the release of a stage. The code behind it reads only columns that no
-    other stage has: of stage 0 those before the stride, of stage 1 those that stage 0 does not
-    have. Reads are at places that are constants, that are counted by a loop with constant bounds,
+    operation stands once between the wait and the release of a stage. The code behind it reads only
+    columns that no other stage has: of stage 0 those before the stride, of stage 1 those that stage
+    0 does not have. Reads are at places that are constants, that are counted by a loop with constant bounds,
     or that follow from the lowest bit of a counter of turns. The loop over work is directly in the
     role, carries such a counter from 0 on and adds 1, and the role takes one stage of the channel
     in each turn.

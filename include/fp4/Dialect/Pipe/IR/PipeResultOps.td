@@ -134,8 +134,8 @@ def Pipe_StoreOp : Pipe_Op<"store", [AttrSizedOperandSegments, Pipe_EngineOpInte
     The type of the value says who stores: threads what they have of a tile, or TMA a tile of shared
     memory, `bulk_store`.
 
-    **Elements of threads.** `dest[row + r, column + c] = value[r, c]` where the row is below `rows` and the column is one of
-    dest; with `transposed`, `dest[row + c, column + r] = value[r, c]`. `rows` defaults to the static
+    **Elements of threads.** `dest[row + r, column + c] = value[r, c]` where the row is below `rows`
+    and the column is one of dest; with `transposed`, `dest[row + c, column + r] = value[r, c]`. `rows` defaults to the static
     rows of the buffer. Warpgroups of `wgmma`, and warps of `mma_sync`, have the rows behind those of
     the warpgroups and warps of the role before, 64 and 16 each.
 
