@@ -197,9 +197,12 @@ class Files(Folder):
         from fp4.transformers import FP4Config
 
         for members, words in (({"layers": {"a": 1}, "records": []}, "must have a record for each"),
-                               ({"layers": {}, "version": 2}, "must have version 1 of the layers")):
+                               ({"layers": {}, "version": 2}, "must have version 1 of the layers"),
+                               ({"new": {}, "version": 2}, "must have version 1 of the layers")):
             with self.assertRaisesRegex(fp4.UsageError, words):
                 FP4Config(**members)
+        with self.assertRaisesRegex(TypeError, "has no argument 'formt'"):
+            FP4Config(formt="nvfp4")
 
     def test_dequantized(self) -> None:
         """A model that is all plain again says nothing of fp4."""
@@ -520,9 +523,10 @@ class OtherPackages(Folder):
             self.assertIn("modelopt", auto.AUTO_QUANTIZER_MAPPING)
         self.assertEqual((auto.AUTO_QUANTIZER_MAPPING, auto.AUTO_QUANTIZATION_CONFIG_MAPPING),
                          before)
-        for methods, words in (((), "but there is none"), (("fp8",), "but got 'fp8'")):
+        for methods, words in (((), "but there is none"), (("modelopt", "fp8"), "but got 'fp8'")):
             with self.assertRaisesRegex(fp4.UsageError, words):
                 fp4.transformers.register(*methods)
+            self.assertNotIn("modelopt", auto.AUTO_QUANTIZER_MAPPING)
 
     def test_files_devices_and_the_model_without_its_head(self) -> None:
         from fp4.checkpoints._quantize_model import Request, quantize_model

@@ -37,10 +37,12 @@ class FP4Config(QuantizationConfigMixin):  # type: ignore[misc]
                  modules_to_not_convert: Sequence[str] | None = None, head: bool = False,
                  skip_unsupported: bool = False, layers: dict[str, Any] | None = None,
                  records: list[Record] | None = None, version: int = _VERSION,
-                 quant_method: str = METHOD) -> None:
+                 quant_method: str = METHOD, **unknown: Any) -> None:
         if version != _VERSION:
             raise UsageError(f"the checkpoint must have version {_VERSION} of the layers of fp4, "
                              f"but has {version}", "load it with the fp4 that wrote it")
+        if unknown:  # members of another version, which is an error already
+            raise TypeError(f"FP4Config has no argument {min(unknown)!r}")
         if isinstance(modules_to_not_convert, str):
             raise UsageError("'modules_to_not_convert' must be a list of names, but got the str "
                              f"{modules_to_not_convert!r}", "pass a list with it")

@@ -42,11 +42,12 @@ def register(*methods: str, weight_only: bool | None = True) -> contextlib.ExitS
     """
     if not methods:
         raise UsageError(f"'methods' must be some of {', '.join(METHODS)}, but there is none")
-    stack = contextlib.ExitStack()
     for method in methods:
         if method not in METHODS:
             raise UsageError(f"'methods' must be of {', '.join(METHODS)}, but got {method!r}",
                              "it is the quant_method of config.json")
+    stack = contextlib.ExitStack()
+    for method in methods:
         kind = type("StoredHfQuantizer", (_StoredHfQuantizer,), {"weight_only": weight_only})
         for mapping, new in ((AUTO_QUANTIZER_MAPPING, kind),
                              (AUTO_QUANTIZATION_CONFIG_MAPPING, StoredConfig)):
