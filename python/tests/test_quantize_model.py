@@ -367,6 +367,20 @@ class CompareCheckpoints(Folders):
             self.assertEqual(code, 1)
             self.assertRegex(out, f"^'{weight}' differs in its {words}1 of 12 differ\n$")
 
+    def test_numbers_of_experts(self) -> None:
+        weight = ft.quantize(tensors()["lm_head.weight"], format="mxfp4", recipe="mxfp4_modelopt")
+        folders = [self.root / f"experts{count}" for count in (2, 4)]
+        for folder, count in zip(folders, (2, 4)):
+            folder.mkdir()
+            ck.write(folder / "model.safetensors", {"experts.down_proj": [weight] * count},
+                     "gpt-oss")
+        for one, two in (folders, folders[::-1]):
+            code, out, _ = self.call("compare-checkpoints", str(one), str(two))
+            self.assertEqual(code, 1)
+            self.assertRegex(out, r"in its names: .*[24] experts in mxfp4 of \[128, 64\] and [24]")
+            code, _, _ = self.call("compare-checkpoints", str(one), str(one))
+            self.assertEqual(code, 0)
+
     def test_recipes(self) -> None:
         code, out, _ = self.call("compare-checkpoints", str(self.target), str(self.other),
                                  "--original", str(self.source), "--json")

@@ -125,7 +125,8 @@ def _difference(one: Checkpoint, two: Checkpoint, name: str) -> Difference | Non
 def _kind(checkpoint: Checkpoint, name: str) -> str:
     if name in checkpoint:
         entry = checkpoint[name]
-        return f"{entry.format} of {list(entry.shape)}"
+        stack = "" if entry.experts is None else f"{entry.experts} experts in "
+        return f"{stack}{entry.format} of {list(entry.shape)}"
     if name not in checkpoint.others:
         return "nothing"
     return str(checkpoint._header(name))
