@@ -13,7 +13,8 @@ from collections.abc import Callable
 from . import _cache
 from .errors import Error
 
-_EXIT_CODES = "exit codes: 0 success, 1 a difference was found, 2 usage, 4 device (Diagnostics)"
+_EXIT_CODES = ("exit codes: 0 success, 1 a difference was found, 2 usage, 3 unknown recipe, "
+               "4 device (Diagnostics)")
 _Adder = Callable[..., argparse.ArgumentParser]
 
 

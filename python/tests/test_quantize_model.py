@@ -5,8 +5,10 @@ import contextlib
 import io
 import json
 import math
+import os
 import pathlib
 import tempfile
+import threading
 import unittest
 from typing import Any
 
@@ -17,7 +19,7 @@ from programs import optional, torch
 if torch is not None and optional("safetensors") is not None:
     import fp4.checkpoints as ck
     import fp4.torch as ft
-    from fp4.checkpoints._errors import Loss, kept_by, loss_of
+    from fp4.checkpoints._errors import Loss, check_budget, kept_by, loss_of
     from fp4.checkpoints._linears import Linear, fused, units
     from fp4.checkpoints._quantize_model import Request, quantize_model
     from safetensors.torch import load_file, save_file
@@ -198,6 +200,26 @@ class QuantizeModel(Folders):
         self.assertNotIn("lm_head", section["ignore"])
         self.assertIn(LAYER + "self_attn.o_proj", section["ignore"])
 
+    def test_head_in_4_bits_is_not_the_embedding(self) -> None:
+        for text in ({}, {"text_config": {"hidden_size": 64, "tie_word_embeddings": True}}):
+            for head in (False, True):
+                self.write(tensors(), tie_word_embeddings=True, **text)
+                self.target = self.root / f"out{len(text)}{head}"
+                self.quantize(head=head)
+                config = json.loads((self.target / "config.json").read_text())
+                self.assertIs(config["tie_word_embeddings"], not head)
+                if text:
+                    self.assertEqual(config["text_config"],
+                                     {"hidden_size": 64, "tie_word_embeddings": not head})
+
+    def test_bits_of_layers_that_stay(self) -> None:
+        for dtype, bits in (("BF16", 16), ("F32", 32), ("F64", 64), ("F8_E4M3", 8), ("BOOL", 8)):
+            self.assertEqual(Linear("a", (1, 1), dtype).bits, bits)
+
+    def test_latent_attention_and_bert_are_fused(self) -> None:
+        for names in (("a.q_a_proj", "a.kv_a_proj_with_mqa"), ("a.query", "a.key", "a.value")):
+            self.assertEqual(fused([*names, "a.q_b_proj"]), [names, ("a.q_b_proj",)])
+
     def test_budget(self) -> None:
         content = tensors()
         for shards in (1, 3):
@@ -236,8 +258,9 @@ class QuantizeModel(Folders):
                              (every, {"a.q_proj", "a.k_proj", "a.v_proj"}),
                              (every + 11.5 / 6, {"a.q_proj", "a.k_proj", "a.v_proj", "c"})):
             self.assertEqual(kept_by(budget, layers, losses, 4.5), kept, budget)
-        with self.assertRaisesRegex(fp4.UsageError, "'bits' must be at least the 4.5 of"):
-            kept_by(4.4, layers, losses, 4.5)
+        for budget in (4.4, math.nan):
+            with self.assertRaisesRegex(fp4.UsageError, "'bits' must be at least the 4.5 of"):
+                check_budget(budget, 4.5)
 
     def test_experts_of_a_layer_have_one_format(self) -> None:
         names = [f"{layer}.mlp.experts.{number}.{last}" for layer in "ab" for number in (0, 1)
@@ -264,12 +287,23 @@ class QuantizeModel(Folders):
         stack = {**tensors(), LAYER + "mlp.experts.down_proj": torch.zeros(2, 32, 32).bfloat16()}
         eight = {**tensors(), LAYER + "self_attn.o_proj.weight":
                  torch.zeros(64, 64, dtype=torch.float8_e4m3fn)}
+        empty = {**tensors(), LAYER + "self_attn.o_proj.weight": torch.zeros(0, 64).bfloat16()}
+        large = {**tensors(), LAYER + "self_attn.o_proj.weight": torch.full((64, 64), 3.4e38)}
+        named = {**tensors(), LAYER + "self_attn.o_proj.weight_scale": torch.zeros(1)}
+        tied = {name: value for name, value in tensors().items() if name != "lm_head.weight"}
+        inner = {"quantization_config": {"quant_method": "fp8"}}
         for content, config, request, words in (
                 (bad, {}, {}, r"weight '.*down_proj': the weight must be finite, but \[3, 5\]"),
                 (odd, {}, {}, "'.*o_proj' must have columns that are a multiple of 16.*has 40"),
                 (stack, {}, {}, "experts.down_proj' must be one matrix for each expert"),
                 (eight, {}, {}, "o_proj.weight' must be BF16, F16 or F32, but is F8_E4M3"),
                 (tensors(), {"quantization_config": {"quant_method": "fp8"}}, {}, "has a quantiza"),
+                (tensors(), {"text_config": inner}, {}, "has a quantization_config"),
+                (tensors(), {"compression_config": inner}, {}, "has a compression_config"),
+                (empty, {}, {}, "'.*o_proj' must have rows and columns, but is 0 x 64"),
+                (large, {}, {}, "weight '.*o_proj': the numbers in 4 bits must be finite"),
+                (named, {}, {}, "'.*o_proj' must have no tensor '.*o_proj.weight_scale', but has"),
+                (tied, {}, {"head": True}, "must have a tensor of the head, but has none"),
                 (tensors(), {"model_type": "gpt2"}, {}, "those of gpt2 are transposed"),
                 (tensors(), {}, {"exclude": ("*.nothing",)}, "'\\*.nothing' matches none"),
                 (tensors(), {}, {"exclude": ("*.q_proj",)}, "'.*q_proj' and '.*k_proj' must have "
@@ -280,6 +314,7 @@ class QuantizeModel(Folders):
                 (tensors(), {}, {"bits": 4.0}, "'bits' must be at least the 4.5"),
                 (tensors(), {}, {"bits": 99.0}, "must leave a layer in 4 bits, but 99 keeps all"),
                 (tensors(), {}, {"device": "cuda:99"}, "'device' must be one that torch has"),
+                (tensors(), {}, {"device": "meta"}, "'device' must be cpu or cuda, but got 'meta'"),
                 ({"a.bias": torch.zeros(4)}, {}, {}, "must have a linear layer to quantize")):
             with self.subTest(words):
                 self.write(content, **config)
@@ -288,12 +323,30 @@ class QuantizeModel(Folders):
                 self.assertEqual({file.name for file in self.root.iterdir()}, {"in"})
         self.write(stack)
         self.quantize(exclude=("*.experts.*",))  # the twin of the stack
+        section = json.loads((self.target / "config.json").read_text())["quantization_config"]
+        self.assertIn(LAYER + "mlp.experts", section["ignore"])
+
+    def test_config_of_modelopt(self) -> None:
+        self.write(tensors())
+        (self.source / "hf_quant_config.json").write_text("{}")
+        with self.assertRaisesRegex(fp4.UsageError, "but has a hf_quant_config.json"):
+            self.quantize()
 
     def test_folders(self) -> None:
         self.write(tensors())
+        self.target.symlink_to(self.root / "nothing")
+        with self.assertRaisesRegex(fp4.UsageError, "must not exist, but does"):
+            self.quantize()
+        self.target.unlink()
         self.target.mkdir()
         with self.assertRaisesRegex(fp4.UsageError, "must not exist, but does"):
             self.quantize()
+        self.target.rmdir()
+        other = self.root / f".out.{os.getpid()}.{threading.get_ident()}.tmp"
+        other.mkdir()
+        with self.assertRaisesRegex(fp4.UsageError, "cannot write '.*out'.*File exists"):
+            self.quantize()
+        other.rmdir()  # which is another's, and still there
         self.target = self.root / "no" / "out"
         with self.assertRaisesRegex(fp4.UsageError, "cannot write '.*out'"):
             self.quantize()

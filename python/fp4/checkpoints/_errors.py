@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ._linears import DTYPES, Linear, units
+from ._linears import Linear, units
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +120,14 @@ def _text(line: Line, width: int) -> str:
             f"{sqnr}  {rows}x{columns}{reason}")
 
 
+def check_budget(budget: float, bits: float) -> None:
+    """Refuses a mean, also NaN, that no choice of layers reaches. `bits` are those of a weight that
+    is quantized."""
+    if not budget >= bits:
+        raise UsageError(f"'bits' must be at least the {bits:g} of the format, but got {budget:g}",
+                         "leave it out, and all layers are in 4 bits")
+
+
 def kept_by(budget: float, layers: Sequence[Linear], losses: Mapping[str, Loss],
             bits: float) -> set[str]:
     """The layers that stay as they are: those with the largest relative error, as long as the mean
@@ -128,8 +136,6 @@ def kept_by(budget: float, layers: Sequence[Linear], losses: Mapping[str, Loss],
     Args:
         bits: of a weight that is quantized.
     """
-    if budget < bits:
-        raise UsageError(f"'bits' must be at least the {bits:g} of the format, but got {budget:g}")
     by_name = {layer.name: layer for layer in layers}
     left = (budget - bits) * sum(layer.size for layer in layers)
     groups = units(by_name)
@@ -139,7 +145,7 @@ def kept_by(budget: float, layers: Sequence[Linear], losses: Mapping[str, Loss],
 
     kept: set[str] = set()
     for group in sorted(groups, key=order):
-        cost = sum((DTYPES[by_name[name].dtype] - bits) * by_name[name].size for name in group)
+        cost = sum((by_name[name].bits - bits) * by_name[name].size for name in group)
         if cost <= left:
             left -= cost
             kept.update(group)

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..errors import UsageError
 from ..torch.recipes import BLOCKS
 from ._files import Header
+from ._layouts import Kind
 from ._loading import MERGED
 
 #: Layers that inference engines multiply by at once, so that they need one scale and one format:
 #: the last parts of their names.
-FUSED: Sequence[Sequence[str]] = (*MERGED.values(), ("w1", "w3"))
+FUSED: Sequence[Sequence[str]] = (*MERGED.values(), ("w1", "w3"), ("query", "key", "value"),
+                                  ("q_a_proj", "kv_a_proj_with_mqa"))
 
-#: Bits of the numbers of a layer that can be quantized.
-DTYPES = {"BF16": 16, "F16": 16, "F32": 32}
+_DTYPES = ("BF16", "F16", "F32")
 
 _HEADS = ("lm_head", "embed_out", "output_layer", "score", "classifier", "qa_outputs")
 _ROUTERS = ("gate", "router", "shared_expert_gate")
@@ -47,6 +48,16 @@ class Linear:
     def size(self) -> int:
         return self.shape[0] * self.shape[1]
 
+    @property
+    def bits(self) -> int:
+        """Bits of a number: 8 of F8_E4M3, and of BOOL."""
+        digits = re.search(r"\d+", self.dtype)
+        return int(digits[0]) if digits else 8
+
+    @property
+    def is_head(self) -> bool:
+        return self.name.rpartition(".")[2] in _HEADS
+
 
 def linears(headers: Mapping[str, Header], format: str, exclude: Sequence[str],
             head: bool) -> list[Linear]:
@@ -58,12 +69,12 @@ def linears(headers: Mapping[str, Header], format: str, exclude: Sequence[str],
 
     Raises:
         UsageError: a layer whose numbers or columns cannot be quantized, a pattern that matches no
-            layer, or no layer at all.
+            layer, a head that has no tensor, or no layer at all.
     """
     found, names = [], []
     for key, header in headers.items():
         name = key.removesuffix(".weight")
-        if len(header.shape) == 3 and "experts" in name.split("."):
+        if _is_stack(key, header):
             _check_stack(key, name, header, exclude)
             names.append(name)
         if name == key or len(header.shape) != 2 or _is_table(name):
@@ -82,15 +93,36 @@ def linears(headers: Mapping[str, Header], format: str, exclude: Sequence[str],
     if not chosen:
         raise UsageError("the checkpoint must have a linear layer to quantize, but has none",
                          "layers are tensors of two dimensions that are called NAME.weight")
+    if head and not any(layer.is_head for layer in found):
+        raise UsageError("the checkpoint must have a tensor of the head, but has none",
+                         "the embedding is the head too; leave it as it is")
     _check_units(found)
     return found
 
 
+def stacks(headers: Mapping[str, Header]) -> set[str]:
+    """Names of the modules whose experts are one tensor, such as model.layers.0.mlp.experts."""
+    return {re.sub(r"^((?:.*?\.)?experts)\..*", r"\1", key) for key, header in headers.items()
+            if _is_stack(key, header)}
+
+
+def check_names(headers: Mapping[str, Header], layers: Iterable[str], kind: Kind) -> None:
+    """Refuses tensors under the names that those of quantized layers get."""
+    for layer in layers:
+        for ending in (kind.data, kind.scales, kind.level):
+            if ending and f"{layer}{ending}" in headers:
+                raise UsageError(f"layer '{layer}' must have no tensor '{layer}{ending}', but has "
+                                 "one", f"if it is quantized already, exclude '{layer}'")
+
+
 def check_config(config: Mapping[str, object], path: object) -> None:
     """Refuses a model that is quantized, or whose weights are transposed."""
-    if config.get("quantization_config"):
-        raise UsageError(f"'{path}' must be of a model in 16 bits, but has a quantization_config",
-                         "quantize the model that it was made of")
+    text = config.get("text_config")
+    for section in (config, text if isinstance(text, dict) else {}):
+        for key in ("quantization_config", "compression_config"):
+            if section.get(key):
+                raise UsageError(f"'{path}' must be of a model in 16 bits, but has a {key}",
+                                 "quantize the model that it was made of")
     if config.get("model_type") in _TRANSPOSED:
         raise UsageError(f"'{path}' must be of a model with weights [out_features, in_features], "
                          f"but those of {config['model_type']} are transposed",
@@ -137,6 +169,10 @@ def _reason(name: str, exclude: Sequence[str], head: bool) -> str:
     return "is a router" if last in _ROUTERS else ""
 
 
+def _is_stack(key: str, header: Header) -> bool:
+    return len(header.shape) == 3 and "experts" in key.split(".")
+
+
 def _check_stack(key: str, name: str, header: Header, exclude: Sequence[str]) -> None:
     if not any(fnmatch.fnmatchcase(name, pattern) for pattern in exclude):
         raise UsageError(f"tensor '{key}' must be one matrix for each expert, but is {header}",
@@ -146,9 +182,12 @@ def _check_stack(key: str, name: str, header: Header, exclude: Sequence[str]) ->
 
 def _check(layer: Linear, format: str) -> None:
     remedy = f"exclude '{layer.name}', and it stays as it is"
-    if layer.dtype not in DTYPES:
+    if layer.dtype not in _DTYPES:
         raise UsageError(f"tensor '{layer.name}.weight' must be BF16, F16 or F32, but is "
                          f"{layer.dtype}", remedy)
+    if not layer.size:
+        raise UsageError(f"layer '{layer.name}' must have rows and columns, but is "
+                         f"{layer.shape[0]} x {layer.shape[1]}", remedy)
     block = BLOCKS[format]
     if layer.shape[1] % block:
         raise UsageError(f"layer '{layer.name}' must have columns that are a multiple of {block}, "

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,10 +25,18 @@ from ..torch.recipes import (
     is_supplied,
     is_supplied_decode,
 )
-from ._errors import Line, Loss, ModelReport, kept_by, loss_of, sorted_lines
+from ._errors import (
+    Line,
+    Loss,
+    ModelReport,
+    check_budget,
+    kept_by,
+    loss_of,
+    sorted_lines,
+)
 from ._files import INDEX, Files, read_json, safe_open
 from ._layouts import layout_of
-from ._linears import DTYPES, Linear, check_config, fused, linears
+from ._linears import Linear, check_config, check_names, fused, linears, stacks
 from ._write import Tensors, matrix_of, named, quantization_config, save_tensors
 
 _SINGLE = "model.safetensors"
@@ -82,32 +92,44 @@ def quantize_model(source: str | os.PathLike[str], target: str | os.PathLike[str
     """
     _check_request(request)
     folder, goal = pathlib.Path(source), pathlib.Path(target)
-    if goal.exists():
+    if goal.exists() or goal.is_symlink():
         raise UsageError(f"'{goal}' must not exist, but does", "remove it, or name another folder")
     if not (folder / "config.json").is_file():
         raise UsageError(f"'{folder}' must be a folder with a config.json, but has none",
                          "pass the folder of a model as transformers saves it")
-    config = read_json(folder / "config.json")
-    check_config(config, folder / "config.json")
+    config = _config_of(folder)
     with contextlib.closing(Files(folder, request.device)) as files, _building(goal) as built:
         work = _Work(files, built, request)
         work.write(say)
         report = work.keep()
         work.write_index()
-        section = quantization_config(request.layout, request.format, ignore=work.ignored)
-        _write_json(built / "config.json", {**config, "quantization_config": section})
+        _write_json(built / "config.json", work.quantized_config(config))
         _copy_others(folder, built)
     return report
 
 
+def _config_of(folder: pathlib.Path) -> dict[str, Any]:
+    config = read_json(folder / "config.json")
+    check_config(config, folder / "config.json")
+    if (folder / "hf_quant_config.json").exists():
+        raise UsageError(f"'{folder}' must be of a model in 16 bits, but has a "
+                         "hf_quant_config.json", "quantize the model that it was made of")
+    return config
+
+
 def _check_request(request: Request) -> None:
     check_format(request.format)
+    if request.bits is not None:
+        check_budget(request.bits, request.bits_of_format)
     try:
         torch.empty(1, device=request.device)
     except (AssertionError, RuntimeError) as error:
         raise DeviceError(f"'device' must be one that torch has, but got {request.device!r}: "
                           f"{str(error).splitlines()[0]}", "pass cpu, which is the simulator"
                           ) from error
+    if torch.device(request.device).type not in ("cpu", "cuda"):
+        raise DeviceError(f"'device' must be cpu or cuda, but got {request.device!r}",
+                          "pass cpu, which is the simulator")
     if is_supplied(request.recipe) or is_supplied_decode(request.recipe):
         raise UsageError("'recipe' must compute the scale of the tensor, but got "
                          f"{request.recipe!r}", "leave out its tensor_scale")
@@ -126,6 +148,7 @@ class _Work:
         self._recipe = request.recipe or self._kind.recipe.partition(",")[0]
         self._layers = linears(files.headers, request.format, request.exclude, request.head)
         chosen = [layer.name for layer in self._layers if not layer.reason]
+        check_names(files.headers, chosen, self._kind)
         self.quantized = set(chosen)
         self._groups = {name: group for group in fused(chosen) for name in group}
         self._amaxes: dict[tuple[str, ...], torch.Tensor] = {}
@@ -154,7 +177,11 @@ class _Work:
             check_weight(weight)
             stored = quantize(weight, format=request.format, recipe=self._recipe, layout="linear",
                               amax=self._amax_of(name, weight))
-            self._losses[name] = loss_of(weight, dequantize(stored, torch.float32))
+            loss = self._losses[name] = loss_of(weight, dequantize(stored, torch.float32))
+            if not math.isfinite(loss.noise):
+                raise UsageError(f"the numbers in 4 bits must be finite, but those of recipe "
+                                 f"'{self._recipe}' are not", "the weight is next to the largest "
+                                 "float; scale or exclude it")
             tensors = matrix_of(stored, self._kind, False)
         return {name + ending: tensor.cpu() for ending, tensor in tensors.items()}
 
@@ -194,8 +221,7 @@ class _Work:
         loss = self._losses.get(layer.name)
         if layer.name in self.quantized:
             return Line(layer, self._request.format, self._request.bits_of_format, loss, "")
-        bits = DTYPES.get(layer.dtype, 8)
-        return Line(layer, "", bits, loss, layer.reason or "is kept by the budget")
+        return Line(layer, "", layer.bits, loss, layer.reason or "is kept by the budget")
 
     def _put_back(self, file: str, names: Sequence[str]) -> None:
         path = self._folder / self._name_of(file)
@@ -219,12 +245,19 @@ class _Work:
         self._map.update(dict.fromkeys(content, name))
         self._sizes.update({key: tensor.nbytes for key, tensor in content.items()})
 
-    @property
-    def ignored(self) -> list[str]:
-        """Names of layers that are not quantized; engines know a head by this name also where it
-        has no tensor."""
-        names = {layer.name for layer in self._layers} | {"lm_head"}
-        return sorted(names - self.quantized)
+    def quantized_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The config.json of the result. A head in 4 bits is not the embedding any more, which some
+        models assume where nothing is said."""
+        # Engines know a head by the name lm_head also where it has no tensor.
+        names = {layer.name for layer in self._layers} | stacks(self._files.headers) | {"lm_head"}
+        section = quantization_config(self._request.layout, self._request.format,
+                                      ignore=sorted(names - self.quantized))
+        found = {**config, "quantization_config": section}
+        if any(layer.is_head and layer.name in self.quantized for layer in self._layers):
+            found["tie_word_embeddings"] = False
+            if isinstance(found.get("text_config"), dict):
+                found["text_config"] = {**found["text_config"], "tie_word_embeddings": False}
+        return found
 
     def write_index(self) -> None:
         """Writes the index, where there are several files."""
@@ -237,15 +270,16 @@ class _Work:
 @contextlib.contextmanager
 def _building(goal: pathlib.Path) -> Iterator[pathlib.Path]:
     """A folder beside `goal` that gets its name at the end, or is removed."""
-    temporary = goal.with_name(f".{goal.name}.{os.getpid()}.tmp")
+    temporary = goal.with_name(f".{goal.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        temporary.mkdir()
-        yield temporary
-        os.rename(temporary, goal)
+        temporary.mkdir()  # another's folder, which stays, is an error
+        try:
+            yield temporary
+            os.rename(temporary, goal)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
     except OSError as error:
         raise UsageError(f"cannot write '{goal}': {error}", "nothing was written") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _copy_others(source: pathlib.Path, target: pathlib.Path) -> None:
