@@ -197,12 +197,31 @@ class Files(Folder):
         from fp4.transformers import FP4Config
 
         for members, words in (({"layers": {"a": 1}, "records": []}, "must have a record for each"),
+                               ({"layers": ["a"]}, "must have a record for each"),
+                               ({"layers": {"a": 1}, "records": {}}, "must have a record for each"),
+                               ({"modules_to_not_convert": ["("]}, "must be regular expressions"),
                                ({"layers": {}, "version": 2}, "must have version 1 of the layers"),
                                ({"new": {}, "version": 2}, "must have version 1 of the layers")):
             with self.assertRaisesRegex(fp4.UsageError, words):
                 FP4Config(**members)
         with self.assertRaisesRegex(TypeError, "has no argument 'formt'"):
             FP4Config(formt="nvfp4")
+
+    def test_arguments_of_a_model_that_is_not_loaded_yet(self) -> None:
+        from fp4.transformers import FP4Config
+
+        config = FP4Config(format="mxfp4", recipe="ocp_ceil", weight_only=False, head=True,
+                           modules_to_not_convert=["a"], skip_unsupported=True)
+        again = FP4Config.from_dict(config.to_dict())
+        self.assertEqual(vars(again), vars(config))
+        self.assertIn("mxfp4", repr(config))
+
+    def test_unknown_recipe(self) -> None:
+        model("Llama").save_pretrained(self.folder)
+        config = fp4.transformers.FP4Config(recipe="nonsense")
+        with self.assertRaisesRegex(fp4.CompileError, "unknown recipe 'nonsense'"):
+            transformers.AutoModelForCausalLM.from_pretrained(self.folder,
+                                                              quantization_config=config)
 
     def test_dequantized(self) -> None:
         """A model that is all plain again says nothing of fp4."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,13 @@ class FP4Config(QuantizationConfigMixin):  # type: ignore[misc]
         if isinstance(modules_to_not_convert, str):
             raise UsageError("'modules_to_not_convert' must be a list of names, but got the str "
                              f"{modules_to_not_convert!r}", "pass a list with it")
+        for pattern in modules_to_not_convert or ():
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise UsageError("'modules_to_not_convert' must be regular expressions, but got "
+                                 f"{pattern!r}: {error}", "a backslash before a character takes "
+                                 "it as it is") from error
         self.quant_method, self.version = quant_method, version
         self.format, self.recipe = check_format(format), recipe
         self.weight_only, self.head, self.skip_unsupported = weight_only, head, skip_unsupported
@@ -54,7 +62,7 @@ class FP4Config(QuantizationConfigMixin):  # type: ignore[misc]
             self.layers: dict[str, Record] = {
                 name: record if records is None else records[record]
                 for name, record in (layers or {}).items()}
-        except (IndexError, TypeError) as error:
+        except (AttributeError, LookupError, TypeError) as error:
             raise UsageError("'quantization_config' of config.json must have a record for each "
                              f"layer, but: {error}", "the file is damaged") from error
 
@@ -65,6 +73,10 @@ class FP4Config(QuantizationConfigMixin):  # type: ignore[misc]
 
     def to_dict(self) -> dict[str, Any]:
         """The section of config.json. Layers of the same record share it."""
+        if not self.layers:  # the arguments of a model that is yet to be quantized
+            return {"quant_method": METHOD, "version": self.version, **self._options,
+                    "modules_to_not_convert": self.modules_to_not_convert, "head": self.head,
+                    "skip_unsupported": self.skip_unsupported}
         names = sorted(self.layers)
         texts = [json.dumps(self.layers[name], sort_keys=True) for name in names]
         places = {text: place for place, text in enumerate(dict.fromkeys(texts))}

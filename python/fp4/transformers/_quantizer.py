@@ -13,7 +13,7 @@ from transformers.core_model_loading import ConversionOps
 from transformers.quantizers import HfQuantizer, register_quantizer
 from transformers.quantizers.quantizers_utils import should_convert_module
 
-from ..errors import UsageError
+from ..errors import CompileError, UsageError
 from ..torch import convert
 from ..torch.candidates import Candidate, candidates
 from ..torch.records import Record, module_of
@@ -108,7 +108,7 @@ class FP4HfQuantizer(HfQuantizer):  # type: ignore[misc]
         plain = convert.plain_linear(weight, layer.bias).train(layer.training)
         try:
             made = convert.attempt(Candidate(place, plain), self._aim)
-        except UsageError:
+        except (UsageError, CompileError):
             return False
         assert isinstance(made, torch.nn.Module)
         made._is_hf_initialized = True  # type: ignore[assignment]
