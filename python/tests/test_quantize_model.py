@@ -288,6 +288,8 @@ class QuantizeModel(Folders):
         eight = {**tensors(), LAYER + "self_attn.o_proj.weight":
                  torch.zeros(64, 64, dtype=torch.float8_e4m3fn)}
         empty = {**tensors(), LAYER + "self_attn.o_proj.weight": torch.zeros(0, 64).bfloat16()}
+        joint = {**tensors(), LAYER + "self_attn.v_proj.weight":
+                 torch.full((32, 64), math.inf).bfloat16()}
         large = {**tensors(), LAYER + "self_attn.o_proj.weight": torch.full((64, 64), 3.4e38)}
         named = {**tensors(), LAYER + "self_attn.o_proj.weight_scale": torch.zeros(1)}
         tied = {name: value for name, value in tensors().items() if name != "lm_head.weight"}
@@ -302,6 +304,7 @@ class QuantizeModel(Folders):
                 (tensors(), {"compression_config": inner}, {}, "has a compression_config"),
                 (empty, {}, {}, "'.*o_proj' must have rows and columns, but is 0 x 64"),
                 (large, {}, {}, "weight '.*o_proj': the numbers in 4 bits must be finite"),
+                (joint, {}, {}, r"^weight '\S*v_proj': the weight must be finite, but \[0, 0\]"),
                 (named, {}, {}, "'.*o_proj' must have no tensor '.*o_proj.weight_scale', but has"),
                 (tied, {}, {"head": True}, "must have a tensor of the head, but has none"),
                 (tensors(), {"model_type": "gpt2"}, {}, "those of gpt2 are transposed"),
@@ -472,6 +475,12 @@ class CompareCheckpoints(Folders):
                                  "--original", str(small))
         self.assertEqual(code, 2)
         self.assertRegex(err, "of the original must be|the original must have the tensor")
+        eight = {name: value.to(torch.float8_e4m3fn) for name, value in tensors().items()}
+        save_file(eight, small / "model.safetensors")
+        code, _, err = self.call("compare-checkpoints", str(self.target), str(self.other),
+                                 "--original", str(small))
+        self.assertEqual(code, 2)
+        self.assertRegex(err, r"weight 'model\S*weight': .* must be bfloat16, float16 or float32")
 
 
 if __name__ == "__main__":

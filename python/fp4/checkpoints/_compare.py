@@ -15,6 +15,7 @@ from ..torch import Scaled, quantize
 from ..torch.recipes import has_tensor_scale, range_of
 from ._files import Files
 from ._read import Checkpoint, open
+from ._write import named
 
 #: Recipes of packages that write checkpoints, by the format.
 _RECIPES = {
@@ -184,7 +185,8 @@ def _with_recipes(difference: Difference, one: Checkpoint, two: Checkpoint,
     if tuple(weight.shape) != one[name].shape:
         raise UsageError(f"tensor '{key}' of the original must be {list(one[name].shape)}, but is "
                          f"{list(weight.shape)}", "pass the checkpoint that both were made of")
-    found = tuple(_recipes_of(each.read(name, partial=True), weight) for each in (one, two))
+    with named(key):
+        found = tuple(_recipes_of(each.read(name, partial=True), weight) for each in (one, two))
     return dataclasses.replace(difference, recipes=(found[0], found[1]))
 
 

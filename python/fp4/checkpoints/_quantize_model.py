@@ -175,8 +175,10 @@ class _Work:
         request = self._request
         with named(name):
             check_weight(weight)
+        amax = self._amax_of(name, weight)
+        with named(name):
             stored = quantize(weight, format=request.format, recipe=self._recipe, layout="linear",
-                              amax=self._amax_of(name, weight))
+                              amax=amax)
             loss = self._losses[name] = loss_of(weight, dequantize(stored, torch.float32))
             if not math.isfinite(loss.noise):
                 raise UsageError(f"the numbers in 4 bits must be finite, but those of recipe "
@@ -192,9 +194,13 @@ class _Work:
         if not has_tensor_scale(self._request.format, self._recipe):
             return None
         if group not in self._amaxes:
-            weights = (weight if other == name else self._files.load(f"{other}.weight")
-                       for other in group)
-            self._amaxes[group] = torch.stack([one.abs().max() for one in weights]).max().float()
+            found = []
+            for other in group:
+                one = weight if other == name else self._files.load(f"{other}.weight")
+                with named(other):
+                    check_weight(one)
+                found.append(one.abs().max())
+            self._amaxes[group] = torch.stack(found).max().float()
         return self._amaxes[group]
 
     def keep(self) -> ModelReport:
