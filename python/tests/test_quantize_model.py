@@ -329,6 +329,24 @@ class QuantizeModel(Folders):
         section = json.loads((self.target / "config.json").read_text())["quantization_config"]
         self.assertIn(LAYER + "mlp.experts", section["ignore"])
 
+    def test_modules_of_sentence_transformers(self) -> None:
+        self.write(tensors())
+        (self.source / "1_Pooling").mkdir()
+        (self.source / "1_Pooling" / "config.json").write_text("{}")
+        (self.source / "onnx").mkdir()
+        modules = self.source / "modules.json"
+        for content in ("5", "[{}]", "{"):
+            modules.write_text(content)
+            with self.assertRaisesRegex(fp4.UsageError, "must be a list of modules with a path"):
+                self.quantize()
+            self.assertFalse(self.target.exists())
+        modules.write_text(json.dumps([{"path": path} for path in (
+            "", ".", "..", "../in", "1_Pooling", "2_Normalize")]))
+        self.quantize()
+        self.assertEqual({file.name for file in self.target.iterdir() if file.is_dir()},
+                         {"1_Pooling"})
+        self.assertEqual((self.target / "1_Pooling" / "config.json").read_text(), "{}")
+
     def test_config_of_modelopt(self) -> None:
         self.write(tensors())
         (self.source / "hf_quant_config.json").write_text("{}")

@@ -289,11 +289,27 @@ def _building(goal: pathlib.Path) -> Iterator[pathlib.Path]:
 
 
 def _copy_others(source: pathlib.Path, target: pathlib.Path) -> None:
-    """Copies configurations and tokenizers."""
+    """Copies configurations and tokenizers, and the modules of sentence-transformers."""
     for file in sorted(source.iterdir()):
         if (file.is_file() and not file.name.startswith(".")
                 and not file.name.endswith(_WEIGHTS) and not (target / file.name).exists()):
             shutil.copyfile(file, target / file.name)
+    for name in _modules(source / "modules.json"):
+        if (source / name).is_dir():
+            shutil.copytree(source / name, target / name)
+
+
+def _modules(file: pathlib.Path) -> set[str]:
+    """Folders that modules.json of sentence-transformers names, such as 1_Pooling. The folder of
+    the model itself is ""."""
+    if not file.is_file():
+        return set()
+    try:
+        found = [str(module["path"]) for module in json.loads(file.read_text(encoding="utf-8"))]
+    except (LookupError, TypeError, ValueError) as error:
+        raise UsageError(f"'{file}' must be a list of modules with a path, but is not: {error!r}",
+                         "repair or remove the file") from error
+    return {name for name in found if name not in ("", "..") and pathlib.Path(name).name == name}
 
 
 def _write_json(path: pathlib.Path, content: Mapping[str, Any]) -> None:
