@@ -24,8 +24,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_cache(add("cache", help="compiled programs on disk"))
     _add_quantize_model(add("quantize-model", help="quantize the linear layers of a checkpoint",
                             description="Writes the folder OUT: the model of IN with its linear "
-                            "layers in 4 bits, as vLLM loads it, and prints the error of each "
-                            "layer. OUT is there at the end, or not at all.", epilog=_EXIT_CODES))
+                            "layers in 4 bits, in the layout compressed-tensors, and prints the "
+                            "error of each layer. OUT is there at the end, or not at all.",
+                            epilog=_EXIT_CODES))
     _add_compare(add("compare-checkpoints", help="find the first bits in which two checkpoints "
                      "in 4 bits differ", epilog=_EXIT_CODES))
     return parser

@@ -76,8 +76,9 @@ class Request:
 def quantize_model(source: str | os.PathLike[str], target: str | os.PathLike[str],
                    request: Request, say: Callable[[str], None] = lambda text: None
                    ) -> ModelReport:
-    """Writes the folder `target`, with the linear layers of `source` in 4 bits, as vLLM loads it.
-    Weights have the bytes that fp4.torch.quantize gives. No more than one file is in memory.
+    """Writes the folder `target`, with the linear layers of `source` in 4 bits, in the layout
+    compressed-tensors. Weights have the bytes that fp4.torch.quantize gives. No more than one file
+    is in memory.
 
     Layers that engines multiply by at once, such as q_proj, k_proj and v_proj, get one scale of the
     tensor, that of the largest amax.
