@@ -49,6 +49,7 @@ HIDDEN int __pthread_key_create(pthread_key_t *a, void (*b)(void *)) {
 // Functions that no longer set errno through a hook of System V.
 BIND(exp, double, (double a), (a))
 BIND(exp2, double, (double a), (a))
+BIND(log, double, (double a), (a))
 BIND(log2, double, (double a), (a))
 BIND(hypot, double, (double a, double b), (a, b))
 
