@@ -36,13 +36,15 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "flashinfer/quantization/fp8_quantization.py": ("mxfp8_quantize",),
         "flashinfer/gemm/gemm_base.py": ("mm_fp4",),
         "flashinfer/norm/__init__.py": ("rmsnorm_quant", "fused_add_rmsnorm_quant"),
+        "flashinfer/fused_moe/fused_routing_dsv3.py": ("fused_topk_deepseek",),
         "flashinfer/rope.py": ("apply_rope_with_cos_sin_cache",
                                "apply_rope_with_cos_sin_cache_inplace"),
         "flashinfer/tllm_enums.py": ("SfLayout",)}),
     "vllm": ("fp4.compat.vllm", {
         "vllm/_custom_ops.py": ("scaled_fp4_quant", "cutlass_scaled_fp4_mm",
                                  "scaled_fp4_experts_quant", "rms_norm_dynamic_per_token_quant",
-                                 "rotary_embedding", "fused_qk_norm_rope"),
+                                 "rotary_embedding", "fused_qk_norm_rope", "topk_softmax",
+                                 "grouped_topk"),
         "csrc/torch_bindings.cpp": ("rms_norm_static_fp8_quant",
                                     "fused_add_rms_norm_static_fp8_quant")}),
     "torchao": ("fp4.compat.torchao", {

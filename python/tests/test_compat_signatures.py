@@ -1,8 +1,10 @@
 """The signatures of fp4.compat are those of the packages: of the versions in data/signatures.json,
 of the same versions on PyPI, and of what is installed here."""
 
+import ast
 import inspect
 import pathlib
+import re
 import unittest
 
 import pypi
@@ -11,7 +13,14 @@ from programs import ROOT, torch
 
 
 def ours(module: str) -> str:
-    return pathlib.Path(ROOT, "python", *module.split(".")).with_suffix(".py").read_text()
+    """The text of a module, with the public functions that it has from its neighbours."""
+    path = pathlib.Path(ROOT, "python", *module.split(".")).with_suffix(".py")
+    text = path.read_text()
+    for file, name in re.findall(r"^from \.(_\w+) import (\w+)$", text, re.M):
+        found = signatures.definition(path.with_name(f"{file}.py").read_text(), name)
+        if found is not None and f'"{name}"' in text:
+            text += f"\n\n{ast.unparse(found)}\n"
+    return text
 
 
 class Signatures(unittest.TestCase):

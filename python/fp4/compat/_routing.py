@@ -57,6 +57,8 @@ def fused_topk_deepseek(
     topk_indices: torch.Tensor,
     launch_with_pdl: bool = True,
     routing_replay_out: torch.Tensor | None = None,
+    *,
+    backend: str = "default",
 ) -> None:
     """Chooses the experts of DeepSeek-V3: of the groups whose two best biased scores have the
     largest sums, the experts with the largest biased scores. Weights are the scores without bias,
@@ -74,11 +76,13 @@ def fused_topk_deepseek(
         topk_indices: int32, int64 or uint32 [T, topk], which gets the experts.
         launch_with_pdl: without effect.
         routing_replay_out: refused.
+        backend: "default"; others are refused.
 
     Raises:
         UsageError: an argument that does not fit.
     """
     del launch_with_pdl
+    refuse(backend != "default", f"'backend' {backend!r}", "every backend computes the same")
     refuse(routing_replay_out is not None, "'routing_replay_out'", "copy 'topk_indices' instead")
     found = grouped(scores, bias, n_group, topk_group, topk, routed_scaling_factor,
                     is_sigmoid=True, renormalizes=True)

@@ -327,6 +327,7 @@ def topk_softmax(
     gating_output: torch.Tensor,
     renormalize: bool = False,
     e_score_correction_bias: torch.Tensor | None = None,
+    is_padding: torch.Tensor | None = None,
 ) -> None:
     """Chooses the experts with the largest softmax, of each token.
 
@@ -337,10 +338,12 @@ def topk_softmax(
         gating_output: the logits, bf16, f16 or f32 [T, E], E up to 512.
         renormalize: divide the weights by their sum.
         e_score_correction_bias: [E], which is added for the choice alone.
+        is_padding: refused.
 
     Raises:
         UsageError: an argument that does not fit.
     """
+    refuse(is_padding is not None, "'is_padding'", "rows that pad get experts, too")
     check_tensor(topk_ids, "topk_ids")
     if topk_ids.dim() != 2:
         raise UsageError(f"argument 'topk_ids' must be a matrix, but got {type_of(topk_ids)}",
