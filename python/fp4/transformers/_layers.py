@@ -7,10 +7,26 @@ from typing import Any
 
 import torch
 from transformers import PreTrainedModel
+from transformers.quantizers import HfQuantizer
 
 from ..errors import UsageError
 from ..torch.records import Record, is_recorded, record_of
 from ._config import METHOD, FP4Config
+
+
+class LayersHfQuantizer(HfQuantizer):  # type: ignore[misc]
+    """A quantizer of transformers whose models have layers of fp4."""
+
+    def is_serializable(self) -> bool:
+        return True
+
+    @property
+    def is_trainable(self) -> bool:
+        return True
+
+    @property
+    def is_compileable(self) -> bool:
+        return True
 
 
 def record(model: torch.nn.Module) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from transformers.core_model_loading import ConversionOps
-from transformers.quantizers import HfQuantizer, register_quantizer
+from transformers.quantizers import register_quantizer
 from transformers.quantizers.quantizers_utils import should_convert_module
 
 from ..errors import CompileError, UsageError
@@ -18,14 +18,14 @@ from ..torch import convert
 from ..torch.candidates import Candidate, candidates
 from ..torch.records import Record, module_of
 from ._config import METHOD, FP4Config
-from ._layers import forget_ties, layers_of, refuse_offload
+from ._layers import LayersHfQuantizer, forget_ties, layers_of, refuse_offload
 
 #: Bytes of an element in 4 bits with its share of a block scale.
 _BYTES = {"nvfp4": 0.5625, "mxfp4": 0.53125}
 
 
 @register_quantizer(METHOD)
-class FP4HfQuantizer(HfQuantizer):  # type: ignore[misc]
+class FP4HfQuantizer(LayersHfQuantizer):
     """Makes the layers of a saved model before transformers loads their tensors, and those of a
     16-bit model one by one while it does."""
 
@@ -139,19 +139,6 @@ class FP4HfQuantizer(HfQuantizer):  # type: ignore[misc]
     @property
     def quantized_element_size(self) -> float | None:
         return None if self.pre_quantized else _BYTES[self.quantization_config.format]
-
-    #===--- Facts for transformers ---------------------------------------===#
-
-    def is_serializable(self) -> bool:
-        return True
-
-    @property
-    def is_trainable(self) -> bool:
-        return True
-
-    @property
-    def is_compileable(self) -> bool:
-        return True
 
 
 class _Quantize(ConversionOps):  # type: ignore[misc]

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
-from transformers.quantizers import HfQuantizer
 from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING, AUTO_QUANTIZER_MAPPING
 from transformers.utils.quantization_config import QuantizationConfigMixin
 
@@ -22,7 +21,7 @@ from ..checkpoints._loading import Loading, Options
 from ..errors import UsageError
 from ..torch import QuantizedLinear, WeightOnlyLinear
 from ..torch.convert import put, tell_transformers
-from ._layers import forget_ties, refuse_offload
+from ._layers import LayersHfQuantizer, forget_ties, refuse_offload
 
 #: The values of quant_method in config.json that `register` takes.
 METHODS = ("compressed-tensors", "modelopt", "mxfp4")
@@ -88,7 +87,7 @@ class _Pending(torch.nn.Linear):
         self._is_hf_initialized = True
 
 
-class _StoredHfQuantizer(HfQuantizer):  # type: ignore[misc]
+class _StoredHfQuantizer(LayersHfQuantizer):
     """Fills the places of layers from the files, after transformers has loaded the others."""
 
     weight_only: bool | None = True
@@ -125,17 +124,6 @@ class _StoredHfQuantizer(HfQuantizer):  # type: ignore[misc]
         del self._experts, self._loading
         tell_transformers(model)
         return model
-
-    def is_serializable(self) -> bool:
-        return True
-
-    @property
-    def is_trainable(self) -> bool:
-        return True
-
-    @property
-    def is_compileable(self) -> bool:
-        return True
 
 
 def _opened(files: list[str] | None, method: str) -> checkpoints.Checkpoint:
