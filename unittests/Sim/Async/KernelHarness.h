@@ -130,6 +130,14 @@ inline std::unique_ptr<Instruments> instrument(const std::string &check, SimOpti
 }
 
 /// Runs kernel `test` with `words` 32-bit words of output; the error, or nothing.
+/// One cluster of `clusterSize` CTAs with `count` threads each.
+inline LaunchConfig threads(uint32_t count, uint32_t clusterSize = 1) {
+  LaunchConfig config;
+  config.block = {count, 1, 1};
+  config.grid = config.cluster = {clusterSize, 1, 1};
+  return config;
+}
+
 struct RunResult {
   std::vector<uint32_t> out;
   std::string error, note;

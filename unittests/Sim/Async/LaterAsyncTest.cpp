@@ -9,13 +9,6 @@ using testing::HasSubstr;
 
 namespace {
 
-LaunchConfig threads(uint32_t count, uint32_t clusterSize = 1) {
-  LaunchConfig config;
-  config.block = {count, 1, 1};
-  config.grid = config.cluster = {clusterSize, 1, 1};
-  return config;
-}
-
 RunResult lonely(const std::string &body, const std::string &shared = "", size_t words = 4) {
   SimOptions options;
   options.hostThreads = 1;

@@ -9,13 +9,6 @@ using testing::HasSubstr;
 
 namespace {
 
-LaunchConfig threads(uint32_t count, uint32_t clusterSize = 1) {
-  LaunchConfig config;
-  config.block = {count, 1, 1};
-  config.grid = config.cluster = {clusterSize, 1, 1};
-  return config;
-}
-
 /// `bar` with `count` arrivals, initialised by thread 0; then `body`.
 std::string barrierKernel(const std::string &count, const std::string &body) {
   return kernelText("  mov.u32 %r1, bar;\n  setp.ne.u32 %p1, %t, 0;\n  @%p1 bra READY;\n"
