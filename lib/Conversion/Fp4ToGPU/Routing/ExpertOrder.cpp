@@ -30,8 +30,6 @@ namespace {
 /// Ids of a lane that are loaded together.
 constexpr int64_t kLoads = 4;
 constexpr int64_t kNone = -1;
-/// The address space of the shared memory of a cluster.
-constexpr unsigned kCluster = 7;
 /// Ids that one CTA orders sooner than a cluster.
 constexpr int64_t kIdsOfCta = 1024;
 
@@ -246,7 +244,8 @@ void ExpertOrder::meetCtas() {
 
 /// The word of `cta` where this CTA has `mine`, in shared memory; 0 of a CTA that does not exist.
 Int32 ExpertOrder::totalOf(Value mine, int64_t cta) {
-  Type type = LLVM::LLVMPointerType::get(b.getContext(), kCluster);
+  constexpr auto space = static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
+  Type type = LLVM::LLVMPointerType::get(b.getContext(), space);
   Int32 number(b, cta);
   Value place = NVVM::MapaOp::create(b, type, mine, minimum(number, *ctas - 1));
   return select(number < *ctas, read(place), Int32(b, 0));
