@@ -34,6 +34,7 @@ from libraries.cublas import Cublas  # noqa: E402
 from libraries.cutlass import Cutlass  # noqa: E402
 from libraries.humming import Humming  # noqa: E402
 from libraries.library import Library, Missing, Prepared  # noqa: E402
+from libraries.nvcc import toolkit_headers  # noqa: E402
 from libraries.ours import FAST, Ours, program  # noqa: E402
 from libraries.thunderkittens import ThunderKittens  # noqa: E402
 from libraries.triton_kernels import TritonKernels  # noqa: E402
@@ -295,6 +296,23 @@ class Driver(unittest.TestCase):
             (folder / "triton_kernels" / "matmul.py").touch()
             TritonKernels().prepare(folder, folder / "made", [])
             self.assertTrue((folder / "made" / "site" / "triton_kernels" / "matmul.py").exists())
+
+    def test_nvcc_may_be_a_script_in_another_folder(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            top = pathlib.Path(name, "cuda")
+            (top / "include").mkdir(parents=True)
+            script = pathlib.Path(name, "nvcc")
+            script.write_text(f"#!/bin/sh\necho '#$ TOP={top}/bin/..' >&2\n")
+            script.chmod(0o755)
+            with self.assertRaisesRegex(Missing, f"cuda.h in {top}/include"):
+                toolkit_headers(str(script))
+            (top / "bin").mkdir()
+            (top / "include" / "cuda.h").touch()
+            folders = [top / "include", top / "include" / "cccl"]
+            self.assertEqual(toolkit_headers(str(script)), folders)
+            script.write_text("#!/bin/sh\n")
+            with self.assertRaisesRegex(Missing, "--dryrun' does not name"):
+                toolkit_headers(str(script))
 
     def test_every_library_says_what_it_lacks(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -22,6 +22,7 @@ from driver import Device
 from problems import Operands, Problem
 
 from .library import Library, Missing, Prepared
+from .nvcc import find_nvcc, toolkit_headers
 
 TYPES = {"fp8": (0, "Normal"), "contiguous": (1, "MGroupedContiguous"), "masked": (2, "MGroupedMasked")}
 FIELDS = ("block_m", "block_n", "swizzle_a", "swizzle_b", "swizzle_d", "stages", "copy_threads", "math_threads",
@@ -48,14 +49,11 @@ class DeepGemm(Library):
     source = "a folder with DeepGEMM/{csrc,deep_gemm} and cutlass/include"
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
-        nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         if source is None or not (source / "DeepGEMM" / "deep_gemm").is_dir() or not (source / "cutlass").is_dir():
             raise Missing(self.source)
-        if not pathlib.Path(nvcc).exists():
-            raise Missing("nvcc")
-        toolkit = pathlib.Path(nvcc).resolve().parent.parent / "include"
-        includes = [f"-I{path}" for path in (source / "DeepGEMM/deep_gemm/include", source / "cutlass/include", toolkit,
-                                             toolkit / "cccl")]
+        nvcc = find_nvcc()
+        includes = [f"-I{path}" for path in (source / "DeepGEMM/deep_gemm/include", source / "cutlass/include",
+                                             *toolkit_headers(nvcc))]
         chooser = _build_chooser(source / "DeepGEMM", folder, includes)
         known = {p.name: _choose(chooser, p) for p in problems if p.kind in TYPES}
         (folder / "configs.json").write_text(json.dumps(known, indent=1))

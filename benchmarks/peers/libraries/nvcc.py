@@ -6,7 +6,9 @@ and peer_error, which says why either failed."""
 from __future__ import annotations
 
 import ctypes
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -20,13 +22,31 @@ from .library import Missing
 OPTIONS = ("-shared", "-O3", "-DNDEBUG", "--expt-relaxed-constexpr", "-gencode", "arch=compute_90a,code=sm_90a")
 
 
-def compile_kernels(program: pathlib.Path, options: Sequence[str], includes: Sequence[pathlib.Path],
-                    library: pathlib.Path) -> None:
-    """The driver is not linked: a machine without a GPU has none."""
+def find_nvcc() -> str:
+    """The path of nvcc. Raises Missing."""
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not pathlib.Path(nvcc).exists():
         raise Missing("nvcc")
-    command = [nvcc, *OPTIONS, *options, *(f"-I{path}" for path in includes), str(program), "-o", str(library)]
+    return nvcc
+
+
+def toolkit_headers(nvcc: str) -> list[pathlib.Path]:
+    """The folders with cuda.h and with CCCL, as nvcc itself names them: the program on PATH may be
+    a script in another folder that calls it. Raises Missing."""
+    said = subprocess.run([nvcc, "--dryrun", "-x", "cu", os.devnull], capture_output=True, text=True).stderr
+    top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    if not top:
+        raise Missing(f"the folder of the CUDA toolkit, which '{nvcc} --dryrun' does not name")
+    folder = pathlib.Path(top[1]).resolve() / "include"
+    if not (folder / "cuda.h").exists():
+        raise Missing(f"cuda.h in {folder}, the toolkit of {nvcc}")
+    return [folder, folder / "cccl"]
+
+
+def compile_kernels(program: pathlib.Path, options: Sequence[str], includes: Sequence[pathlib.Path],
+                    library: pathlib.Path) -> None:
+    """The driver is not linked: a machine without a GPU has none."""
+    command = [find_nvcc(), *OPTIONS, *options, *(f"-I{path}" for path in includes), str(program), "-o", str(library)]
     found = subprocess.run(command, capture_output=True, text=True)
     if found.returncode:
         raise Missing(f"kernels that compile: {found.stderr.strip()[-2000:]}")
