@@ -12,15 +12,39 @@ from problems import BLOCK, Problem
 SMS = 132
 #: Most and fewest rows of a tile.
 TALLEST, SHORTEST = 256, 64
+#: Rows of tiles of FP8 with f32 scales, and the waves that their columns fill.
+PROMOTED_ROWS, MOST_WAVES = (64, 128, 256), 4
+#: Split-K factors.
+FACTORS = (1, 2, 3, 4, 6, 8)
 
 
 def candidates(problem: Problem) -> list[tuple[str, str]]:
     """(split-K or stream-K as `split_of` takes it, partial plan) of each candidate."""
     if problem.groups > 1:
         return []
+    if problem.kind == "fp8":
+        return list(_promoted(problem))
     return [(ranges, f"tile_gemm, tile = [{rows}, {columns}, {depth}]") for rows in _rows(problem.m)
             for columns in _columns(problem, rows) for depth in _depths(problem)
             for ranges in _ranges(problem, rows, columns)]
+
+
+def _promoted(problem: Problem) -> Iterator[tuple[str, str]]:
+    """Tiles of FP8 with f32 scales: for each number of rows, factor and waves the fewest columns
+    with which the tiles fill so many waves, and 128 columns."""
+    for rows in PROMOTED_ROWS:
+        if rows > SHORTEST and rows > 2 * problem.m:
+            continue
+        along = -(-problem.m // rows)
+        for split in FACTORS:
+            widths = {_up(-(-problem.n // (waves * SMS // (along * split))))
+                      for waves in range(1, MOST_WAVES + 1) if waves * SMS >= along * split}
+            for columns in sorted(width for width in widths | {128} if width >= 16):
+                tiles = along * -(-problem.n // columns)
+                if split > 1 and (tiles * split > 2.2 * SMS or problem.k // split < 512):
+                    continue
+                for depth in (128, 256) if rows == SHORTEST else (128,):
+                    yield str(split), f"tile_gemm, tile = [{rows}, {columns}, {depth}]"
 
 
 def _rows(m: int) -> list[int]:
@@ -44,7 +68,7 @@ def _depths(problem: Problem) -> list[int]:
 
 def _ranges(problem: Problem, rows: int, columns: int) -> Iterator[str]:
     tiles = -(-problem.m // rows) * (problem.n // columns)
-    for split in (1, 2, 3, 4, 6, 8):
+    for split in FACTORS:
         if split == 1 or (tiles * split <= 2.2 * SMS and problem.k // split >= 1024):
             yield str(split)
     if problem.m > 64 and tiles % SMS and tiles < 6 * SMS:
