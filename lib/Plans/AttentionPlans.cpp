@@ -166,23 +166,12 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
   return plan;
 }
 
-/// Roles of one or two warpgroups that multiply and store, beside one that loads.
-static StringRef attentionRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  pipe::RoleAttr math = roles.getDriver(Tensor);
-  bool hasGroups = math.getNumThreads() == 2 * kGroupRows || math.getNumThreads() == 4 * kGroupRows;
-  if (math != roles.getDriver(Threads) || !hasGroups || math.getFirstWarp() % 4)
-    return "drive the engines tensor and threads with 4 or 8 warps from a multiple of 4";
-  if (roles.getDriver(Tma) == math)
-    return "drive the engines tma and tensor from two roles";
-  return {};
-}
-
 static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   using enum pipe::Engine;
   auto attention = cast<AttentionOp>(op);
-  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, attentionRules)))
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
+                         {.areOneRole = true, .warps = {4, 8}})))
     return failure();
   auto [rows, keys, heads] = plan.tile;
   int64_t ofRoles = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
@@ -195,7 +184,7 @@ static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
                   "is [" + Twine(ofRoles) + ", N, H], N a multiple of 16 up to " +
                       Twine(kMostKeys) + ", and H 1, or a power of two from " + Twine(group) +
                       " to " + Twine(kGroupRows),
-                  "[" + Twine(rows) + ", " + Twine(keys) + ", " + Twine(heads) + "]");
+                  spell(plan.tile));
   int64_t most = mostSplits(attention, target);
   if (plan.cluster[1] > 1 || plan.cluster[0] > most)
     return misfit(op, "cluster", "is [S, 1], S at most " + Twine(most),

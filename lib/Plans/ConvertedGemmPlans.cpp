@@ -1,8 +1,6 @@
 //===- ConvertedGemmPlans.cpp - GEMMs on tensor cores without fp4 ------===//
 
-#include "CostModel.h"
-#include "DynamicPlans.h"
-#include "GemmRoutes.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 
@@ -53,41 +51,41 @@ static bool hasSmallTile(BlockScaledMatmulOp product) {
          (product.getWithAmax() && product.getElementType().isF32());
 }
 
-std::vector<SizedTile> fp4::convertedTiles(BlockScaledMatmulOp product,
-                                           const hw::TargetModel &target) {
+static std::vector<SizedTile> convertedTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
-  if (hasSmallTile(product)) // the only tile that fits
+  if (hasSmallTile(gemm.op)) // the only tile that fits
     return tiles;
+  auto add = [&](const TileCost &tile, bool isSwapped) {
+    tiles.push_back(sizedTile({tile.m, tile.n, kTileK}, [=, &gemm](const MatmulSize &size) {
+      return timeOf(tile, size, gemm.target, isSwapped);
+    }));
+  };
   for (const TileCost &tile : kTiles)
-    tiles.push_back(sizedTile({tile.m, tile.n, kTileK},
-                              [=](const MatmulSize &size) { return timeOf(tile, size, target); }));
-  if (!mayBeSwapped(product))
+    add(tile, /*isSwapped=*/false);
+  if (!mayBeSwapped(gemm.op))
     return tiles;
   for (const TileCost &tile : kFewTiles) {
-    tiles.push_back(sizedTile({tile.m, tile.n, kTileK}, [=](const MatmulSize &size) {
-      return timeOf(tile, size, target, /*transposed=*/true);
-    }));
+    add(tile, /*isSwapped=*/true);
     tiles.back().plan.route.orientation = route::Orientation::Swapped;
     tiles.back().plan.guard.m.most = tile.n;
   }
-  llvm::append_range(tiles, preDequantizedTiles(product, target));
+  llvm::append_range(tiles, preDequantizedTiles(gemm));
   return tiles;
 }
 
-static TileCost chooseTile(BlockScaledMatmulOp product, const MatmulSize &size,
-                           const hw::TargetModel &target) {
-  if (size.n <= kTileNs[0])
+static TileCost chooseTile(const PlannedGemm &gemm) {
+  if (gemm.size.n <= kTileNs[0])
     return {kTileM, kTileNs[0], 0};
-  if (hasSmallTile(product)) // a dual GEMM converts and multiplies once for each of both
-    return {kTileM, kTileNs[1], kTiles[2].time * size.products};
-  auto time = [&](const TileCost &tile) { return timeOf(tile, size, target); };
-  return *std::min_element(std::begin(kTiles), std::end(kTiles),
-                           [&](const TileCost &x, const TileCost &y) { return time(x) < time(y); });
+  if (hasSmallTile(gemm.op)) // a dual GEMM converts and multiplies once for each of both
+    return {kTileM, kTileNs[1], kTiles[2].time * gemm.size.products};
+  return cheapest(kTiles,
+                  [&](const TileCost &tile) { return timeOf(tile, gemm.size, gemm.target); });
 }
 
-bool fp4::hasSmallM(BlockScaledMatmulOp product, const KernelPlan &plan) {
-  int64_t rows = mostRowsOf(product, plan);
-  return mayBeSwapped(product) && !ShapedType::isDynamic(rows) && rows <= kSwappedTileNs[3];
+/// Returns true when a GEMM can have its operands swapped there: one tile has all the rows of a
+/// kernel.
+static bool hasSmallM(const PlannedGemm &gemm) {
+  return mayBeSwapped(gemm.op) && gemm.hasKnownRows() && gemm.mostRows() <= kSwappedTileNs[3];
 }
 
 /// The smallest swapped tile that has all rows.
@@ -98,66 +96,59 @@ static int64_t swappedColumns(int64_t rows) {
 /// Returns true when the lhs is pre-dequantized: if operands are swapped and a tile has more rows
 /// than the small-M kernel that converts, or if the plan leaves the choice open and
 /// pre-dequantization is faster.
-static bool choosesPreDequantized(Operation *op, const KernelPlan &partial, const MatmulSize &size,
-                                  const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  if (!mayBeSwapped(product) || !mayTake(product, partial, {.b = route::Operand::Pre}, target))
+static bool choosesPreDequantized(const PlannedGemm &gemm) {
+  const KernelPlan &partial = gemm.plan;
+  if (!mayBeSwapped(gemm.op) || !gemm.mayTake({.b = route::Operand::Pre}))
     return false;
-  bool hasFew = hasSmallM(product, partial);
-  if (isTransposed(product, partial, target))
+  bool hasFew = hasSmallM(gemm);
+  if (gemm.isTransposed())
     return partial.tile[1] ? partial.tile[1] > kSwappedTileNs[3] : !hasFew;
-  return !hasDynamicSizes(product) && !hasFew && !partial.tile[0] && !partial.roles &&
-         size.n > kTileNs[0] &&
-         preDequantizedTime(op, size, target) <
-             timeOf(chooseTile(product, size, target), size, target);
+  return !gemm.hasDynamicSizes() && !hasFew && !partial.tile[0] && !partial.roles &&
+         gemm.size.n > kTileNs[0] &&
+         preDequantizedTime(gemm) < timeOf(chooseTile(gemm), gemm.size, gemm.target);
 }
 
 /// Completes `plan` for few rows: weights are the operand in registers, and an instruction has no
 /// more columns than there are rows.
-static void proposeSmallM(Operation *op, const KernelPlan &partial, const MatmulSize &size,
-                          const hw::TargetModel &target, KernelPlan &plan) {
-  plan.tile = {kTileM, swappedColumns(size.m), kTileK};
-  plan.cluster = proposeReduction(
-      partial, {partial.tile[0] ? partial.tile[1] : plan.tile[1], kMostReducedRows},
-      llvm::divideCeil(size.n, kTileM), /*resident=*/1, size, target);
+static void proposeSmallM(const PlannedGemm &gemm, KernelPlan &plan) {
+  plan.tile = {kTileM, swappedColumns(gemm.size.m), kTileK};
+  int64_t rows = gemm.plan.tile[0] ? gemm.plan.tile[1] : plan.tile[1];
+  plan.cluster =
+      proposeReduction(gemm, {rows, kMostReducedRows}, llvm::divideCeil(gemm.size.n, kTileM));
 }
 
 /// Returns true when warps beside the GEMM do not convert the lhs of few rows. A partial plan may
 /// have roles without them.
-static bool preDequantizesSmallM(BlockScaledMatmulOp product, const KernelPlan &partial,
-                                 const MatmulSize &size, const hw::TargetModel &target) {
-  auto mayBe = [&](route::Operand b) { return mayTake(product, partial, {.b = b}, target); };
+static bool preDequantizesSmallM(const PlannedGemm &gemm) {
+  auto mayBe = [&](route::Operand b) { return gemm.mayTake({.b = b}); };
   if (!mayBe(route::Operand::Pre) || !mayBe(route::Operand::Shared))
     return mayBe(route::Operand::Pre);
-  if (auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(partial.roles))
+  if (auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(gemm.plan.roles))
     return !roles.getAuxiliary();
-  return isFasterPreDequantizedSmallM(product, size, target);
+  return isFasterPreDequantizedSmallM(gemm);
 }
 
-KernelPlan fp4::proposeConvertedGemm(Operation *op, const KernelPlan &partial,
-                                     const MatmulSize &size, const hw::TargetModel &target) {
-  if (choosesPreDequantized(op, partial, size, target))
-    return proposePreDequantized(op, partial, size, target);
+static KernelPlan proposeConverted(const PlannedGemm &gemm) {
+  if (choosesPreDequantized(gemm))
+    return proposePreDequantized(gemm);
+  using enum route::Orientation;
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  auto product = cast<BlockScaledMatmulOp>(op);
-  bool mayBeSmallM =
-      mayTake(product, partial, {.orientation = route::Orientation::Swapped}, target);
-  bool isAsked = isTransposed(product, partial, target);
-  bool isSmallM = hasSmallM(product, partial) && (isAsked || (!partial.tile[0] && mayBeSmallM));
-  bool isPre = isSmallM && preDequantizesSmallM(product, partial, size, target);
+  bool isAsked = gemm.isTransposed();
+  bool mayBeSmallM = isAsked || (!gemm.plan.tile[0] && gemm.mayTake({.orientation = Swapped}));
+  bool isSmallM = hasSmallM(gemm) && mayBeSmallM;
+  bool isPre = isSmallM && preDequantizesSmallM(gemm);
   plan.route = {.b = isPre ? route::Operand::Pre : route::Operand::Shared,
-                .orientation =
-                    isSmallM || isAsked ? route::Orientation::Swapped : route::Orientation::Normal};
+                .orientation = isSmallM || isAsked ? Swapped : Normal};
   if (isSmallM) {
-    proposeSmallM(op, partial, size, target, plan);
+    proposeSmallM(gemm, plan);
   } else {
-    TileCost tile = chooseTile(product, size, target);
+    TileCost tile = chooseTile(gemm);
     plan.tile = {tile.m, tile.n, kTileK};
   }
-  plan.schedule = neighboursAlongM(op->getContext());
-  bool hasManyPlaces = product.isDual() && (product.isGrouped() || hasDynamicSizes(product));
-  plan.roles = isPre ? fragmentRoles(op->getContext(), /*groups=*/2, RegisterShares())
-                     : warpgroupRoles(op->getContext(), hasManyPlaces);
+  plan.schedule = neighboursAlongM(gemm.context());
+  bool hasManyPlaces = gemm.op.isDual() && (gemm.op.isGrouped() || gemm.hasDynamicSizes());
+  plan.roles = isPre ? fragmentRoles(gemm.context(), /*groups=*/2, RegisterShares())
+                     : warpgroupRoles(gemm.context(), hasManyPlaces);
   // The next launch begins while this one ends, unless this one is a conversion before a GEMM,
   // whose CTAs would then take places unevenly (notebook/gemm-fp4.md).
   if (isSmallM)
@@ -166,95 +157,69 @@ KernelPlan fp4::proposeConvertedGemm(Operation *op, const KernelPlan &partial,
   return plan;
 }
 
-/// Rules of roles: the accumulators of a warpgroup never leave its registers, and operands are
-/// loaded and converted while others are multiplied.
-static StringRef warpgroupRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  pipe::RoleAttr math = roles.getDriver(Tensor), load = roles.getDriver(Tma);
-  if (math != roles.getDriver(Threads) || math.getNumThreads() != 2 * kTileM ||
-      math.getFirstWarp() % 4)
-    return "drive the engines tensor and threads with 8 warps from a multiple of 4";
-  if (load == math)
-    return "drive the engines tma and tensor from two roles";
-  if (!roles.getAuxiliary())
-    return "have an auxiliary role of threads, which converts";
-  return {};
-}
-
-LogicalResult fp4::checkFragmentPlan(Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target, int64_t resident,
-                                     bool mayReduce) {
-  if (plan.cluster[0] && !mayReduce)
-    return misfit(op, "cluster", "is left out for such a GEMM on " + StringRef(target.name), "one");
-  if (*plan.ctasPerSm < 1 || *plan.ctasPerSm > resident)
-    return misfit(op, "ctas_per_sm", (resident == 1 ? "is " : "is at most ") + Twine(resident),
-                  Twine(*plan.ctasPerSm));
-  return success();
-}
-
 /// Checks that all rows are columns of one tile.
-static LogicalResult checkSwappedTile(Operation *op, const KernelPlan &plan) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  auto [m, n, k] = plan.tile;
-  int64_t rows = mostRowsOf(product, plan);
-  if (!hasSmallM(product, plan))
-    return misfitTile(
-        op, plan,
-        "is, with swapped operands, [128, 128, 128] or [256, 128, 128] for more than 64 rows and "
-        "for dynamic ones");
+static LogicalResult checkSwappedTile(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  int64_t rows = gemm.mostRows();
+  if (!hasSmallM(gemm))
+    return gemm.misfitTile("is, with swapped operands, [128, 128, 128] or [256, 128, 128] for more "
+                           "than 64 rows and for dynamic ones");
   if (m == kTileM && k == kTileK && llvm::is_contained(kSwappedTileNs, n) && rows <= n)
     return success();
-  return misfitTile(
-      op, plan,
-      "is, with swapped operands, [128, n, 128] with n = 8, 16, 32 or 64 and no fewer than " +
-          Twine(rows) + " rows");
+  return gemm.misfitTile(
+      "is, with swapped operands, [128, n, 128] with n = " + spellChoice(kSwappedTileNs) +
+      " and no fewer than " + Twine(rows) + " rows");
 }
 
-static LogicalResult checkConvertedTile(Operation *op, const KernelPlan &plan) {
-  auto [m, n, k] = plan.tile;
-  auto product = cast<BlockScaledMatmulOp>(op);
-  if (hasSmallTile(product) && (m != kTileM || n > kTileNs[1]))
-    return misfitTile(op, plan,
-                      "is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual GEMM, "
-                      "and of one that quantizes its elements or has the amax of f32");
-  if (splitsOf(product, plan) > 1)
-    return misfit(op, "route", "has the orientation swapped for split-K", plan.route.str());
+static LogicalResult checkConvertedTile(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  if (hasSmallTile(gemm.op) && (m != kTileM || n > kTileNs[1]))
+    return gemm.misfitTile("is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual "
+                           "GEMM, and of one that quantizes its elements or has the amax of f32");
+  if (gemm.splits() > 1)
+    return gemm.misfit("route", "has the orientation swapped for split-K", gemm.plan.route.str());
   // A tile of 64 columns has the first rows of its scale tile.
-  bool narrow = !hasDynamicColumns(product) && product.getColumns() <= kTileNs[0];
+  bool narrow = !hasDynamicColumns(gemm.op) && gemm.op.getColumns() <= kTileNs[0];
   bool tall = m == kTallM && n <= kTallM / 2; // a thread has 128 sums at most
   if ((m == kTileM || tall) && k == kTileK && llvm::is_contained(kTileNs, n) &&
       (n != kTileNs[0] || narrow))
     return success();
-  return misfitTile(
-      op, plan,
-      "is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 columns, "
-      "[256, 64, 128] or [128, 64, 128]");
+  return gemm.misfitTile("is [256, 128, 128], [128, 128, 128], [128, 256, 128] or, for up to 64 "
+                         "columns, [256, 64, 128] or [128, 64, 128]");
 }
 
-LogicalResult fp4::checkConvertedGemm(Operation *op, const KernelPlan &plan,
-                                      const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  if (failed(checkDynamicSizes(product, plan, target, mayBeSwapped(product))))
-    return failure();
-  bool isSwapped = plan.route.orientation == route::Orientation::Swapped;
-  bool isPreDequantized = plan.route.b == route::Operand::Pre;
-  if (isPreDequantized && plan.tile[1] > kSwappedTileNs[3])
-    return checkPreDequantized(op, plan, target);
-  if (failed(isSwapped ? checkSwappedTile(op, plan) : checkConvertedTile(op, plan)))
-    return failure();
-  if (isSwapped && failed(checkReductionPlace(op, plan, {plan.tile[1], kMostReducedRows}, target)))
-    return failure();
-  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)))
-    return failure();
-  using enum pipe::Engine;
-  if (!isPreDequantized)
-    return checkTiling(op, plan, target, {Tma, Tensor, Threads}, warpgroupRules);
-  auto roles = dyn_cast<pipe::RolePlanAttr>(plan.roles);
+/// Checks a GEMM whose lhs a kernel converts before.
+static LogicalResult checkPreTiling(const PlannedGemm &gemm) {
+  auto roles = dyn_cast<pipe::RolePlanAttr>(gemm.plan.roles);
   if (roles && roles.getAuxiliary())
-    return misfit(op, "roles", "have no auxiliary role with route " + plan.route.str(), "one");
-  if (int64_t unit = knownUnitOfDepth(product, plan); unit % kTileK)
-    return misfit(op, "roles",
-                  "have an auxiliary role, which converts, where K is no multiple of 128",
-                  "none that does for K = " + Twine(unit));
-  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+    return gemm.misfit("roles", "have no auxiliary role with route " + gemm.plan.route.str(),
+                       "one");
+  if (int64_t unit = knownUnitOfDepth(gemm.op, gemm.plan); unit % kTileK)
+    return gemm.misfit("roles",
+                       "have an auxiliary role, which converts, where K is no multiple of 128",
+                       "none that does for K = " + Twine(unit));
+  using enum pipe::Engine;
+  return gemm.checkTiling({Tma, Tensor, Threads}, RoleRules::ofFragments());
 }
+
+static LogicalResult checkConverted(const PlannedGemm &gemm) {
+  if (failed(checkDynamicSizes(gemm, mayBeSwapped(gemm.op))))
+    return failure();
+  int64_t columns = gemm.plan.tile[1];
+  bool isPre = gemm.plan.route.b == route::Operand::Pre;
+  if (isPre && columns > kSwappedTileNs[3])
+    return checkPreDequantized(gemm);
+  if (failed(gemm.isSwapped() ? checkSwappedTile(gemm) : checkConvertedTile(gemm)) ||
+      (gemm.isSwapped() && failed(checkReductionPlace(gemm, {columns, kMostReducedRows}))) ||
+      failed(checkCtasPerSm(gemm)))
+    return failure();
+  if (isPre)
+    return checkPreTiling(gemm);
+  using enum pipe::Engine;
+  return gemm.checkTiling(
+      {Tma, Tensor, Threads},
+      {.areOneRole = true, .warps = {8}, .converting = SmallVector<int64_t, 3>()});
+}
+
+constexpr GemmPlanner fp4::kConvertedPlanner = {route::Kernel::Converted, proposeConverted,
+                                                checkConverted, convertedTiles};

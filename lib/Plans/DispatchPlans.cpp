@@ -9,8 +9,6 @@
 
 #include "DispatchPlans.h"
 
-#include "DynamicPlans.h"
-#include "GemmRoutes.h"
 #include "WeightTiles.h"
 
 using namespace mlir;
@@ -28,6 +26,11 @@ int64_t fp4::mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
 int64_t fp4::splitsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
   int64_t rows = mostRowsOf(op, plan);
   return op.splitsOfRows(ShapedType::isDynamic(rows) ? INT64_MAX : rows);
+}
+
+int64_t fp4::knownUnitOfDepth(BlockScaledMatmulOp op, const KernelPlan &plan) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  return hasDynamicDepth(op) ? plan.guard.kUnit.value_or(1) : lhs.getDimSize(1);
 }
 
 bool fp4::mayHaveRowPlans(BlockScaledMatmulOp op) { return hasDynamicRows(op) && !op.getGroups(); }
@@ -133,7 +136,8 @@ static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel 
 static bool differs(BlockScaledMatmulOp op, const KernelPlan &plan, const KernelPlan &next,
                     const hw::TargetModel &target) {
   return plan.tile != next.tile || plan.kSlices != next.kSlices ||
-         isTransposed(op, plan, target) != isTransposed(op, next, target);
+         PlannedGemm(op, plan, target).isTransposed() !=
+             PlannedGemm(op, next, target).isTransposed();
 }
 
 /// The proposals of the family beside `last`, which is for the most rows, without plans that equal

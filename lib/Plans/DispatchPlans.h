@@ -1,7 +1,7 @@
 //===- DispatchPlans.h - Plans of one GEMM by its sizes -------------------===//
 #pragma once
 
-#include "Families.h"
+#include "GemmPlanner.h"
 
 namespace fp4 {
 

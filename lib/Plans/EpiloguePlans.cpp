@@ -7,9 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
-#include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
@@ -18,9 +16,10 @@ using namespace mlir;
 using namespace fp4;
 
 /// The reason why no GEMM of this kind has two warpgroups; empty if it may have them.
-static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &plan) {
-  if (product.getStreamK() ||
-      (splitsOf(product, plan) > 1 && plan.reduction != ReductionPlace::Cluster))
+static std::string whyOneGroup(const PlannedGemm &gemm) {
+  const KernelPlan &plan = gemm.plan;
+  BlockScaledMatmulOp product = gemm.op;
+  if (product.getStreamK() || (gemm.splits() > 1 && plan.reduction != ReductionPlace::Cluster))
     return "where split-K is reduced in a workspace";
   if (plan.pair && plan.tile[0] == kGemmTileM)
     return "with pairs of 128 rows, whose TMEM lanes have halves of the columns";
@@ -37,28 +36,27 @@ static std::string whyOneGroup(BlockScaledMatmulOp product, const KernelPlan &pl
   return "for tiles whose columns are no multiple of " + std::to_string(2 * unit);
 }
 
-LogicalResult fp4::checkEpilogueWarps(Operation *op, const KernelPlan &plan) {
-  int64_t warps = plan.epilogueWarps.value_or(4);
+LogicalResult fp4::checkEpilogueWarps(const PlannedGemm &gemm) {
+  int64_t warps = gemm.plan.epilogueWarps.value_or(4);
   if (warps == 4)
     return success();
   if (warps != 8)
-    return misfit(op, "epilogue_warps", "is 4 or 8", Twine(warps));
-  std::string why = whyOneGroup(cast<BlockScaledMatmulOp>(op), plan);
-  return why.empty() ? success() : LogicalResult(misfit(op, "epilogue_warps", "is 4 " + why, "8"));
+    return gemm.misfit("epilogue_warps", "is 4 or 8", Twine(warps));
+  std::string why = whyOneGroup(gemm);
+  return why.empty() ? success() : LogicalResult(gemm.misfit("epilogue_warps", "is 4 " + why, "8"));
 }
 
-void fp4::addWideEpilogues(BlockScaledMatmulOp product, const KernelPlan &partial,
-                           const MatmulSize &size, const hw::TargetModel &target,
+void fp4::addWideEpilogues(const PlannedGemm &gemm,
                            llvm::function_ref<KernelPlan(const GemmTile &)> planOf,
                            SmallVectorImpl<GemmTile> &tiles) {
-  if (partial.epilogueWarps == 8)
+  if (gemm.plan.epilogueWarps == 8)
     for (GemmTile &tile : tiles)
       tile.epilogueGroups = 2;
-  if (partial.epilogueWarps || partial.roles || size.epilogue.isPlain())
+  if (gemm.plan.epilogueWarps || gemm.plan.roles || gemm.size.epilogue.isPlain())
     return;
   for (GemmTile tile : llvm::to_vector(tiles)) {
     tile.epilogueGroups = 2;
-    if (whyOneGroup(product, planOf(tile)).empty())
+    if (whyOneGroup(gemm.with(planOf(tile))).empty())
       tiles.push_back(tile);
   }
 }

@@ -138,9 +138,14 @@ InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must
   return diag;
 }
 
+std::string fp4::spell(const std::array<int64_t, 3> &sizes) {
+  auto said = llvm::make_filter_range(sizes, [](int64_t size) { return size != 0; });
+  return "[" +
+         llvm::join(llvm::map_range(said, [](int64_t n) { return std::to_string(n); }), ", ") + "]";
+}
+
 LogicalResult fp4::misfitTile(Operation *op, const KernelPlan &plan, const Twine &must) {
-  auto [m, n, k] = plan.tile;
-  return misfit(op, "tile", must, "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]");
+  return misfit(op, "tile", must, spell(plan.tile));
 }
 
 LogicalResult fp4::checkAtMost(Operation *op, StringRef field, int64_t value, int64_t most) {
@@ -149,53 +154,66 @@ LogicalResult fp4::checkAtMost(Operation *op, StringRef field, int64_t value, in
   return misfit(op, field, "is at most " + Twine(most), Twine(value));
 }
 
-static std::string spell(Attribute attribute) {
+std::string fp4::spell(Attribute attribute) {
   std::string text;
   llvm::raw_string_ostream(text) << attribute;
   return text;
 }
 
-static StringRef issuerRules(pipe::RolePlanAttr roles) {
-  pipe::RoleAttr tensor = roles.getDriver(pipe::Engine::Tensor);
-  pipe::RoleAttr scales = roles.getDriver(pipe::Engine::ScaleCopy);
-  if (scales && scales != tensor)
+std::string fp4::spellChoice(ArrayRef<int64_t> numbers) {
+  std::string text =
+      llvm::join(llvm::map_range(numbers, [](int64_t n) { return std::to_string(n); }), ", ");
+  if (size_t comma = text.rfind(", "); comma != std::string::npos)
+    text.replace(comma, 2, " or ");
+  return text;
+}
+
+static bool hasWarps(pipe::RoleAttr role, ArrayRef<int64_t> warps, int64_t unit) {
+  return warps.empty() ||
+         (llvm::is_contained(warps, role.getNumWarps()) && role.getFirstWarp() % unit == 0);
+}
+
+static std::string spellWarps(ArrayRef<int64_t> warps, int64_t unit) {
+  return spellChoice(warps) + " warps from a multiple of " + std::to_string(unit);
+}
+
+/// The rule that roles of all engines of a kernel break; else empty.
+static std::string brokenRule(pipe::RolePlanAttr roles, const RoleRules &rules) {
+  using enum pipe::Engine;
+  pipe::RoleAttr tensor = roles.getDriver(Tensor), threads = roles.getDriver(Threads),
+                 scales = roles.getDriver(ScaleCopy), auxiliary = roles.getAuxiliary();
+  constexpr int64_t warpgroup = 4;
+  if (rules.converting && !(auxiliary && hasWarps(auxiliary, *rules.converting, warpgroup)))
+    return "have an auxiliary role of " +
+           (rules.converting->empty() ? "threads" : spellWarps(*rules.converting, warpgroup)) +
+           ", which converts";
+  if (!rules.areOneRole && scales && scales != tensor)
     return "drive the engines tensor and scale_copy from one role";
-  if (roles.getDriver(pipe::Engine::Tma) == tensor)
+  bool isApart = rules.areOneRole && tensor != threads;
+  if (isApart && rules.warps.empty())
+    return "drive the engines tensor and threads from one role";
+  if (isApart || !hasWarps(threads, rules.warps, rules.unit))
+    return (rules.areOneRole ? "drive the engines tensor and threads with "
+                             : "drive the engine threads with ") +
+           spellWarps(rules.warps, rules.unit) + rules.why.str();
+  if (roles.getDriver(Tma) == tensor)
     return "drive the engines tma and tensor from two roles";
-  pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
-  if (roles.getDriver(pipe::Engine::BulkStore) == threads)
-    return "drive the engines threads and bulk_store from two roles";
-  return {};
-}
-
-static bool areThreads(pipe::RolePlanAttr roles, int64_t warps) {
-  pipe::RoleAttr threads = roles.getDriver(pipe::Engine::Threads);
-  return threads.getNumWarps() == warps && threads.getFirstWarp() % 4 == 0;
-}
-
-StringRef fp4::tensorMemoryRules(pipe::RolePlanAttr roles) {
-  if (StringRef must = issuerRules(roles); !must.empty() || areThreads(roles, 4))
-    return must;
-  return "drive the engine threads with 4 warps from a multiple of 4";
-}
-
-StringRef fp4::wideEpilogueRules(pipe::RolePlanAttr roles) {
-  if (StringRef must = issuerRules(roles); !must.empty() || areThreads(roles, 8))
-    return must;
-  return "drive the engine threads with 8 warps from a multiple of 4, as 'epilogue_warps' says";
+  return roles.getDriver(BulkStore) == threads
+             ? "drive the engines threads and bulk_store from two roles"
+             : "";
 }
 
 static LogicalResult checkRoles(Operation *op, pipe::RolePlanAttr roles,
-                                ArrayRef<pipe::Engine> engines, RoleRules rules) {
+                                ArrayRef<pipe::Engine> engines, const RoleRules &rules) {
   for (pipe::Engine engine : engines)
     if (!roles.getDriver(engine))
       return misfit(op, "roles", "drive the engine " + stringifyEngine(engine), spell(roles));
-  StringRef must = rules(roles);
+  std::string must = brokenRule(roles, rules);
   return must.empty() ? success() : LogicalResult(misfit(op, "roles", must, spell(roles)));
 }
 
 LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::TargetModel &target,
-                               ArrayRef<pipe::Engine> engines, RoleRules rules) {
+                               ArrayRef<pipe::Engine> engines, const RoleRules &rules) {
   if (!isa<pipe::WorkScheduleAttrInterface>(plan.schedule))
     return misfit(op, "schedule", "is a schedule such as #pipe.static_persistent<along_m>",
                   spell(plan.schedule));

@@ -1,7 +1,6 @@
 //===- GemmRemarks.cpp - Remarks on the plan of a GEMM -----------------===//
 
-#include "CostModel.h"
-#include "Families.h"
+#include "GemmPlanner.h"
 
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -11,19 +10,17 @@
 using namespace mlir;
 using namespace fp4;
 
-void fp4::remarkOnTile(Operation *op, std::array<int64_t, 2> tile, StringRef workers, double cycles,
-                       const hw::TargetModel &target, StringRef bound) {
-  double clock = target.product->gigahertz;
-  remark::passed(op->getLoc(), remark::RemarkOpts::name("matmul").category("fp4-plan"))
+void fp4::remarkOnTile(const PlannedGemm &gemm, std::array<int64_t, 2> tile, StringRef workers,
+                       double cycles, StringRef bound) {
+  double clock = gemm.target.product->gigahertz;
+  remark::passed(gemm.op.getLoc(), remark::RemarkOpts::name("matmul").category("fp4-plan"))
       << llvm::formatv("tiles of {0}x{1} by {2}, predicted {3:f2} us at {4:f3} GHz{5}", tile[0],
                        tile[1], workers, cycles / clock / 1000, clock, bound)
              .str();
 }
 
 /// Remarks on the decision, and on the prediction of the model for it.
-static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTile &tile,
-                    const hw::TargetModel &target) {
-  GemmCost cost = gemmCost(size, tile, target);
+static void explain(const PlannedGemm &gemm, const GemmTile &tile, const GemmCost &cost) {
   std::string blocks = tile.pair         ? "a pair of CTAs"
                        : tile.transposed ? "one CTA with swapped operands"
                                          : "one CTA";
@@ -34,7 +31,7 @@ static void explain(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTi
   if (tile.epilogueGroups > 1)
     blocks += ", with an epilogue of eight warps";
   std::string bound = llvm::formatv(", bound by {0}", spell(cost.bound));
-  remarkOnTile(op, {tile.rows(), tile.n}, blocks, cost.cycles, target, bound);
+  remarkOnTile(gemm, {tile.rows(), tile.n}, blocks, cost.cycles, bound);
 }
 
 /// Cycles of the better reduction of split-K ranges, in a workspace or in a cluster.
@@ -73,44 +70,41 @@ static bool mayChangeSums(BlockScaledMatmulOp op) {
 }
 
 /// Remarks on the gain of split-K. The order of a sum is not the pass's to change.
-static void adviseSplit(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTile &tile,
-                        double chosen, const hw::TargetModel &target) {
-  if (!mayChangeSums(op))
-    return;
-  auto better = betterSplit(size, tile, chosen, target);
+static void adviseSplit(const PlannedGemm &gemm, const GemmTile &tile, double chosen) {
+  auto better = betterSplit(gemm.size, tile, chosen, gemm.target);
   if (!better)
     return;
   auto name = remark::RemarkOpts::name("split_k").category("fp4-plan");
-  remark::missed(op->getLoc(), name) << remark::reason(
+  remark::missed(gemm.op.getLoc(), name) << remark::reason(
       "split_k = {0} is predicted to take {1:f2} us; it changes the order of sums", better->first,
-      better->second / target.product->gigahertz / 1000);
+      better->second / gemm.target.product->gigahertz / 1000);
 }
 
 /// Remarks on the gain of workers that share the tiles of the last wave but one.
-static void adviseStream(BlockScaledMatmulOp op, const MatmulSize &size, const GemmTile &tile,
-                         double chosen, const hw::TargetModel &target) {
-  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+static void adviseStream(const PlannedGemm &gemm, const GemmTile &tile, double chosen) {
+  auto lhs = cast<RankedTensorType>(gemm.op.getLhs().getType());
   int64_t ofTile = tile.pair ? 2 : 1;
-  if (!mayChangeSums(op) || lhs.isDynamicDim(0) || tile.transposed || tile.blocks() != ofTile)
+  if (lhs.isDynamicDim(0) || tile.transposed || tile.blocks() != ofTile)
     return;
-  MatmulSize shared = size;
-  shared.sharers = gemmWorkers(tile, target);
-  double cycles = gemmCost(shared, tile, target).cycles;
+  MatmulSize shared = gemm.size;
+  shared.sharers = gemmWorkers(tile, gemm.target);
+  double cycles = gemmCost(shared, tile, gemm.target).cycles;
   if (cycles > 0.95 * chosen)
     return;
   auto name = remark::RemarkOpts::name("stream_k").category("fp4-plan");
-  remark::missed(op->getLoc(), name) << remark::reason(
+  remark::missed(gemm.op.getLoc(), name) << remark::reason(
       "stream_k = [{0}, {1}, {2}] is predicted to take {3:f2} us; it changes the order of sums",
-      shared.sharers, tile.rows(), tile.n, cycles / target.product->gigahertz / 1000);
+      shared.sharers, tile.rows(), tile.n, cycles / gemm.target.product->gigahertz / 1000);
 }
 
-void fp4::remarkOnGemm(BlockScaledMatmulOp op, const KernelPlan &partial, const MatmulSize &size,
-                       const GemmTile &tile, const hw::TargetModel &target) {
-  explain(op, size, tile, target);
-  double chosen = gemmCost(size, tile, target).cycles;
+void fp4::remarkOnGemm(const PlannedGemm &gemm, const GemmTile &tile) {
+  GemmCost cost = gemmCost(gemm.size, tile, gemm.target);
+  explain(gemm, tile, cost);
+  if (!mayChangeSums(gemm.op))
+    return;
   GemmTile other = tile; // no plan proposes a cluster of several tiles with split-K
-  if (!partial.cluster[0] && !tile.joins)
+  if (!gemm.plan.cluster[0] && !tile.joins)
     other.clusterN = 1;
-  adviseSplit(op, size, other, chosen, target);
-  adviseStream(op, size, other, chosen, target);
+  adviseSplit(gemm, other, cost.cycles);
+  adviseStream(gemm, other, cost.cycles);
 }

@@ -1,14 +1,6 @@
 //===- GemmRoutes.cpp - The rules of GEMMs, by their routes ---------------===//
-//
-// The table of routes says how a GEMM may reach the core of a target, and which kernel's planner
-// chooses among those ways. Each planner has a proposal, a check and the tiles of dynamic sizes.
-//
-//===----------------------------------------------------------------------===//
 
-#include "GemmRoutes.h"
-
-#include "CostModel.h"
-#include "WarpGemmPlans.h"
+#include "GemmPlanner.h"
 
 #include "fp4/Dialect/Fp4/IR/Signature.h"
 #include "fp4/Numerics/Formats.h"
@@ -22,41 +14,13 @@ using route::Route;
 // The planners
 //===----------------------------------------------------------------------===//
 
-namespace {
-struct Planner {
-  Kernel kernel;
-  decltype(&proposeBlockScaled) propose;
-  decltype(&checkBlockScaled) check;
-  std::vector<SizedTile> (*tiles)(BlockScaledMatmulOp product, const MatmulSize &size,
-                                  const hw::TargetModel &target);
-};
-} // namespace
-
-/// Tiles whose costs depend on no size that is known before.
-template <auto tilesOf>
-static std::vector<SizedTile> ofAnySize(BlockScaledMatmulOp product, const MatmulSize &,
-                                        const hw::TargetModel &target) {
-  return tilesOf(product, target);
-}
-
-static constexpr Planner kPlanners[] = {
-    {Kernel::BlockScaled, proposeBlockScaled, checkBlockScaled, gemmTiles},
-    {Kernel::PromotedTmem, proposeLaneGemm, checkLaneGemm, ofAnySize<laneTiles>},
-    {Kernel::WeightTmem, proposeWeightLanes, checkWeightLanes, ofAnySize<weightLaneTiles>},
-    {Kernel::Converted, proposeConvertedGemm, checkConvertedGemm, ofAnySize<convertedTiles>},
-    {Kernel::Weight, proposeWeightGemm, checkWeightGemm, ofAnySize<weightTiles>},
-    {Kernel::Promoted, proposePromotedGemm, checkPromotedGemm, ofAnySize<promotedTiles>},
-    {Kernel::Warp, proposeWarpGemm, checkWarpGemm, ofAnySize<warpTiles>}};
-
-/// The planner of `product`, which the target multiplies.
-static const Planner &plannerOf(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+const GemmPlanner &fp4::plannerOf(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  static constexpr const GemmPlanner *planners[] = {
+      &kBlockScaledPlanner, &kPromotedTmemPlanner, &kWeightTmemPlanner, &kConvertedPlanner,
+      &kWeightPlanner,      &kPromotedPlanner,     &kWarpPlanner};
   Kernel kernel = (*route::requireRoute(signatureOf(product), target))->planner;
-  return *llvm::find_if(kPlanners, [&](const Planner &other) { return other.kernel == kernel; });
-}
-
-std::vector<SizedTile> fp4::tilesOfGemm(BlockScaledMatmulOp product, const MatmulSize &size,
-                                        const hw::TargetModel &target) {
-  return plannerOf(product, target).tiles(product, size, target);
+  return **llvm::find_if(planners,
+                         [&](const GemmPlanner *other) { return other->kernel == kernel; });
 }
 
 bool fp4::isPlannedAs(Operation *op, const hw::TargetModel &target, Kernel kernel) {
@@ -85,18 +49,16 @@ static Status requireWholeRuns(BlockScaledMatmulOp product, const hw::TargetMode
                    "pad the contraction axis of both operands with zeros");
 }
 
-bool fp4::splitsOnlySmallM(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  return isPlannedAs(product, target, Kernel::Converted) &&
-         !route::hasCore(target, route::Core::Tcgen05);
+bool fp4::maySplit(BlockScaledMatmulOp product, int64_t rows, const hw::TargetModel &target) {
+  return rows <= kSwappedTileNs[3] || route::hasCore(target, route::Core::Tcgen05) ||
+         !isPlannedAs(product, target, Kernel::Converted);
 }
 
-/// Checks that a GEMM of which only few rows can be split has so few that operands can be swapped.
+/// Checks that a GEMM whose K is cut has no more rows than it may have.
 static Status requireSplit(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  if (product.getMostSplits() == 1 || !splitsOnlySmallM(product, target))
-    return {};
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   int64_t rows = lhs.isDynamicDim(0) ? product.getMostSplitRows() : lhs.getDimSize(0);
-  if (rows <= kSwappedTileNs[3])
+  if (product.getMostSplits() == 1 || maySplit(product, rows, target))
     return {};
   Status tmem = route::requireCore(target, route::Core::Tcgen05);
   return makeError(
@@ -127,10 +89,9 @@ LogicalResult fp4::requireGemmRoute(Operation *op, const KernelPlan &plan,
 // The proposal
 //===----------------------------------------------------------------------===//
 
-bool fp4::mayTake(BlockScaledMatmulOp product, const KernelPlan &partial, const Route &axes,
-                  const hw::TargetModel &target) {
-  return axes.agreesWith(partial.route) &&
-         route::findRoute(signatureOf(product), target, partial.route.orElse(axes));
+bool PlannedGemm::mayTake(const Route &axes) const {
+  return axes.agreesWith(plan.route) &&
+         route::findRoute(signatureOf(op), target, plan.route.orElse(axes));
 }
 
 /// The signature without what routes may exclude, which the check reports.
@@ -140,10 +101,9 @@ static route::Signature withoutLimits(BlockScaledMatmulOp product) {
   return plain;
 }
 
-bool fp4::isTransposed(BlockScaledMatmulOp product, const KernelPlan &plan,
-                       const hw::TargetModel &target) {
+bool PlannedGemm::isTransposed() const {
   bool isAny = false;
-  for (const route::Record *record : route::routesOf(withoutLimits(product), target)) {
+  for (const route::Record *record : route::routesOf(withoutLimits(op), target)) {
     if (!plan.route.agreesWith(record->route))
       continue;
     if (record->tile == route::Tile::Result)
@@ -166,8 +126,7 @@ static Route routeWith(BlockScaledMatmulOp product, const Route &chosen, const R
 static KernelPlan proposeGemm(Operation *op, const KernelPlan &partial,
                               const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
-  MatmulSize size = sizeOfGemm(product, partial);
-  KernelPlan plan = plannerOf(product, target).propose(op, partial, size, target);
+  KernelPlan plan = plannerOf(product, target).propose({product, partial, target});
   plan.route = routeWith(product, plan.route, partial.route, target);
   return plan;
 }
@@ -192,13 +151,51 @@ static LogicalResult checkFields(Operation *op, const KernelPlan &plan,
   return diag;
 }
 
+bool fp4::hasDynamicSizes(BlockScaledMatmulOp product) {
+  return hasDynamicColumns(product) || hasDynamicDepth(product);
+}
+
+LogicalResult fp4::checkDynamicSizes(const PlannedGemm &gemm, bool mayTranspose) {
+  if (!gemm.hasDynamicSizes())
+    return success();
+  if (gemm.isTransposed() && !mayTranspose)
+    return gemm.misfit("route", "has the orientation normal for dynamic N and K",
+                       gemm.plan.route.str());
+  if (gemm.plan.pair && gemm.plan.tile[0] == kGemmTileM)
+    return gemm.misfit("pair", "has tiles of 256 rows for dynamic N and K", "128");
+  return success();
+}
+
+LogicalResult fp4::checkNoCluster(const PlannedGemm &gemm) {
+  if (!gemm.plan.cluster[0])
+    return success();
+  return gemm.misfit("cluster", "is left out for such a GEMM on " + StringRef(gemm.target.name),
+                     "one");
+}
+
+LogicalResult fp4::checkCtasPerSm(const PlannedGemm &gemm, int64_t resident) {
+  int64_t ctas = *gemm.plan.ctasPerSm;
+  if (ctas >= 1 && ctas <= resident)
+    return success();
+  return gemm.misfit("ctas_per_sm", (resident == 1 ? "is " : "is at most ") + Twine(resident),
+                     Twine(ctas));
+}
+
+LogicalResult fp4::misfitStages(const PlannedGemm &gemm, int64_t room, int64_t stageBytes) {
+  return gemm.misfit("tile",
+                     "has two stages in the " + Twine(room) +
+                         " bytes of shared memory that a CTA of " + StringRef(gemm.target.name) +
+                         " has",
+                     spell(gemm.plan.tile) + " with stages of " + Twine(stageBytes) + " bytes");
+}
+
 static LogicalResult checkGemm(Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
   auto record = route::requireRoute(signatureOf(product), target, plan.route);
   if (record && failed(checkFields(op, plan, **record)))
     return failure();
-  return failure(failed(plannerOf(product, target).check(op, plan, target)) ||
+  return failure(failed(plannerOf(product, target).check({product, plan, target})) ||
                  failed(requireGemmRoute(op, plan, target)));
 }
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GemmRoutes.h"
+#include "GemmPlanner.h"
 
 #include "fp4/Dialect/Fp4/IR/Signature.h"
 

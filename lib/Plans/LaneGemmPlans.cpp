@@ -8,12 +8,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
-#include "Families.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
-#include "fp4/ISA/ClusterLimit.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -61,15 +59,15 @@ static double cyclesOf(const MatmulSize &size, const GemmTile &tile,
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }
 
-std::vector<SizedTile> fp4::laneTiles(BlockScaledMatmulOp, const hw::TargetModel &target) {
+static std::vector<SizedTile> laneTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
   for (int64_t n : llvm::drop_begin(kTileNs)) // a tile of 16 columns is for so few
     for (bool pair : {false, true}) {
-      if (pair && !target.hasCtaPairs)
+      if (pair && !gemm.target.hasCtaPairs)
         continue;
       GemmTile tile{pair, n, pair ? 2 : 1, 1};
-      tiles.push_back(sizedTile({tile.rows(), n, kTileK}, [=](const MatmulSize &size) {
-        return cyclesOf(size, tile, target);
+      tiles.push_back(sizedTile({tile.rows(), n, kTileK}, [=, &gemm](const MatmulSize &size) {
+        return cyclesOf(size, tile, gemm.target);
       }));
     }
   return tiles;
@@ -77,21 +75,19 @@ std::vector<SizedTile> fp4::laneTiles(BlockScaledMatmulOp, const hw::TargetModel
 
 /// Tiles that agree with a partial plan: of n columns, by one CTA or by a pair, or by the CTAs of
 /// the cluster that is asked for.
-static SmallVector<GemmTile> candidatesOf(const KernelPlan &partial, const MatmulSize &size,
-                                          const hw::TargetModel &target) {
+static SmallVector<GemmTile> candidatesOf(const PlannedGemm &gemm) {
+  const KernelPlan &partial = gemm.plan;
   SmallVector<GemmTile> tiles;
   bool mustPair = partial.pair || partial.tile[0] == 2 * kTileM;
-  bool mayPair = mustPair || (!partial.tile[0] && !partial.cluster[0] && target.hasCtaPairs);
-  int64_t most = hw::mostClusterCtas(target); // a larger cluster is an error of the check
-  bool hasCluster = partial.cluster[0] && partial.cluster[0] <= most && partial.cluster[1] <= most;
+  bool mayPair = mustPair || (!partial.tile[0] && !partial.cluster[0] && gemm.target.hasCtaPairs);
   for (int64_t n : llvm::reverse(kTileNs)) {
-    if ((size.splits > 1 && groupsOf(n) > 1) || (partial.tile[1] && partial.tile[1] != n))
+    if ((gemm.size.splits > 1 && groupsOf(n) > 1) || (partial.tile[1] && partial.tile[1] != n))
       continue;
     for (bool pair : {false, true}) {
       if (pair ? !mayPair || n == kTileNs.front() : mustPair)
         continue;
       GemmTile tile{pair, n, pair ? 2 : 1, 1};
-      if (hasCluster) {
+      if (mayHaveCluster(gemm)) {
         tile.clusterM = partial.cluster[0];
         tile.clusterN = partial.cluster[1];
       }
@@ -104,61 +100,39 @@ static SmallVector<GemmTile> candidatesOf(const KernelPlan &partial, const Matmu
   return tiles;
 }
 
-/// The best tile; of equals, the first, which has the most columns.
-static GemmTile chooseTile(const KernelPlan &partial, const MatmulSize &size,
-                           const hw::TargetModel &target) {
-  SmallVector<GemmTile> tiles = candidatesOf(partial, size, target);
-  return *llvm::min_element(tiles, [&](const GemmTile &x, const GemmTile &y) {
-    return cyclesOf(size, x, target) < cyclesOf(size, y, target);
-  });
-}
-
-KernelPlan fp4::proposeLaneGemm(Operation *op, const KernelPlan &partial, const MatmulSize &size,
-                                const hw::TargetModel &target) {
-  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  GemmTile tile = chooseTile(partial, size, target);
+/// Proposes the best tile; of equals, the first, which has the most columns.
+static KernelPlan proposeLane(const PlannedGemm &gemm) {
+  auto cost = [&](const GemmTile &tile) { return cyclesOf(gemm.size, tile, gemm.target); };
+  GemmTile tile = cheapest(candidatesOf(gemm), cost);
   if (llvm::is_contained(kTileNs, tile.n)) // the check reports any other tile
-    remarkOnTile(op, {tile.rows(), tile.n}, tile.pair ? "a pair of CTAs" : "one CTA",
-                 cyclesOf(size, tile, target), target);
+    remarkOnTile(gemm, {tile.rows(), tile.n}, tile.pair ? "a pair of CTAs" : "one CTA", cost(tile));
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   plan.tile = {tile.rows(), tile.n, kTileK};
   plan.pair = tile.pair;
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
-  plan.schedule = rasterOfGemm(op->getContext(), size, tile, target);
-  plan.roles = laneRoles(op->getContext(), int32_t(groupsOf(tile.n)));
+  plan.schedule = rasterOfGemm(gemm, tile);
+  plan.roles = laneRoles(gemm.context(), int32_t(groupsOf(tile.n)));
   plan.ctasPerSm = 1;
   return plan;
 }
 
-/// Rules of one warpgroup, which reaches all TMEM lanes.
-static StringRef oneGroupRules(pipe::RolePlanAttr roles) { return tensorMemoryRules(roles); }
-
-static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  pipe::RoleAttr threads = roles.getDriver(Threads);
-  if (roles.getDriver(Tma) == roles.getDriver(Tensor))
-    return "drive the engines tma and tensor from two roles";
-  if (threads.getNumWarps() != 8 || threads.getFirstWarp() % 4)
-    return "drive the engine threads with 8 warps from a multiple of 4";
-  return {};
-}
-
-LogicalResult fp4::checkLaneGemm(Operation *op, const KernelPlan &plan,
-                                 const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  bool fits = m == (plan.pair ? 2 : 1) * kTileM && llvm::is_contained(kTileNs, n);
-  if (!fits || k != kTileK || (plan.pair && n == kTileNs.front()))
-    return misfitTile(op, plan,
-                      plan.pair ? "is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256"
-                                : "is [128, n, 128] with n = 16, 32, 64, 128 or 256");
-  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)) ||
-      failed(checkGemmCluster(op, plan, target)))
+static LogicalResult checkLane(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  bool isPair = gemm.plan.pair;
+  bool fits = m == (isPair ? 2 : 1) * kTileM && llvm::is_contained(kTileNs, n);
+  if (!fits || k != kTileK || (isPair && n == kTileNs.front()))
+    return gemm.misfitTile(isPair ? "is, with 'pair', [256, n, 128] with n = 32, 64, 128 or 256"
+                                  : "is [128, n, 128] with n = 16, 32, 64, 128 or 256");
+  if (failed(checkCtasPerSm(gemm)) || failed(checkGemmCluster(gemm)))
     return failure();
   bool isShared = groupsOf(n) > 1;
-  if (isShared && splitsOf(cast<BlockScaledMatmulOp>(op), plan) > 1)
-    return misfit(op, "tile", "has at most " + Twine(kGroupColumns) + " columns for split-K",
-                  Twine(n));
+  if (isShared && gemm.splits() > 1)
+    return gemm.misfit("tile", "has at most " + Twine(kGroupColumns) + " columns for split-K",
+                       Twine(n));
   using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Tensor, Threads},
-                     isShared ? twoGroupRules : oneGroupRules);
+  return gemm.checkTiling({Tma, Tensor, Threads}, {.warps = {isShared ? 8 : 4}});
 }
+
+constexpr GemmPlanner fp4::kPromotedTmemPlanner = {route::Kernel::PromotedTmem, proposeLane,
+                                                   checkLane, laneTiles};

@@ -7,43 +7,40 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
-#include "DynamicPlans.h"
-#include "GemmRoutes.h"
+#include "GemmPlanner.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
 using namespace fp4;
 
-LogicalResult fp4::checkMmaWarps(Operation *op, const KernelPlan &plan) {
-  if (plan.mmaWarps.value_or(1) > 2)
-    return misfit(op, "mma_warps", "is 1 or 2", Twine(*plan.mmaWarps));
+LogicalResult fp4::checkMmaWarps(const PlannedGemm &gemm) {
+  if (gemm.plan.mmaWarps.value_or(1) > 2)
+    return gemm.misfit("mma_warps", "is 1 or 2", Twine(*gemm.plan.mmaWarps));
   return success();
 }
 
-LogicalResult fp4::checkMmaRole(Operation *op, const KernelPlan &plan) {
-  auto roles = cast<pipe::RolePlanAttr>(plan.roles);
-  int64_t warps = roles.getDriver(pipe::Engine::Tensor).getNumWarps();
-  if (warps == plan.mmaWarps.value_or(warps))
+LogicalResult fp4::checkMmaRole(const PlannedGemm &gemm) {
+  auto roles = cast<pipe::RolePlanAttr>(gemm.plan.roles);
+  int64_t warps = roles.getDriver(pipe::Engine::Tensor).getNumWarps(),
+          asked = gemm.plan.mmaWarps.value_or(warps);
+  if (warps == asked)
     return success();
-  return misfit(op, "roles",
-                "drive the engine tensor with " + Twine(*plan.mmaWarps) +
-                    (*plan.mmaWarps == 1 ? " warp" : " warps") + ", as 'mma_warps' says",
-                Twine(warps));
+  return gemm.misfit("roles",
+                     "drive the engine tensor with " + Twine(asked) +
+                         (asked == 1 ? " warp" : " warps") + ", as 'mma_warps' says",
+                     Twine(warps));
 }
 
 /// Returns true when all sizes are known, from which the number of SMs that share L2 follows.
-static bool hasKnownSizes(BlockScaledMatmulOp product) {
-  bool isDynamic = cast<RankedTensorType>(product.getLhs().getType()).isDynamicDim(0);
-  return !isDynamic && !hasDynamicSizes(product) && !product.getOffsets();
+static bool hasKnownSizes(const PlannedGemm &gemm) {
+  bool isDynamic = cast<RankedTensorType>(gemm.op.getLhs().getType()).isDynamicDim(0);
+  return !isDynamic && !gemm.hasDynamicSizes() && !gemm.op.getOffsets();
 }
 
-std::optional<int64_t> fp4::proposeMmaWarps(BlockScaledMatmulOp product, const KernelPlan &partial,
-                                            const MatmulSize &size, const GemmTile &tile,
-                                            const hw::TargetModel &target) {
+std::optional<int64_t> fp4::proposeMmaWarps(const PlannedGemm &gemm, const GemmTile &tile) {
   constexpr double leastGain = 0.01;
-  bool isOpen = !partial.mmaWarps && !partial.roles && hasKnownSizes(product);
-  if (isOpen && gainOfScaleWarp(size, tile, target) < leastGain)
+  bool isOpen = !gemm.plan.mmaWarps && !gemm.plan.roles && hasKnownSizes(gemm);
+  if (isOpen && gainOfScaleWarp(gemm.size, tile, gemm.target) < leastGain)
     return 1;
-  return partial.mmaWarps;
+  return gemm.plan.mmaWarps;
 }

@@ -177,12 +177,6 @@ private:
     }
   }
 
-  static std::string spell(Attribute plan) {
-    std::string text;
-    llvm::raw_string_ostream(text) << plan;
-    return text;
-  }
-
   void warnOfUnused(ArrayRef<Given> given) {
     for (const Given &one : given) {
       if (one.isUsed)

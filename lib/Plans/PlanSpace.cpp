@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GemmRoutes.h"
+#include "GemmPlanner.h"
 
 #include "fp4/Dialect/Fp4/IR/Signature.h"
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
@@ -68,9 +68,7 @@ SmallVector<int64_t> numbers(int64_t first, int64_t last, int64_t step = 1) {
 /// The text of a plan, which is also its identity: fields that are not of its family are not
 /// printed.
 std::string Neighbours::spell(const KernelPlan &other) const {
-  std::string text;
-  llvm::raw_string_ostream(text) << PlanAttr::get(op->getContext(), other);
-  return text;
+  return fp4::spell(PlanAttr::get(op->getContext(), other));
 }
 
 void Neighbours::add(StringRef field, Change change) {
@@ -103,7 +101,8 @@ void Neighbours::addTiles() {
   SmallVector<const route::Record *> otherTiles;
   if (auto product = dyn_cast<BlockScaledMatmulOp>(op))
     for (const route::Record *record : route::routesOf(signatureOf(product), target))
-      if ((record->tile == route::Tile::Transpose) != isTransposed(product, plan, target))
+      if ((record->tile == route::Tile::Transpose) !=
+          PlannedGemm(product, plan, target).isTransposed())
         otherTiles.push_back(record);
   constexpr int64_t mostRows = 256, columns = 8, mostColumns = 256, depth = 64, mostDepth = 512;
   for (int64_t m : powers(mostRows, /*first=*/8))

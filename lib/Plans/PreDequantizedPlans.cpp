@@ -9,9 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
-#include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 
@@ -23,25 +21,23 @@ using namespace fp4;
 /// Columns of the result, 64 for each of two warpgroups or twice as many, its rows, and the depth.
 static constexpr int64_t kNarrow = 128, kWide = 256, kRows = 128, kDepth = 128;
 
-static int64_t columnsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).getColumns(); }
 /// Returns true when a tile may be wide. With dynamic columns, the kernel knows which columns of a
 /// wide tile exist.
-static bool mayBeWide(Operation *op) {
-  return ShapedType::isDynamic(columnsOf(op)) || columnsOf(op) % kWide == 0;
+static bool mayBeWide(BlockScaledMatmulOp product) {
+  return hasDynamicColumns(product) || product.getColumns() % kWide == 0;
 }
 
 /// The order of the tiles. Rows are floats of 16 bits, and columns are codes with their scales. The
 /// number of columns may be unknown.
-static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product, int64_t columns,
-                                                  const MatmulSize &size,
-                                                  const hw::TargetModel &target) {
+static pipe::WorkScheduleAttrInterface scheduleOf(const PlannedGemm &gemm, int64_t columns) {
   constexpr int64_t panelOfAnySize = 4;
-  if (hasDynamicSizes(product))
-    return inPanels(product.getContext(), panelOfAnySize);
+  if (gemm.hasDynamicSizes())
+    return inPanels(gemm.context(), panelOfAnySize);
+  const MatmulSize &size = gemm.size;
   TileGrid grid = {int64_t(llvm::divideCeil(size.m, kRows)),
                    int64_t(llvm::divideCeil(size.n, columns)), 2.0 * double(kRows),
-                   bytesOfCodes(product.getFormatOfRhs()) * double(columns * size.products)};
-  return rasterOfOperands(product.getContext(), grid, size.k, target);
+                   bytesOfCodes(gemm.op.getFormatOfRhs()) * double(columns * size.products)};
+  return rasterOfOperands(gemm, grid);
 }
 
 /// Columns of a tile, and the time of a wave of such tiles in the unit of
@@ -64,13 +60,12 @@ static bool hasNarrowTile(BlockScaledMatmulOp product) {
   return product.isDual() || (isFused(product) && product.getElementType().isF32());
 }
 
-static PreDequantizedTile chooseTile(Operation *op, const MatmulSize &size,
-                                     const hw::TargetModel &target) {
-  if (size.products > 1)
+static PreDequantizedTile chooseTile(const PlannedGemm &gemm) {
+  if (gemm.size.products > 1)
     return {kNarrow, kTiles[0].time};
-  bool isWide = mayBeWide(op) && !hasNarrowTile(cast<BlockScaledMatmulOp>(op)) &&
-                timeOf(kTiles[0], size, target) <= timeOf(kTiles[1], size, target);
-  return kTiles[isWide ? 0 : 1];
+  auto time = [&](const PreDequantizedTile &tile) { return timeOf(tile, gemm.size, gemm.target); };
+  bool isWide = mayBeWide(gemm.op) && !hasNarrowTile(gemm.op);
+  return isWide ? cheapest(kTiles, time) : kTiles[1];
 }
 
 /// The time of the conversion, which moves its bytes at the speed of a copy, and is one more
@@ -81,28 +76,26 @@ static double conversionTime(const MatmulSize &size) {
   return launch + bytes / bytesPerMicrosecond;
 }
 
-double fp4::preDequantizedTime(Operation *op, const MatmulSize &size,
-                               const hw::TargetModel &target) {
-  if (size.k % kDepth)
+double fp4::preDequantizedTime(const PlannedGemm &gemm) {
+  if (gemm.size.k % kDepth)
     return std::numeric_limits<double>::infinity();
-  return timeOf(chooseTile(op, size, target), size, target) + conversionTime(size);
+  return timeOf(chooseTile(gemm), gemm.size, gemm.target) + conversionTime(gemm.size);
 }
 
 /// The tiles with a pre-dequantized lhs. Waves do not say how many rows they have, so the
 /// conversion is counted with the assumed number of columns, as a part of each k tile.
-std::vector<SizedTile> fp4::preDequantizedTiles(BlockScaledMatmulOp product,
-                                                const hw::TargetModel &target) {
+std::vector<SizedTile> fp4::preDequantizedTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
-  bool isDynamic = hasDynamicDepth(product);
-  if (!isDynamic && knownUnitOfDepth(product, {}) % kDepth)
+  bool isDynamic = hasDynamicDepth(gemm.op);
+  if (!isDynamic && knownUnitOfDepth(gemm.op, {}) % kDepth)
     return tiles;
   for (const PreDequantizedTile &tile : kTiles) {
-    if (tile.columns == kWide && (!mayBeWide(product) || hasNarrowTile(product)))
+    if (tile.columns == kWide && (!mayBeWide(gemm.op) || hasNarrowTile(gemm.op)))
       continue;
-    tiles.push_back(sizedTile({tile.columns, kRows, kDepth}, [=](const MatmulSize &size) {
+    tiles.push_back(sizedTile({tile.columns, kRows, kDepth}, [=, &gemm](const MatmulSize &size) {
       MatmulSize converted = size;
       converted.m = size.m * size.n / kAssumedColumns;
-      return timeOf(tile, size, target) + conversionTime(converted);
+      return timeOf(tile, size, gemm.target) + conversionTime(converted);
     }));
     tiles.back().plan.route = {.b = route::Operand::Pre,
                                .orientation = route::Orientation::Swapped};
@@ -116,64 +109,54 @@ std::vector<SizedTile> fp4::preDequantizedTiles(BlockScaledMatmulOp product,
 /// 110 ns less (predicted), and the conversion takes 1.2 to 3.4 us alone, of which PDL hides a
 /// part. Programs of 16 rows took as long or longer with 14 k tiles and less with 32, and those of
 /// 32 and 64 rows less with both (notebook/gemm-fp4.md).
-bool fp4::isFasterPreDequantizedSmallM(BlockScaledMatmulOp product, const MatmulSize &size,
-                                       const hw::TargetModel &target) {
+bool fp4::isFasterPreDequantizedSmallM(const PlannedGemm &gemm) {
   constexpr int64_t smallM = 16, fewestKTiles = 14, fewestOfFew = 28;
-  bool isPlain = product.hasOnlyElements() && !product.isDual() && !hasDynamicSizes(product) &&
+  BlockScaledMatmulOp product = gemm.op;
+  const MatmulSize &size = gemm.size;
+  bool isPlain = !isFused(product) && !gemm.hasDynamicSizes() &&
                  hasPackedData(product.getFormat()) && hasPackedData(product.getFormatOfRhs()) &&
                  product.getLhsScales();
   if (!isPlain || size.k % kDepth || size.n <= kNarrow)
     return false;
   int64_t blocks = llvm::divideCeil(size.n, kNarrow) * size.splits;
-  auto waves = int64_t(llvm::divideCeil(blocks, target.sms));
+  auto waves = int64_t(llvm::divideCeil(blocks, gemm.target.sms));
   int64_t fewest = size.m <= smallM ? fewestOfFew : fewestKTiles;
   return waves * (size.k / size.splits / kDepth) >= fewest;
 }
 
-KernelPlan fp4::proposePreDequantized(Operation *op, const KernelPlan &partial,
-                                      const MatmulSize &size, const hw::TargetModel &target) {
+KernelPlan fp4::proposePreDequantized(const PlannedGemm &gemm) {
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  plan.tile = {partial.tile[0] ? partial.tile[0] : chooseTile(op, size, target).columns, kRows,
-               kDepth};
+  plan.tile = {gemm.plan.tile[0] ? gemm.plan.tile[0] : chooseTile(gemm).columns, kRows, kDepth};
   plan.route = {.b = route::Operand::Pre, .orientation = route::Orientation::Swapped};
-  auto product = cast<BlockScaledMatmulOp>(op);
-  plan.schedule = scheduleOf(product, plan.tile[0], size, target);
-  const RegisterShares &shares = hasDynamicSizes(product) ? kMoreBeside : kFewBeside;
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
-                             plan.tile[0] == kWide || isFused(product) ? shares : RegisterShares());
+  plan.schedule = scheduleOf(gemm, plan.tile[0]);
+  const RegisterShares &shares = gemm.hasDynamicSizes() ? kMoreBeside : kFewBeside;
+  plan.roles = fragmentRoles(gemm.context(), /*groups=*/2,
+                             plan.tile[0] == kWide || isFused(gemm.op) ? shares : RegisterShares());
   plan.ctasPerSm = 1;
   return plan;
 }
 
-LogicalResult fp4::checkPreDequantizedTiling(Operation *op, const KernelPlan &plan,
-                                             const hw::TargetModel &target) {
-  if (failed(checkFragmentPlan(op, plan, target)))
+LogicalResult fp4::checkPreDequantizedTiling(const PlannedGemm &gemm) {
+  if (failed(checkNoCluster(gemm)) || failed(checkCtasPerSm(gemm)))
     return failure();
   using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+  return gemm.checkTiling({Tma, Tensor, Threads}, RoleRules::ofFragments());
 }
 
-LogicalResult fp4::checkPreDequantized(Operation *op, const KernelPlan &plan,
-                                       const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  bool isNarrow = hasNarrowTile(cast<BlockScaledMatmulOp>(op));
-  bool fits = n == kRows && (m == kNarrow || (m == kWide && mayBeWide(op) && !isNarrow));
-  int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
-  if (unit % kDepth)
-    return misfit(
-        op, "route",
-        "has the orientation normal for more than 64 rows where K is no multiple of 128",
-        plan.route.str() + " and K " +
-            Twine(hasDynamicDepth(cast<BlockScaledMatmulOp>(op)) ? "a multiple of " : "= ") +
+LogicalResult fp4::checkPreDequantized(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  bool isNarrow = hasNarrowTile(gemm.op);
+  bool fits = n == kRows && (m == kNarrow || (m == kWide && mayBeWide(gemm.op) && !isNarrow));
+  if (int64_t unit = knownUnitOfDepth(gemm.op, gemm.plan); unit % kDepth)
+    return gemm.misfit(
+        "route", "has the orientation normal for more than 64 rows where K is no multiple of 128",
+        gemm.plan.route.str() + " and K " + (hasDynamicDepth(gemm.op) ? "a multiple of " : "= ") +
             Twine(unit));
-  if (!fits || k != kDepth)
-    return misfitTile(
-        op, plan,
-        isNarrow
-            ? "is, with swapped operands and 128 rows, [128, 128, 128] of a dual GEMM, and of one "
-              "that derives results from elements of f32"
-            : "is, with swapped operands and 128 rows, [128, 128, 128] or, for a multiple of 256 "
-              "columns, "
-              "[256, 128, 128]");
-  return checkPreDequantizedTiling(op, plan, target);
+  if (fits && k == kDepth)
+    return checkPreDequantizedTiling(gemm);
+  return gemm.misfitTile(
+      isNarrow ? "is, with swapped operands and 128 rows, [128, 128, 128] of a dual GEMM, and of "
+                 "one that derives results from elements of f32"
+               : "is, with swapped operands and 128 rows, [128, 128, 128] or, for a multiple of "
+                 "256 columns, [256, 128, 128]");
 }

@@ -13,9 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
-#include "DynamicPlans.h"
-#include "Families.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -99,17 +97,6 @@ static int64_t depthOf(const KernelPlan &partial, int64_t rows, const MatmulSize
   return isAlone && mayHaveTwoScaleBlocks(rows, size.k) ? kTwoTileK : kTileK;
 }
 
-int64_t fp4::tilesAlongM(const MatmulSize &size, int64_t m) {
-  if (size.groups.empty())
-    return int64_t(llvm::divideCeil(size.m, m));
-  int64_t tiles = 0, halves = 0;
-  for (int64_t rows : size.groups) {
-    tiles += llvm::divideCeil(rows, m);
-    halves += 2 * rows + m;
-  }
-  return size.expectsGroups ? int64_t(llvm::divideCeil(halves, 2 * m)) : tiles;
-}
-
 static int64_t waitOf(int64_t m, int64_t n, int64_t depth, int64_t multiply) {
   constexpr int64_t half = pipe::kPromotedBlock / 2;
   bool selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
@@ -171,48 +158,44 @@ static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t de
   return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
 }
 
-/// Adds tiles for any K, whose threads load scales from global memory.
-static void addLoading(const hw::TargetModel &target, std::vector<SizedTile> &tiles) {
+/// Tiles for any K, whose threads load scales from global memory, or for multiples of the scale
+/// blocks whose scales are a tile.
+static std::vector<SizedTile> tilesOfOneBlock(const hw::TargetModel &target, bool loadsScales) {
+  std::vector<SizedTile> tiles;
   for (int64_t m : kTileMs)
     for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
-      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
-        int64_t loads = llvm::divideCeil(size.k, kTileK) * partsOf(m) * kScaleLoadCycles;
-        return double(cyclesOf(size, m, n, kTileK, target) + wavesOf(size, m, n, target) * loads);
+      tiles.push_back(sizedTile({m, n, kTileK}, [=, &target](const MatmulSize &size) {
+        int64_t ofLoads = llvm::divideCeil(size.k, kTileK) * partsOf(m) * kScaleLoadCycles;
+        return double(cyclesOf(size, m, n, kTileK, target) +
+                      (loadsScales ? wavesOf(size, m, n, target) * ofLoads : 0));
       }));
+  return tiles;
 }
 
-/// Adds tiles for multiples of the scale blocks whose scales are a tile. With few rows, a stage may
-/// have two scale blocks. If K is one such multiple, its stages are written out
-/// (Unroll.cpp), for which ptxas has too few registers in the widest tile.
-static void addStaging(BlockScaledMatmulOp product, const hw::TargetModel &target,
-                       std::vector<SizedTile> &tiles) {
-  for (int64_t m : kTileMs)
-    for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
-      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
-        return double(cyclesOf(size, m, n, kTileK, target));
-      }));
-  int64_t most = mostColumns(kTileMs[0], kTwoTileK);
-  if (cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1) == kBlocksOfScales * kTileK)
+/// Adds tiles of few rows with two scale blocks in a stage. If K is one tile of scale blocks, its
+/// stages are written out (Unroll.cpp), for which ptxas has too few registers in the widest tile.
+static void addTwoBlocks(const PlannedGemm &gemm, std::vector<SizedTile> &tiles) {
+  int64_t m = kTileMs[0], most = mostColumns(m, kTwoTileK);
+  if (cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1) == kBlocksOfScales * kTileK)
     most -= kStoredColumns;
-  for (int64_t m = kTileMs[0], n = kStoredColumns; n <= most; n += kStoredColumns) {
+  for (int64_t n = kStoredColumns; n <= most; n += kStoredColumns) {
     int64_t ofBlock =
         std::max(kTwoScaleBlocksWait + n * kTwoScaleBlocksColumn, (m + n) * kTileK / kFeedBytes);
-    tiles.push_back(sizedTile({m, n, kTwoTileK}, [=](const MatmulSize &size) {
+    tiles.push_back(sizedTile({m, n, kTwoTileK}, [=, &gemm](const MatmulSize &size) {
       int64_t cycles = llvm::divideCeil(size.k, kTileK) * ofBlock + kTileCycles;
-      return double(wavesOf(size, m, n, target) * cycles);
+      return double(wavesOf(size, m, n, gemm.target) * cycles);
     }));
     tiles.back().plan.guard.m.most = 2 * m;
   }
 }
 
-std::vector<SizedTile> fp4::promotedTiles(BlockScaledMatmulOp product,
-                                          const hw::TargetModel &target) {
+static std::vector<SizedTile> promotedTiles(const PlannedGemm &gemm) {
   constexpr int64_t unit = kBlocksOfScales * kTileK;
-  std::vector<SizedTile> loading, staging;
-  addLoading(target, loading);
-  addStaging(product, target, staging);
-  if (!hasDynamicDepth(product))
-    return knownUnitOfDepth(product, {}) % unit ? loading : staging;
+  std::vector<SizedTile> loading = tilesOfOneBlock(gemm.target, /*loadsScales=*/true),
+                         staging = tilesOfOneBlock(gemm.target, /*loadsScales=*/false);
+  addTwoBlocks(gemm, staging);
+  if (!hasDynamicDepth(gemm.op))
+    return knownUnitOfDepth(gemm.op, {}) % unit ? loading : staging;
   for (SizedTile &tile : staging)
     tile.plan.guard.kUnit = unit;
   llvm::append_range(loading, staging);
@@ -221,22 +204,22 @@ std::vector<SizedTile> fp4::promotedTiles(BlockScaledMatmulOp product,
 
 /// The best tile; of equals, the one with the most columns. Tiles of one step of columns are only
 /// for plans that ask for them.
-static std::array<int64_t, 3> chooseTile(const KernelPlan &partial, const MatmulSize &size,
-                                         const hw::TargetModel &target) {
-  std::array<int64_t, 3> best = {128, 128, kTileK};
-  int64_t least = 0, fewest = partial.tile[1] ? kColumnStep : 2 * kColumnStep;
+static std::array<int64_t, 3> chooseTile(const PlannedGemm &gemm) {
+  auto isAsked = [&](size_t axis, int64_t size) {
+    return !gemm.plan.tile[axis] || gemm.plan.tile[axis] == size;
+  };
+  SmallVector<std::array<int64_t, 3>> tiles;
+  int64_t fewest = gemm.plan.tile[1] ? kColumnStep : 2 * kColumnStep;
   for (int64_t m : kTileMs)
-    for (int64_t depth = depthOf(partial, m, size), n = mostColumns(m, depth); n >= fewest;
-         n -= kColumnStep) {
-      if ((partial.tile[0] && partial.tile[0] != m) || (partial.tile[1] && partial.tile[1] != n))
-        continue;
-      int64_t cycles = cyclesOf(size, m, n, depth, target);
-      if (least && cycles >= least)
-        continue;
-      least = cycles;
-      best = {m, n, depth};
-    }
-  return best;
+    for (int64_t depth = depthOf(gemm.plan, m, gemm.size), n = mostColumns(m, depth); n >= fewest;
+         n -= kColumnStep)
+      if (isAsked(0, m) && isAsked(1, n))
+        tiles.push_back({m, n, depth});
+  if (tiles.empty()) // an error of the check
+    return {128, 128, kTileK};
+  return cheapest(tiles, [&](const auto &tile) {
+    return cyclesOf(gemm.size, tile[0], tile[1], tile[2], gemm.target);
+  });
 }
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
@@ -269,142 +252,109 @@ static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp produc
 /// tile is multiplied. But tall tiles have only three stages beside them, and their k tiles take
 /// longer. Wide tiles have four of five, which are enough if a CTA has several tiles
 /// (notebook/gemm-fp8.md).
-static bool isStagingBetter(BlockScaledMatmulOp product, const KernelPlan &partial,
-                            const KernelPlan &plan, const MatmulSize &size,
-                            const hw::TargetModel &target) {
-  auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(partial.roles);
-  if (partial.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
-    return partial.store == ResultStore::Tma;
-  return isStored(size, plan.tile[0], plan.tile[1], target) &&
-         whyNotStaged(product, plan.tile).first.empty();
+static bool isStagingBetter(const PlannedGemm &gemm, const std::array<int64_t, 3> &tile) {
+  auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(gemm.plan.roles);
+  if (gemm.plan.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
+    return gemm.plan.store == ResultStore::Tma;
+  return isStored(gemm.size, tile[0], tile[1], gemm.target) &&
+         whyNotStaged(gemm.op, tile).first.empty();
 }
 
 /// The PDL of a plan. GEMMs whose CTAs have one tile each may lose if the next launch begins early
 /// (notebook/gemm-fp8.md). With offsets every group may end within a tile.
-static std::optional<PdlMode> pdlOf(BlockScaledMatmulOp op, const KernelPlan &plan,
-                                    const MatmulSize &size, const hw::TargetModel &target) {
-  if (hasDynamicSizes(op)) // without N nobody knows how many tiles a CTA has
+static std::optional<PdlMode> pdlOf(const PlannedGemm &gemm, const KernelPlan &plan) {
+  if (gemm.hasDynamicSizes()) // without N nobody knows how many tiles a CTA has
     return PdlMode::Waits;
-  if (ShapedType::isDynamic(mostRowsOf(op, plan)))
+  if (!gemm.hasKnownRows())
     return {};
-  int64_t tilesM =
-      op.getOffsets() ? size.m / plan.tile[0] + op.getNumGroups() : tilesAlongM(size, plan.tile[0]);
+  const MatmulSize &size = gemm.size;
+  int64_t tilesM = gemm.op.getOffsets() ? size.m / plan.tile[0] + gemm.op.getNumGroups()
+                                        : tilesAlongM(size, plan.tile[0]);
   int64_t blocksOfTile = std::max<int64_t>(1, plan.cluster[0]);
   int64_t ranges = blocksOfTile > 1 ? 1 : size.splits;
   int64_t works = tilesM * int64_t(llvm::divideCeil(size.n, plan.tile[1])) * ranges;
-  int64_t most = *plan.ctasPerSm * target.sms / blocksOfTile;
+  int64_t most = *plan.ctasPerSm * gemm.target.sms / blocksOfTile;
   return works > most ? PdlMode::Both : PdlMode::Waits;
 }
 
 /// Registers of the roles. The largest tiles leave the loading warp no registers of theirs if they
 /// load scales, too.
-static const RegisterShares &sharesOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+static const RegisterShares &sharesOf(const PlannedGemm &gemm, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
-  bool loadsScales = knownUnitOfDepth(op, plan) % (kBlocksOfScales * kTileK) != 0;
+  bool loadsScales = knownUnitOfDepth(gemm.op, plan) % (kBlocksOfScales * kTileK) != 0;
   bool isFull = loadsScales && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
-  bool isKnown = op.getLhs().getType().hasStaticShape() && !hasDynamicSizes(op);
+  bool isKnown = gemm.op.getLhs().getType().hasStaticShape() && !gemm.hasDynamicSizes();
   return isKnown || isFull ? kFewBeside : kMoreBeside;
 }
 
 /// The order of tiles. With tall tiles whose results leave in boxes, panels of kStoredPanel were
 /// the fastest.
-static pipe::WorkScheduleAttrInterface scheduleOf(BlockScaledMatmulOp product,
-                                                  const std::array<int64_t, 3> &tile,
-                                                  bool isTallBeside, const MatmulSize &size,
-                                                  const hw::TargetModel &target) {
-  MLIRContext *context = product.getContext();
+static pipe::WorkScheduleAttrInterface
+scheduleOf(const PlannedGemm &gemm, const std::array<int64_t, 3> &tile, bool isTallBeside) {
+  const MatmulSize &size = gemm.size;
   auto tilesN = int64_t(llvm::divideCeil(size.n, tile[1]));
   if (isTallBeside && size.groups.empty())
-    return inPanels(context, std::min(kStoredPanel, tilesN));
-  if (!size.groups.empty() || size.splits > 1 || hasDynamicSizes(product))
-    return rasterOfTiles(context, tile, size, target);
-  TileGrid grid = {tilesAlongM(size, tile[0]), tilesN, double(tile[0]), double(tile[1])};
-  return rasterOfOperands(context, grid, size.k, target);
+    return inPanels(gemm.context(), std::min(kStoredPanel, tilesN));
+  if (!size.groups.empty() || size.splits > 1 || gemm.hasDynamicSizes())
+    return rasterOfTiles(gemm, tile);
+  return rasterOfOperands(gemm,
+                          {tilesAlongM(size, tile[0]), tilesN, double(tile[0]), double(tile[1])});
 }
 
-KernelPlan fp4::proposePromotedGemm(Operation *op, const KernelPlan &partial,
-                                    const MatmulSize &size, const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
+static KernelPlan proposePromoted(const PlannedGemm &gemm) {
+  const MatmulSize &size = gemm.size;
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  plan.tile = chooseTile(partial, size, target);
-  int64_t tiles = llvm::divideCeil(size.m, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
-  plan.cluster =
-      proposeReduction(partial, {plan.tile[0], kMostPartRows}, tiles, /*resident=*/1, size, target);
+  auto [m, n, k] = plan.tile = chooseTile(gemm);
+  int64_t tiles = llvm::divideCeil(size.m, m) * llvm::divideCeil(size.n, n);
+  plan.cluster = proposeReduction(gemm, {m, kMostPartRows}, tiles);
   // CTAs add pieces of up to 32 columns, and each has room for as many as the others.
   bool joins = plan.cluster[0] > 1;
-  int64_t columns = joins ? int64_t(llvm::alignTo(plan.tile[1], 32 * size.splits)) : 0;
-  bool areBeside = plan.tile[2] == kTwoTileK && size.splits == 1 && size.m > plan.tile[0] &&
-                   size.m <= 2 * plan.tile[0];
-  int64_t otherBytes = plan.tile[0] * columns * 4;
-  if (isStagingBetter(product, partial, plan, size, target))
+  int64_t columns = joins ? int64_t(llvm::alignTo(n, 32 * size.splits)) : 0;
+  bool areBeside = k == kTwoTileK && size.splits == 1 && size.m > m && size.m <= 2 * m;
+  int64_t otherBytes = m * columns * 4;
+  if (isStagingBetter(gemm, plan.tile)) {
     plan.store = ResultStore::Tma;
-  bool isTallBeside = plan.store && plan.tile[0] > kMostPartRows;
-  if (plan.store)
-    otherBytes += plan.tile[0] * plan.tile[1] * size.resultBytes;
+    otherBytes += m * n * size.resultBytes;
+  }
+  bool isTallBeside = plan.store && m > kMostPartRows;
   // Wide tiles wait for their loads, but those of groups also search for their rows.
-  bool isWide = plan.tile[0] == kMostPartRows && plan.tile[1] > kMostPartRows;
+  bool isWide = m == kMostPartRows && n > kMostPartRows;
   bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
-  plan.stages = chooseStages(plan.tile, otherBytes, takeAll, target);
-  plan.schedule = scheduleOf(product, plan.tile, isTallBeside, size, target);
+  plan.stages = chooseStages(plan.tile, otherBytes, takeAll, gemm.target);
+  plan.schedule = scheduleOf(gemm, plan.tile, isTallBeside);
   // A warpgroup alone has enough registers, but the request for more tells ptxas that its warps are
   // converged.
-  plan.roles =
-      fragmentRoles(op->getContext(), plan.tile[0] > 64 ? 2 : 1,
-                    sharesOf(product, partial.orElse(plan)), plan.store == ResultStore::Tma);
+  plan.roles = fragmentRoles(gemm.context(), m > 64 ? 2 : 1, sharesOf(gemm, gemm.plan.orElse(plan)),
+                             plan.store == ResultStore::Tma);
   plan.ctasPerSm = 1;
-  plan.pdl = pdlOf(product, partial.orElse(plan), size, target);
+  plan.pdl = pdlOf(gemm, gemm.plan.orElse(plan));
   return plan;
 }
 
-/// The rule that roles of every tile break; else empty.
-static StringRef commonRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  if (roles.getDriver(Tma) == roles.getDriver(Tensor))
-    return "drive the engines tma and tensor from two roles";
-  if (roles.getDriver(BulkStore) == roles.getDriver(Threads))
-    return "drive the engines threads and bulk_store from two roles";
-  return "";
-}
-
-/// Rules of one warpgroup for each 64 rows of a part, all in the role of the tensor core.
-static StringRef oneGroupRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  pipe::RoleAttr math = roles.getDriver(Tensor);
-  if (math != roles.getDriver(Threads) || math.getNumWarps() != 4 || math.getFirstWarp() % 4)
-    return "drive the engines tensor and threads with 4 warps from a multiple of 4";
-  return commonRules(roles);
-}
-
-static StringRef twoGroupRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  pipe::RoleAttr math = roles.getDriver(Tensor);
-  if (math != roles.getDriver(Threads) || math.getNumWarps() != 8 || math.getFirstWarp() % 4)
-    return "drive the engines tensor and threads with 8 warps from a multiple of 4";
-  return commonRules(roles);
-}
-
-LogicalResult fp4::checkPromotedGemm(Operation *op, const KernelPlan &plan,
-                                     const hw::TargetModel &target) {
+static LogicalResult checkPromoted(const PlannedGemm &gemm) {
+  const KernelPlan &plan = gemm.plan;
   auto [m, n, k] = plan.tile;
-  int64_t unit = knownUnitOfDepth(cast<BlockScaledMatmulOp>(op), plan);
+  int64_t unit = knownUnitOfDepth(gemm.op, plan);
   bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoScaleBlocks(m, unit));
   if (!llvm::is_contained(kTileMs, m) || !hasDepth || n < kColumnStep || n % kColumnStep ||
       n > mostColumns(m, k))
-    return misfitTile(
-        op, plan,
+    return gemm.misfitTile(
         "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
         "and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and "
         "n up to 128");
-  if (failed(checkReductionPlace(op, plan, {m, kMostPartRows}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/true)))
+  if (failed(checkReductionPlace(gemm, {m, kMostPartRows})) || failed(checkCtasPerSm(gemm)))
     return failure();
   using enum pipe::Engine;
   SmallVector<pipe::Engine> engines = {Tma, Tensor, Threads};
   if (plan.store == ResultStore::Tma) {
-    auto [must, found] = whyNotStaged(cast<BlockScaledMatmulOp>(op), plan.tile);
+    auto [must, found] = whyNotStaged(gemm.op, plan.tile);
     if (!must.empty())
-      return misfit(op, "store", must, found);
+      return gemm.misfit("store", must, found);
     engines.push_back(BulkStore);
   }
-  return checkTiling(op, plan, target, engines, m == 64 ? oneGroupRules : twoGroupRules);
+  // One warpgroup for each 64 rows of a part.
+  return gemm.checkTiling(engines, {.areOneRole = true, .warps = {m == 64 ? 4 : 8}});
 }
+
+constexpr GemmPlanner fp4::kPromotedPlanner = {route::Kernel::Promoted, proposePromoted,
+                                               checkPromoted, promotedTiles};

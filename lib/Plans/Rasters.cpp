@@ -7,8 +7,7 @@
 // column of NVFP4 weights has 0.56 bytes for an element of K, a row of 16-bit floats 2.
 //
 //===----------------------------------------------------------------------===//
-#include "CostModel.h"
-#include "Families.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
@@ -30,19 +29,29 @@ pipe::WorkScheduleAttrInterface fp4::inPanels(MLIRContext *context, int64_t widt
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width);
 }
 
-pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(MLIRContext *context,
-                                                   const std::array<int64_t, 3> &tile,
-                                                   const MatmulSize &size,
-                                                   const hw::TargetModel &target) {
-  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])), workers = target.sms;
+int64_t fp4::tilesAlongM(const MatmulSize &size, int64_t m) {
+  if (size.groups.empty())
+    return int64_t(llvm::divideCeil(size.m, m));
+  int64_t tiles = 0, halves = 0;
+  for (int64_t rows : size.groups) {
+    tiles += llvm::divideCeil(rows, m);
+    halves += 2 * rows + m;
+  }
+  return size.expectsGroups ? int64_t(llvm::divideCeil(halves, 2 * m)) : tiles;
+}
+
+pipe::WorkScheduleAttrInterface fp4::rasterOfTiles(const PlannedGemm &gemm,
+                                                   const std::array<int64_t, 3> &tile) {
+  const MatmulSize &size = gemm.size;
+  int64_t tilesM = std::max<int64_t>(1, tilesAlongM(size, tile[0])), workers = gemm.target.sms;
   auto columns = int64_t(llvm::divideCeil(size.n, tile[1]));
   double width = std::sqrt(double(workers * tile[0]) / double(tile[1]));
   int64_t rowsOfA = std::min(tilesM, workers) * tile[0];
   double rowsOfPanels = 2 * width * double(tile[1]);
   if (size.splits > 1 || columns < 2 || double(rowsOfA) < 2 * rowsOfPanels)
-    return neighboursAlongM(context);
+    return neighboursAlongM(gemm.context());
   auto half = int64_t(llvm::bit_floor(uint64_t(std::max(width / 2, 1.0))));
-  return inPanels(context, std::min(half, columns));
+  return inPanels(gemm.context(), std::min(half, columns));
 }
 
 /// Widths of a raster that the planner tries, 0 where the raster has none; empty: the planner does
@@ -102,16 +111,16 @@ static bool staysInCache(const TileGrid &grid, int64_t k, const hw::TargetModel 
   return rows + columns <= cache / 2 || rows <= cache / 4;
 }
 
-pipe::WorkScheduleAttrInterface fp4::rasterOfOperands(MLIRContext *context, const TileGrid &grid,
-                                                      int64_t k, const hw::TargetModel &target) {
+pipe::WorkScheduleAttrInterface fp4::rasterOfOperands(const PlannedGemm &gemm,
+                                                      const TileGrid &grid) {
   constexpr double nearlyAsFew = 1.02;
-  if (grid.rows < 2 || grid.columns < 2 || staysInCache(grid, k, target))
-    return neighboursAlongM(context);
+  if (grid.rows < 2 || grid.columns < 2 || staysInCache(grid, gemm.size.k, gemm.target))
+    return neighboursAlongM(gemm.context());
   SmallVector<pipe::TileOrder> orders = ordersToTry();
   SmallVector<double> bytes = llvm::map_to_vector(
-      orders, [&](pipe::TileOrder order) { return bytesOfWaves(order, grid, target.sms); });
+      orders, [&](pipe::TileOrder order) { return bytesOfWaves(order, grid, gemm.target.sms); });
   double few = nearlyAsFew * *llvm::min_element(bytes);
   auto isFew = [&](double ofOrder) { return ofOrder <= few; };
   pipe::TileOrder order = orders[llvm::find_if(bytes, isFew) - bytes.begin()];
-  return pipe::StaticPersistentAttr::get(context, order.raster, order.width);
+  return pipe::StaticPersistentAttr::get(gemm.context(), order.raster, order.width);
 }

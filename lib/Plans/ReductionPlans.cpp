@@ -1,13 +1,12 @@
-//===- ReductionPlans.cpp - Reductions of split-K in a cluster, on tcgen05 -----===//
+//===- ReductionPlans.cpp - Reductions of split-K in a cluster ------------===//
 //
-// The CTAs of a cluster, or its pairs, have the split-K ranges of one tile, and add them in their
-// shared memory (pipe.reduce). Each CTA sends the others the columns that these add, so shared
-// memory has room for as many beside the stages.
+// With tcgen05, the CTAs of a cluster, or its pairs, have the split-K ranges of one tile, and add
+// them in their shared memory (pipe.reduce). Each CTA sends the others the columns that these add,
+// so shared memory has room for as many beside the stages.
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
-#include "GemmRoutes.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 
 #include "fp4/ISA/ClusterLimit.h"
@@ -80,35 +79,67 @@ static int64_t columnsOfAccumulator(const KernelPlan &plan) {
   return plan.tile[plan.route.a == route::Operand::Tmem ? 0 : 1];
 }
 
-LogicalResult fp4::checkClusterReduction(Operation *op, const KernelPlan &plan,
-                                         const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  int64_t splits = splitsOf(product, plan), blocks = splits * (plan.pair ? 2 : 1);
-  int64_t most = hw::mostClusterCtas(target);
+LogicalResult fp4::checkClusterReduction(const PlannedGemm &gemm) {
+  const KernelPlan &plan = gemm.plan;
+  int64_t splits = gemm.splits(), ofRange = plan.pair ? 2 : 1, blocks = splits * ofRange;
+  int64_t most = hw::mostClusterCtas(gemm.target);
   if (splits < 2 || blocks > most)
-    return misfit(op, "reduction",
-                  "is cluster for 2 to " + Twine(most / (plan.pair ? 2 : 1)) + " split-K ranges" +
-                      (plan.pair ? " with 'pair'" : ""),
-                  "it for " + Twine(splits));
+    return gemm.misfit("reduction",
+                       "is cluster for 2 to " + Twine(most / ofRange) + " split-K ranges" +
+                           (plan.pair ? " with 'pair'" : ""),
+                       "it for " + Twine(splits));
   if (plan.pair && plan.tile[0] == kGemmTileM)
-    return misfit(op, "reduction", "is left out with pairs of 128 rows", "cluster");
+    return gemm.misfit("reduction", "is left out with pairs of 128 rows", "cluster");
   int64_t columns = columnsOfAccumulator(plan);
   if (columns > kMostReducedColumns)
-    return misfit(op, "reduction",
-                  "is left out for accumulators of more than " + Twine(kMostReducedColumns) +
-                      " columns",
-                  "it for " + Twine(columns));
+    return gemm.misfit("reduction",
+                       "is left out for accumulators of more than " + Twine(kMostReducedColumns) +
+                           " columns",
+                       "it for " + Twine(columns));
   if (plan.fallback[0])
-    return misfit(op, "fallback", "is left out with reduction = cluster", "one");
-  if (requestsWork(plan.schedule)) {
-    std::string schedule;
-    llvm::raw_string_ostream(schedule) << plan.schedule;
-    return misfit(op, "schedule", "is static_persistent with reduction = cluster", schedule);
-  }
-  if (plan.cluster[0] != blocks || plan.cluster[1] != 1)
-    return misfit(op, "cluster",
-                  "is [" + Twine(blocks) + ", 1] with reduction = cluster, " +
-                      (plan.pair ? "a pair" : "a CTA") + " for each split-K range",
-                  "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
-  return success();
+    return gemm.misfit("fallback", "is left out with reduction = cluster", "one");
+  if (requestsWork(plan.schedule))
+    return gemm.misfit("schedule", "is static_persistent with reduction = cluster",
+                       spell(plan.schedule));
+  if (plan.cluster[0] == blocks && plan.cluster[1] == 1)
+    return success();
+  return gemm.misfit("cluster",
+                     "is [" + Twine(blocks) + ", 1] with reduction = cluster, " +
+                         (plan.pair ? "a pair" : "a CTA") + " for each split-K range",
+                     spell(plan.cluster));
+}
+
+//===----------------------------------------------------------------------===//
+// Sums in registers
+//===----------------------------------------------------------------------===//
+
+/// Proposes a cluster that reduces split-K ranges, if shared memory fits the sums that its CTAs
+/// send beside their stages. Clusters of more than two CTAs have room if 70 to 85 % of the places
+/// for CTAs are taken. The SMs of a GPC are no multiple of a cluster, so that 256 CTAs take two
+/// waves in an H200's 264 places. With 128 CTAs, two share an SM and leave another idle
+/// (notebook/gemm-weights.md).
+std::array<int64_t, 3> fp4::proposeReduction(const PlannedGemm &gemm, ReducedTile tile,
+                                             int64_t tiles, int64_t resident) {
+  const KernelPlan &partial = gemm.plan;
+  if (partial.cluster[0])
+    return partial.cluster;
+  int64_t blocksOfTile = gemm.size.splits / partial.kSlices.value_or(1),
+          blocks = tiles * blocksOfTile, places = resident * gemm.target.sms;
+  bool haveRoom = blocksOfTile == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
+  bool joins = blocksOfTile > 1 && blocksOfTile <= gemm.target.maxClusterSize &&
+               tile.rows <= tile.mostRows && haveRoom;
+  return joins ? std::array<int64_t, 3>{blocksOfTile, 1} : std::array<int64_t, 3>{};
+}
+
+LogicalResult fp4::checkReductionPlace(const PlannedGemm &gemm, ReducedTile tile) {
+  auto [m, n, none] = gemm.plan.cluster;
+  int64_t most = gemm.target.maxClusterSize;
+  bool joins =
+      m * gemm.plan.kSlices.value_or(1) == gemm.splits() && m <= most && tile.rows <= tile.mostRows;
+  if (m == 0 || (n == 1 && (m == 1 || joins)))
+    return success();
+  return gemm.misfit("cluster",
+                     "is [1, 1], or [split_k / ranges, 1] for up to " + Twine(most) +
+                         " split-K ranges of tiles of up to " + Twine(tile.mostRows) + " rows",
+                     spell(gemm.plan.cluster));
 }

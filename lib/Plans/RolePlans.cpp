@@ -4,7 +4,9 @@
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 
 using namespace mlir;
-using namespace fp4::pipe;
+using fp4::pipe::Engine;
+using fp4::pipe::RoleAttr;
+using fp4::pipe::RolePlanAttr;
 
 /// A role of threads that run the ops alone that name it.
 static RoleAttr auxiliaryRole(MLIRContext *context, StringRef name, int32_t first, int32_t end,
@@ -92,7 +94,7 @@ RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
 }
 
 bool fp4::requestsWork(Attribute schedule) {
-  auto interface = dyn_cast_or_null<WorkScheduleAttrInterface>(schedule);
+  auto interface = dyn_cast_or_null<fp4::pipe::WorkScheduleAttrInterface>(schedule);
   return interface && interface.getRingDepth() > 0;
 }
 

@@ -12,10 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
 #include "DispatchPlans.h"
-#include "DynamicPlans.h"
-#include "GemmRoutes.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -80,15 +77,14 @@ static MatmulSize wavesOf(const MatmulSize &base, const Candidate &tile, int64_t
   return size;
 }
 
-static Candidate candidateOf(BlockScaledMatmulOp op, const SizedTile &tile, const MatmulSize &base,
-                             const hw::TargetModel &target) {
+static Candidate candidateOf(const SizedTile &tile, const PlannedGemm &gemm) {
   constexpr int64_t deep = 4096;
   auto [m, n, depth] = tile.plan.tile;
-  bool transposed = isTransposed(op, tile.plan, target);
-  int64_t workers = std::max<int64_t>(1, target.sms / (tile.plan.pair ? 2 : 1));
+  bool transposed = gemm.with(tile.plan).isTransposed();
+  int64_t workers = std::max<int64_t>(1, gemm.target.sms / (tile.plan.pair ? 2 : 1));
   Candidate candidate{tile.plan, transposed ? n : m, transposed ? m : n, workers, 0, 0, 0};
   auto cost = [&](int64_t waves, int64_t k) {
-    return tile.cost(wavesOf(base, candidate, waves, k));
+    return tile.cost(wavesOf(gemm.size, candidate, waves, k));
   };
   double two = cost(2, deep), wave = cost(3, deep) - two;
   double deeper = cost(3, 2 * deep) - cost(2, 2 * deep);
@@ -181,13 +177,14 @@ static void setCosts(std::vector<Candidate> &chosen) {
 }
 
 std::vector<KernelPlan> fp4::proposeSizes(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  MatmulSize base = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
+  KernelPlan open = planOfFamily(KernelFamily::TileGemm);
+  PlannedGemm gemm(op, open, target);
   std::vector<Candidate> all;
-  for (const SizedTile &tile : tilesOfGemm(op, base, target))
-    all.push_back(candidateOf(op, tile, base, target));
+  for (const SizedTile &tile : plannerOf(op, target).tiles(gemm))
+    all.push_back(candidateOf(tile, gemm));
   if (all.empty())
     return {};
-  std::vector<Candidate> chosen = chooseFew(all, commonSizes(op, base));
+  std::vector<Candidate> chosen = chooseFew(all, commonSizes(op, gemm.size));
   if (chosen.size() < 2)
     return {};
   setCosts(chosen);

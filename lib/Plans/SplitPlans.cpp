@@ -9,10 +9,7 @@
 
 #include "fp4/Plans/Passes.h"
 
-#include "CostModel.h"
 #include "DispatchPlans.h"
-#include "DynamicPlans.h"
-#include "GemmRoutes.h"
 #include "WeightTiles.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
@@ -37,7 +34,7 @@ static constexpr int64_t kFixedRows = 16;
 static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfWaves = 0.1;
 
 /// Returns true when K of `op` may be cut.
-static bool maySplit(BlockScaledMatmulOp op) {
+static bool mayBeCut(BlockScaledMatmulOp op) {
   return !op.isGrouped() && !op.isDual() && !op.usesFma() && !op.usesK96() && !op.getStreamK() &&
          op.hasOnlyElements() && !hasDynamicSizes(op);
 }
@@ -69,8 +66,11 @@ static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::Tar
   if (op.getSplitPolicy() == SplitPolicy::Fixed ||
       !isPlannedAs(op, target, route::Kernel::BlockScaled))
     return {slicesOfWaves(size, target), kLeastGainOfWaves};
+  KernelPlan open = planOfFamily(KernelFamily::TileGemm);
+  PlannedGemm gemm(op, open, target);
+  gemm.size = size;
   double least = INFINITY;
-  for (const SizedTile &tile : tilesOfGemm(op, size, target))
+  for (const SizedTile &tile : plannerOf(op, target).tiles(gemm))
     if (tile.plan.guard.m.has(size.m))
       least = std::min(least, tile.cost(size));
   return {least, kLeastGainOfFactor};
@@ -81,7 +81,7 @@ static int64_t fastestFactor(BlockScaledMatmulOp op, int64_t rows, const hw::Tar
   MatmulSize size = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   size.m = rows;
   auto factors = ArrayRef(kFactors).take_while([&](int64_t f) { return f <= size.slices(); });
-  if (splitsOnlySmallM(op, target) && rows > kSwappedTileNs[3])
+  if (!maySplit(op, rows, target))
     return 1;
   int64_t best = 1;
   double least = INFINITY;
@@ -106,13 +106,13 @@ static bool takeFactors(BlockScaledMatmulOp op) {
 /// The factors of `op`: one where rows are static, or the policy wants one for any number of rows.
 static SmallVector<BlockScaledMatmulOp::RowSplit> chooseFactors(BlockScaledMatmulOp op,
                                                                 const hw::TargetModel &target) {
-  if (!maySplit(op))
+  if (!mayBeCut(op))
     return {{INT64_MAX, 1}};
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   if (op.getSplitPolicy() == SplitPolicy::Fixed) {
     // One factor for all devices of the target, whose SMs and memory differ.
     const hw::TargetModel &all = *hw::lookupTarget(target.name);
-    return {{INT64_MAX, splitsOnlySmallM(op, all) ? 1 : fastestFactor(op, kFixedRows, all)}};
+    return {{INT64_MAX, maySplit(op, INT64_MAX, all) ? fastestFactor(op, kFixedRows, all) : 1}};
   }
   if (!lhs.isDynamicDim(0))
     return {{INT64_MAX, fastestFactor(op, lhs.getDimSize(0), target)}};

@@ -100,8 +100,7 @@ static constexpr int64_t kTransformRegisters = 82;
 static LogicalResult checkTransform(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   if (plan.tile[0] != kTransformTileM || plan.tile[1] != kTransformTileK)
-    return misfit(op, "tile", "is [64, 128]",
-                  "[" + Twine(plan.tile[0]) + ", " + Twine(plan.tile[1]) + "]");
+    return misfitTile(op, plan, "is [64, 128]");
   using enum pipe::Engine;
   auto input = cast<RankedTensorType>(cast<QuantizeOp>(op).getInput().getType());
   int64_t tiles = llvm::divideCeil(input.getDimSize(0), kTransformTileM);

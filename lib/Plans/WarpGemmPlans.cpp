@@ -6,9 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WarpGemmPlans.h"
-
-#include "CostModel.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -135,37 +133,30 @@ static bool fitsTarget(BlockScaledMatmulOp product, int64_t m, int64_t n,
          sharedBytesOf(product, tile, kTileK) <= int64_t(target.sharedBytesPerCta);
 }
 
-/// The best tile; of equals, the largest.
-static std::array<int64_t, 2> chooseTile(BlockScaledMatmulOp product, const KernelPlan &partial,
-                                         const MatmulSize &size, const hw::TargetModel &target) {
-  int64_t wide = mostElements(product) / kGatheredRows;
-  std::array<int64_t, 2> best = {partial.tile[0] ? partial.tile[0] : 128,
-                                 partial.tile[1] ? partial.tile[1] : wide};
-  double least = 0;
+/// Tiles that agree with a partial plan, the largest first.
+static SmallVector<std::array<int64_t, 2>> fittingTiles(const PlannedGemm &gemm) {
+  SmallVector<std::array<int64_t, 2>> tiles;
+  auto [askedM, askedN, k] = gemm.plan.tile;
   for (int64_t m : llvm::reverse(kTileMs))
-    for (int64_t n : llvm::reverse(kTileNs)) {
-      if ((partial.tile[0] && partial.tile[0] != m) || (partial.tile[1] && partial.tile[1] != n) ||
-          !fitsTarget(product, m, n, target))
-        continue;
-      double cycles = cyclesOf(size, {m, n, size.block, size.stepK, size.products}, target);
-      if (least != 0 && cycles >= least)
-        continue;
-      least = cycles;
-      best = {m, n};
-    }
-  return best;
+    for (int64_t n : llvm::reverse(kTileNs))
+      if ((!askedM || askedM == m) && (!askedN || askedN == n) &&
+          fitsTarget(gemm.op, m, n, gemm.target))
+        tiles.push_back({m, n});
+  return tiles;
 }
 
-std::vector<SizedTile> fp4::warpTiles(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+static double cyclesOfTile(const MatmulSize &size, const std::array<int64_t, 2> &tile,
+                           const hw::TargetModel &target) {
+  return cyclesOf(size, {tile[0], tile[1], size.block, size.stepK, size.products}, target);
+}
+
+static std::vector<SizedTile> warpTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
-  for (int64_t m : kTileMs)
-    for (int64_t n : kTileNs) {
-      if (!fitsTarget(product, m, n, target))
-        continue;
-      tiles.push_back(sizedTile({m, n, kTileK}, [=](const MatmulSize &size) {
-        return cyclesOf(size, {m, n, size.block, size.stepK, size.products}, target);
-      }));
-    }
+  SmallVector<std::array<int64_t, 2>> fitting = fittingTiles(gemm);
+  for (const auto &tile : llvm::reverse(fitting))
+    tiles.push_back(sizedTile({tile[0], tile[1], kTileK}, [=, &gemm](const MatmulSize &size) {
+      return cyclesOfTile(size, tile, gemm.target);
+    }));
   return tiles;
 }
 
@@ -183,69 +174,62 @@ static pipe::RolePlanAttr rolesOf(MLIRContext *context, int64_t m, int64_t n) {
                 pipe::RoleAttr::get(context, "math", 0, warps, {Tensor, Threads}, 0)});
 }
 
-KernelPlan fp4::proposeWarpGemm(Operation *op, const KernelPlan &partial, const MatmulSize &size,
-                                const hw::TargetModel &target) {
-  auto [m, n] = chooseTile(cast<BlockScaledMatmulOp>(op), partial, size, target);
+static KernelPlan proposeWarp(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  if (auto tiles = fittingTiles(gemm); !tiles.empty()) {
+    auto best = cheapest(
+        tiles, [&](const auto &tile) { return cyclesOfTile(gemm.size, tile, gemm.target); });
+    m = best[0];
+    n = best[1];
+  } else { // an error of the check
+    m = m ? m : kGatheredRows;
+    n = n ? n : mostElements(gemm.op) / kGatheredRows;
+  }
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  plan.tile = {m, n, partial.tile[2] ? partial.tile[2] : kTileK};
-  plan.schedule = neighboursAlongM(op->getContext());
-  plan.roles = rolesOf(op->getContext(), m, n);
+  plan.tile = {m, n, k ? k : kTileK};
+  plan.schedule = neighboursAlongM(gemm.context());
+  plan.roles = rolesOf(gemm.context(), m, n);
   plan.ctasPerSm = 1;
   return plan;
 }
 
-static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
-                               const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  auto product = cast<BlockScaledMatmulOp>(op);
+static LogicalResult checkTile(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  BlockScaledMatmulOp product = gemm.op;
   bool isWide = product.isMXF8F6F4(), isDeep = k == kDeepTileK && !isWide;
-  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
   if (!llvm::is_contained(kTileMs, m) || !llvm::is_contained(kTileNs, n) ||
       !mayHaveTile(product, m, n) || (k != kTileK && !isDeep))
-    return misfit(op, "tile",
-                  "is [m, n, k] with m = " +
-                      Twine(product.getQuantizeRecipe() ? "128, whose rows threads quantize"
-                                                        : "16, 32, 64 or 128") +
-                      ", n = 64, 128 or 256, m * n up to " + Twine(mostElements(product)) +
-                      " and k = 128" + Twine(isWide ? "" : " or 256"),
-                  found);
-  WarpTile tile = {m, n, blockSize(product.getFormat()), isWide ? 32 : 64,
-                   product.isDual() ? 2 : 1};
-  if (sharedBytesOf(product, tile, k) <= int64_t(target.sharedBytesPerCta))
+    return gemm.misfitTile("is [m, n, k] with m = " +
+                           Twine(product.getQuantizeRecipe() ? "128, whose rows threads quantize"
+                                                             : "16, 32, 64 or 128") +
+                           ", n = 64, 128 or 256, m * n up to " + Twine(mostElements(product)) +
+                           " and k = 128" + Twine(isWide ? "" : " or 256"));
+  WarpTile tile = {m, n, gemm.size.block, gemm.size.stepK, gemm.size.products};
+  if (sharedBytesOf(product, tile, k) <= int64_t(gemm.target.sharedBytesPerCta))
     return success();
-  return misfit(op, "tile",
-                "has two stages in the " + Twine(target.sharedBytesPerCta) +
-                    " bytes of shared memory of " + StringRef(target.name),
-                found + " with stages of " + Twine(tile.stageBytes(k)) + " bytes");
+  return misfitStages(gemm, gemm.target.sharedBytesPerCta, tile.stageBytes(k));
 }
 
-static StringRef warpRules(pipe::RolePlanAttr roles) {
+static LogicalResult checkWarp(const PlannedGemm &gemm) {
   using enum pipe::Engine;
-  if (roles.getDriver(Tensor) != roles.getDriver(Threads))
-    return "drive the engines tensor and threads from one role";
-  return roles.getDriver(Tma) == roles.getDriver(Tensor)
-             ? "drive the engines tma and tensor from two roles"
-             : "";
-}
-
-LogicalResult fp4::checkWarpGemm(Operation *op, const KernelPlan &plan,
-                                 const hw::TargetModel &target) {
-  using enum pipe::Engine;
-  if (failed(checkTile(op, plan, target)) || failed(checkFragmentPlan(op, plan, target)) ||
-      failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, warpRules)))
+  if (failed(checkTile(gemm)) || failed(checkNoCluster(gemm)) || failed(checkCtasPerSm(gemm)) ||
+      failed(gemm.checkTiling({Tma, Tensor, Threads}, {.areOneRole = true})))
     return failure();
-  int64_t warps = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumWarps();
-  auto [m, n, k] = plan.tile;
-  pipe::RoleAttr math = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Threads);
+  pipe::RoleAttr math = cast<pipe::RolePlanAttr>(gemm.plan.roles).getDriver(Threads);
+  int64_t warps = math.getNumWarps();
+  auto [m, n, k] = gemm.plan.tile;
   bool hasGroups = math.getFirstWarp() % 4 == 0 && (warps == 4 || warps == 8);
-  if (cast<BlockScaledMatmulOp>(op).getQuantizeRecipe() && !hasGroups)
-    return misfit(op, "roles",
-                  "quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on",
-                  Twine(warps) + " from " + Twine(math.getFirstWarp()));
+  if (gemm.op.getQuantizeRecipe() && !hasGroups)
+    return gemm.misfit("roles",
+                       "quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on",
+                       Twine(warps) + " from " + Twine(math.getFirstWarp()));
   if (warpFragment(m, n, warps))
     return success();
-  return misfit(op, "roles",
-                "have a number of warps for tensor that share the tile in parts of 16 rows, or a "
-                "multiple of 32, and a multiple of 32 columns, with at most 4096 elements",
-                Twine(warps) + " warps for " + Twine(m) + "x" + Twine(n));
+  return gemm.misfit(
+      "roles",
+      "have a number of warps for tensor that share the tile in parts of 16 rows, or a "
+      "multiple of 32, and a multiple of 32 columns, with at most 4096 elements",
+      Twine(warps) + " warps for " + Twine(m) + "x" + Twine(n));
 }
+
+constexpr GemmPlanner fp4::kWarpPlanner = {route::Kernel::Warp, proposeWarp, checkWarp, warpTiles};

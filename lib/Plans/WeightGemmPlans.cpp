@@ -1,8 +1,6 @@
 //===- WeightGemmPlans.cpp - Plans of GEMMs of floats and weights ------===//
 
-#include "CostModel.h"
-#include "DynamicPlans.h"
-#include "GemmRoutes.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 #include "WeightTiles.h"
 
@@ -126,6 +124,11 @@ static int64_t depthOfRange(Operation *op, std::array<int64_t, 2> tile, int64_t 
                            least);
 }
 
+/// Returns true when a CTA may have several k slices.
+static bool mayHaveRanges(Operation *op, const hw::TargetModel &target) {
+  return isPrepacked(op) && !isPromoted(op) && isPlannedAs(op, target, route::Kernel::Weight);
+}
+
 /// The number of k slices: two in a CTA of at most 8 rows, if the CTAs then fill the SMs. The sums
 /// of one slice do not wait for those of the other (notebook/gemm-weights.md).
 static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &partial,
@@ -141,15 +144,14 @@ static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &part
   return ranges;
 }
 
-std::vector<SizedTile> fp4::weightTiles(BlockScaledMatmulOp product,
-                                        const hw::TargetModel &target) {
+static std::vector<SizedTile> weightTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
-  if (!multipliesByWarps(target))
+  if (!multipliesByWarps(gemm.target))
     return tiles;
   for (int64_t m : kTileMs)
     if (m <= kWarpRows)
-      tiles.push_back(sizedTile({m, kTileN, kWarpTileK}, [=](const MatmulSize &size) {
-        return double(timeOfRows(size, m, target)) * double(size.k);
+      tiles.push_back(sizedTile({m, kTileN, kWarpTileK}, [=, &gemm](const MatmulSize &size) {
+        return double(timeOfRows(size, m, gemm.target)) * double(size.k);
       }));
   return tiles;
 }
@@ -261,18 +263,16 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &partia
 
 /// The order of tiles. Each group has weights of its own, and tiles of all groups are neighbours
 /// along m.
-static pipe::WorkScheduleAttrInterface scheduleOf(Operation *op, const KernelPlan &plan,
-                                                  const MatmulSize &size,
-                                                  const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
+static pipe::WorkScheduleAttrInterface scheduleOf(const PlannedGemm &gemm, const KernelPlan &plan) {
+  const MatmulSize &size = gemm.size;
   if (!size.groups.empty())
-    return rasterOfTiles(op->getContext(), plan.tile, size, target);
-  if (size.sharers || size.splits > 1 || multipliesByWarps(target) || hasDynamicSizes(product))
-    return neighboursAlongM(op->getContext());
-  TileGrid grid = {tilesAlongM(size, plan.tile[0]), int64_t(llvm::divideCeil(size.n, plan.tile[1])),
-                   (takesBytes(op) ? 1.0 : 2.0) * double(plan.tile[0]),
-                   bytesOfCodes(product.getFormat()) * double(plan.tile[1] * size.products)};
-  return rasterOfOperands(op->getContext(), grid, size.k, target);
+    return rasterOfTiles(gemm, plan.tile);
+  if (size.sharers || size.splits > 1 || multipliesByWarps(gemm.target) || gemm.hasDynamicSizes())
+    return neighboursAlongM(gemm.context());
+  return rasterOfOperands(
+      gemm, {tilesAlongM(size, plan.tile[0]), int64_t(llvm::divideCeil(size.n, plan.tile[1])),
+             (takesBytes(gemm.op) ? 1.0 : 2.0) * double(plan.tile[0]),
+             bytesOfCodes(gemm.op.getFormat()) * double(plan.tile[1] * size.products)});
 }
 
 /// Cycles of the waves of tiles of so many rows of pre-dequantized weights.
@@ -306,65 +306,29 @@ static bool isFasterPreDequantized(Operation *op, const MatmulSize &size,
              inRegisters / kPreDequantizedClock;
 }
 
-static bool isPreDequantized(Operation *op, const KernelPlan &partial,
-                             const std::array<int64_t, 3> &tile, const MatmulSize &size,
-                             const hw::TargetModel &target) {
-  if (!mayTake(cast<BlockScaledMatmulOp>(op), partial, {.a = route::Operand::Pre}, target))
+static bool isPreDequantized(const PlannedGemm &gemm, const std::array<int64_t, 3> &tile) {
+  if (!gemm.mayTake({.a = route::Operand::Pre}))
     return false;
-  bool isFree = !partial.tile[0] && !partial.tile[1] && !partial.tile[2] && !partial.cluster[0] &&
-                !partial.ctasPerSm;
-  return isTransposed(cast<BlockScaledMatmulOp>(op), partial, target) ||
-         (isFree && size.groups.empty() && isFasterPreDequantized(op, size, tile, target));
+  auto [m, n, k] = gemm.plan.tile;
+  bool isFree = !m && !n && !k && !gemm.plan.cluster[0] && !gemm.plan.ctasPerSm;
+  return gemm.isTransposed() || (isFree && gemm.size.groups.empty() &&
+                                 isFasterPreDequantized(gemm.op, gemm.size, tile, gemm.target));
 }
 
-static KernelPlan proposePreDequantizedWeights(Operation *op, const KernelPlan &partial,
-                                               const MatmulSize &size,
-                                               const hw::TargetModel &target) {
+static KernelPlan proposePreDequantizedWeights(const PlannedGemm &gemm) {
+  const MatmulSize &size = gemm.size;
+  int64_t rows =
+      gemm.plan.tile[1] ? gemm.plan.tile[1] : choosePreDequantizedRows(size, gemm.target);
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   plan.route.a = route::Operand::Pre;
-  plan.tile = {kTileN, partial.tile[1] ? partial.tile[1] : choosePreDequantizedRows(size, target),
-               kPreDequantizedDepth};
-  TileGrid grid = {int64_t(llvm::divideCeil(size.m, plan.tile[1])),
-                   int64_t(llvm::divideCeil(size.n, kTileN)), double(plan.tile[1]), double(kTileN)};
-  plan.schedule = size.splits > 1 ? neighboursAlongM(op->getContext())
-                                  : rasterOfOperands(op->getContext(), grid, size.k, target);
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2, kFewBeside);
+  plan.tile = {kTileN, rows, kPreDequantizedDepth};
+  TileGrid grid = {int64_t(llvm::divideCeil(size.m, rows)),
+                   int64_t(llvm::divideCeil(size.n, kTileN)), double(rows), double(kTileN)};
+  plan.schedule = size.splits > 1 ? neighboursAlongM(gemm.context()) : rasterOfOperands(gemm, grid);
+  plan.roles = fragmentRoles(gemm.context(), /*groups=*/2, kFewBeside);
   plan.ctasPerSm = 1;
   plan.pdl = PdlMode::Both;
   return plan;
-}
-
-/// Proposes a cluster that reduces split-K ranges, if shared memory fits the sums that its CTAs
-/// send beside their stages. Clusters of more than two CTAs have room if 70 to 85 % of the places
-/// for CTAs are taken. The SMs of a GPC are no multiple of a cluster, so that 256 CTAs take two
-/// waves in an H200's 264 places. With 128 CTAs, two share an SM and leave another idle
-/// (notebook/gemm-weights.md).
-std::array<int64_t, 3> fp4::proposeReduction(const KernelPlan &partial, ReducedTile tile,
-                                             int64_t tiles, int64_t resident,
-                                             const MatmulSize &size,
-                                             const hw::TargetModel &target) {
-  if (partial.cluster[0])
-    return partial.cluster;
-  int64_t blocksOfTile = size.splits / partial.kSlices.value_or(1), blocks = tiles * blocksOfTile;
-  int64_t places = resident * target.sms;
-  bool haveRoom = blocksOfTile == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
-  bool joins = blocksOfTile > 1 && blocksOfTile <= target.maxClusterSize &&
-               tile.rows <= tile.mostRows && haveRoom;
-  return joins ? std::array<int64_t, 3>{blocksOfTile, 1} : std::array<int64_t, 3>{};
-}
-
-LogicalResult fp4::checkReductionPlace(Operation *op, const KernelPlan &plan, ReducedTile tile,
-                                       const hw::TargetModel &target) {
-  auto [m, n, none] = plan.cluster;
-  int64_t splits = splitsOf(cast<BlockScaledMatmulOp>(op), plan);
-  bool joins = m * plan.kSlices.value_or(1) == splits && m <= target.maxClusterSize &&
-               tile.rows <= tile.mostRows;
-  if (m == 0 || (n == 1 && (m == 1 || joins)))
-    return success();
-  return misfit(op, "cluster",
-                "is [1, 1], or [split_k / ranges, 1] for up to " + Twine(target.maxClusterSize) +
-                    " split-K ranges of tiles of up to " + Twine(tile.mostRows) + " rows",
-                "[" + Twine(m) + ", " + Twine(n) + "]");
 }
 
 /// Bytes of a stage: activations, weights and their scales, of all k slices.
@@ -440,52 +404,41 @@ static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
   return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : gemmsOf(op));
 }
 
-KernelPlan fp4::proposeWeightGemm(Operation *op, const KernelPlan &given, const MatmulSize &size,
-                                  const hw::TargetModel &target) {
-  KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  KernelPlan partial = partialOfStream(cast<BlockScaledMatmulOp>(op), given);
-  partial.kSlices = plan.kSlices = chooseRanges(op, given, size, target);
+static KernelPlan proposeWeight(const PlannedGemm &given) {
+  BlockScaledMatmulOp op = given.op;
+  const hw::TargetModel &target = given.target;
+  KernelPlan plan = planOfFamily(KernelFamily::TileGemm), partial = partialOfStream(given);
+  PlannedGemm gemm = given.with(partial);
+  const MatmulSize &size = gemm.size;
+  partial.kSlices = plan.kSlices = chooseRanges(op, given.plan, size, target);
   plan.tile = chooseTile(op, partial, size, target);
-  if (isPromoted(op) && isPreDequantized(op, partial, plan.tile, size, target))
-    return proposePreDequantizedWeights(op, partial, size, target);
+  if (isPromoted(op) && isPreDequantized(gemm, plan.tile))
+    return proposePreDequantizedWeights(gemm);
   if (isPromoted(op))
     plan.route.a = route::Operand::Registers;
-  plan.schedule = scheduleOf(op, plan, size, target);
-  plan.roles = fragmentRoles(op->getContext(), /*groups=*/2,
+  plan.schedule = scheduleOf(gemm, plan);
+  plan.roles = fragmentRoles(gemm.context(), /*groups=*/2,
                              needsRegisters(op, plan.tile, target) ? kFewBeside : RegisterShares());
-  int64_t items = tilesOfRows(size, plan.tile[0]) * llvm::divideCeil(size.n, plan.tile[1]);
+  int64_t columns = llvm::divideCeil(size.n, plan.tile[1]);
+  int64_t items = tilesOfRows(size, plan.tile[0]) * columns;
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / partial.kSlices.value_or(1);
-  bool isFull = blocks > target.sms;
+  bool isFull = blocks > target.sms, isKnown = gemm.hasKnownRows();
   plan.ctasPerSm = chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
   if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
     plan.stages = kSharedStages;
-  bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), partial));
   if (isKnown && !size.sharers && leavesRoom(op, partial.orElse(plan), size, blocks, target))
     plan.ctasPerSm = 2;
-  int64_t tilesM = isKnown ? tilesAlongM(size, plan.tile[0]) : 1;
+  int64_t tilesM = tilesAlongM(size, plan.tile[0]);
   if (isPrepacked(op))
-    plan.pdl = pdlOf(cast<BlockScaledMatmulOp>(op), partial.orElse(plan),
-                     isKnown ? blocks : blocks / tilesAlongM(size, plan.tile[0]), target);
+    plan.pdl = pdlOf(op, partial.orElse(plan), isKnown ? blocks : blocks / tilesM, target);
   if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
     plan.cluster = partial.cluster;
     return plan;
   }
-  plan.cluster = proposeReduction(partial, {plan.tile[0], mostReducedRows(op)},
-                                  tilesM * llvm::divideCeil(size.n, kTileN),
-                                  partial.ctasPerSm.value_or(*plan.ctasPerSm), size, target);
+  plan.cluster = proposeReduction(gemm, {plan.tile[0], mostReducedRows(op)},
+                                  (isKnown ? tilesM : 1) * llvm::divideCeil(size.n, kTileN),
+                                  partial.ctasPerSm.value_or(*plan.ctasPerSm));
   return plan;
-}
-
-/// Rules of roles whose accumulators never leave the registers of their warpgroup.
-StringRef fp4::fragmentRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  pipe::RoleAttr math = roles.getDriver(Tensor);
-  if (math != roles.getDriver(Threads) || math.getNumThreads() != kMathThreads ||
-      math.getFirstWarp() % 8)
-    return "drive the engines tensor and threads with 8 warps from a multiple of 8";
-  if (roles.getDriver(Tma) == math)
-    return "drive the engines tma and tensor from two roles";
-  return {};
 }
 
 /// Checks a tile beside floats. Prepacked weights may have 64, 128 or 256 elements of K, and twice
@@ -499,94 +452,72 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
   bool isPacked = (n == kTileN || plan.cluster[0] <= 1) && k >= least && kPrepackedTileK % k == 0;
   if (hasShape(op, m, n, target) && (isPrepacked(op) ? isPacked : k == kTileK))
     return success();
-  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
   if (!isPrepacked(op))
-    return misfit(op, "tile",
-                  "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales",
-                  found);
+    return misfitTile(
+        op, plan, "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales");
   StringRef depths = takesBytes(op) ? "128 or 256" : "64, 128 or 256";
   StringRef rows =
       mayHaveUnevenRows(op, target) ? "a multiple of 8 up to 256" : "= 8, 16, 32, 64, 128 or 256";
-  return misfit(op, "tile",
-                "is [m, n, k] with m " + rows +
-                    ", n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 "
-                    "columns, and k = " +
-                    depths + " for a prepacked rhs",
-                found);
-}
-
-bool fp4::mayHaveRanges(Operation *op, const hw::TargetModel &target) {
-  return isPrepacked(op) && !isPromoted(op) && isPlannedAs(op, target, route::Kernel::Weight);
+  return misfitTile(op, plan,
+                    "is [m, n, k] with m " + rows +
+                        ", n = 128, or, without a cluster, 256 for m up to 128 and a multiple of "
+                        "256 columns, and k = " +
+                        depths + " for a prepacked rhs");
 }
 
 /// Checks that k slices have one length, so that each has a tile in every stage.
-static LogicalResult checkRanges(Operation *op, const KernelPlan &plan) {
-  int64_t ranges = plan.kSlices.value_or(1);
-  if (ranges == 1)
+static LogicalResult checkRanges(const PlannedGemm &gemm) {
+  int64_t ranges = gemm.plan.kSlices.value_or(1);
+  if (ranges == 1 || (llvm::is_contained(kRanges, ranges) &&
+                      haveOneLength(gemm.op, gemm.plan, ranges) && gemm.plan.tile[1] == kTileN))
     return success();
-  if (llvm::is_contained(kRanges, ranges) && haveOneLength(op, plan, ranges) &&
-      plan.tile[1] == kTileN)
-    return success();
-  return misfit(op, "k_slices",
-                "is 1, 2 or 4, and divides 'split_k' in tiles of " + Twine(kTileN) +
-                    " columns, where all k slices have as many units of 256 elements",
-                Twine(ranges));
+  return gemm.misfit("k_slices",
+                     "is 1, 2 or 4, and divides 'split_k' in tiles of " + Twine(kTileN) +
+                         " columns, where all k slices have as many units of 256 elements",
+                     Twine(ranges));
 }
 
-static LogicalResult checkTile(Operation *op, const KernelPlan &plan,
-                               const hw::TargetModel &target) {
+static LogicalResult checkTile(const PlannedGemm &gemm) {
+  BlockScaledMatmulOp op = gemm.op;
   if (!isPromoted(op))
-    return checkFloatTile(op, plan, target);
-  auto [m, n, k] = plan.tile;
-  std::string found = ("[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "]").str();
-  if (hasShape(op, m, n, target) && k == depthOf(op, m, n) && (n == kTileN || !plan.cluster[0]))
+    return checkFloatTile(op, gemm.plan, gemm.target);
+  auto [m, n, k] = gemm.plan.tile;
+  if (hasShape(op, m, n, gemm.target) && k == depthOf(op, m, n) &&
+      (n == kTileN || !gemm.plan.cluster[0]))
     return success();
-  StringRef rows =
-      mayHaveUnevenRows(op, target) ? "a multiple of 8 up to 128" : "= 8, 16, 32, 64, 96 or 128";
-  return misfit(op, "tile",
-                "is [m, 128, 256] with m " + rows +
-                    " for a lhs of f8E4M3FN without scales, [256, 128, 128], or, without a "
-                    "cluster, [m, 256, 256] with m up to 64 for a multiple of 256 columns",
-                found);
+  StringRef rows = mayHaveUnevenRows(op, gemm.target) ? "a multiple of 8 up to 128"
+                                                      : "= 8, 16, 32, 64, 96 or 128";
+  return gemm.misfitTile("is [m, 128, 256] with m " + rows +
+                         " for a lhs of f8E4M3FN without scales, [256, 128, 128], or, without a "
+                         "cluster, [m, 256, 256] with m up to 64 for a multiple of 256 columns");
 }
 
-static LogicalResult checkStages(Operation *op, const KernelPlan &plan,
-                                 const hw::TargetModel &target) {
-  if (!multipliesByWarps(target) || hasStages(op, plan, *plan.ctasPerSm, target))
+static LogicalResult checkStages(const PlannedGemm &gemm) {
+  int64_t ctas = *gemm.plan.ctasPerSm;
+  if (!multipliesByWarps(gemm.target) || hasStages(gemm.op, gemm.plan, ctas, gemm.target))
     return success();
-  int64_t room = sharedBytesOf(*plan.ctasPerSm, target), stage = stageBytes(op, plan);
-  auto [m, n, k] = plan.tile;
-  return misfit(op, "tile",
-                "has two stages in the " + Twine(room) + " bytes of shared memory that a CTA of " +
-                    StringRef(target.name) + " has",
-                "[" + Twine(m) + ", " + Twine(n) + ", " + Twine(k) + "] with stages of " +
-                    Twine(stage) + " bytes");
+  return misfitStages(gemm, sharedBytesOf(ctas, gemm.target), stageBytes(gemm.op, gemm.plan));
 }
 
-static LogicalResult checkPreDequantizedWeights(Operation *op, const KernelPlan &plan,
-                                                const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  if (m != kTileN || !(isOnePart(n) || n == kTwoPartRows) || k != kPreDequantizedDepth)
-    return misfitTile(op, plan,
-                      "is, with pre-dequantized weights, [128, n, 128] with n a multiple of 8 from "
-                      "128 to 192, or [128, 256, 128]");
-  return checkPreDequantizedTiling(op, plan, target);
+static LogicalResult checkPreDequantizedWeights(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  if (m == kTileN && (isOnePart(n) || n == kTwoPartRows) && k == kPreDequantizedDepth)
+    return checkPreDequantizedTiling(gemm);
+  return gemm.misfitTile("is, with pre-dequantized weights, [128, n, 128] with n a multiple of 8 "
+                         "from 128 to 192, or [128, 256, 128]");
 }
 
-LogicalResult fp4::checkWeightGemm(Operation *op, const KernelPlan &plan,
-                                   const hw::TargetModel &target) {
-  if (plan.route.a == route::Operand::Pre)
-    return checkPreDequantizedWeights(op, plan, target);
-  int64_t m = plan.tile[0];
-  bool isShared = bool(cast<BlockScaledMatmulOp>(op).getStreamK());
-  if (isShared && failed(checkStream(op, plan)))
-    return failure();
-  if (failed(checkRanges(op, plan)) || failed(checkTile(op, plan, target)) ||
-      failed(checkReductionPlace(op, plan, {m, mostReducedRows(op)}, target)) ||
-      failed(checkFragmentPlan(op, plan, target, mostResident(plan.tile[0], plan.tile[1]),
-                               /*mayReduce=*/true)) ||
-      failed(checkStages(op, plan, target)))
+static LogicalResult checkWeight(const PlannedGemm &gemm) {
+  if (gemm.plan.route.a == route::Operand::Pre)
+    return checkPreDequantizedWeights(gemm);
+  auto [m, n, k] = gemm.plan.tile;
+  if ((gemm.op.getStreamK() && failed(checkStream(gemm))) || failed(checkRanges(gemm)) ||
+      failed(checkTile(gemm)) || failed(checkReductionPlace(gemm, {m, mostReducedRows(gemm.op)})) ||
+      failed(checkCtasPerSm(gemm, mostResident(m, n))) || failed(checkStages(gemm)))
     return failure();
   using enum pipe::Engine;
-  return checkTiling(op, plan, target, {Tma, Tensor, Threads}, fragmentRules);
+  return gemm.checkTiling({Tma, Tensor, Threads}, RoleRules::ofFragments());
 }
+
+constexpr GemmPlanner fp4::kWeightPlanner = {route::Kernel::Weight, proposeWeight, checkWeight,
+                                             weightTiles};

@@ -7,8 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CostModel.h"
-#include "Families.h"
+#include "GemmPlanner.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -83,33 +82,32 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }
 
-std::vector<SizedTile> fp4::weightLaneTiles(BlockScaledMatmulOp product,
-                                            const hw::TargetModel &target) {
+static std::vector<SizedTile> weightLaneTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
-  int64_t depth = depthOf(product, sizeOfGemm(product, planOfFamily(KernelFamily::TileGemm)).k);
   for (int64_t m : kTileMs)
-    tiles.push_back(sizedTile({m, kTileN, depth},
-                              [=](const MatmulSize &size) { return cyclesOf(size, m, target); }));
+    tiles.push_back(
+        sizedTile({m, kTileN, depthOf(gemm.op, gemm.size.k)},
+                  [=, &gemm](const MatmulSize &size) { return cyclesOf(size, m, gemm.target); }));
   return tiles;
 }
 
 /// The best tile; of equals, the smallest.
-static int64_t chooseRows(const KernelPlan &partial, const MatmulSize &size,
-                          const hw::TargetModel &target) {
-  if (partial.tile[0])
-    return partial.tile[0];
-  return *llvm::min_element(kTileMs, [&](int64_t x, int64_t y) {
-    bool fits = fitsTensorMemory(x, size), otherFits = fitsTensorMemory(y, size);
-    return fits == otherFits ? cyclesOf(size, x, target) < cyclesOf(size, y, target) : fits;
+static int64_t chooseRows(const PlannedGemm &gemm) {
+  if (gemm.plan.tile[0])
+    return gemm.plan.tile[0];
+  return cheapest(kTileMs, [&](int64_t rows) {
+    return std::pair(!fitsTensorMemory(rows, gemm.size), cyclesOf(gemm.size, rows, gemm.target));
   });
 }
 
 /// Returns true when a cluster may reduce the split-K ranges: if shared memory fits the sums that
 /// its CTAs send beside several stages, and if the clusters find as many places at a time as CTAs
 /// would.
-static bool mayReduce(const KernelPlan &partial, const MatmulSize &size, int64_t rows,
-                      const hw::TargetModel &target) {
+static bool mayReduce(const PlannedGemm &gemm, int64_t rows) {
   constexpr int64_t mostRows = 64;
+  const KernelPlan &partial = gemm.plan;
+  const MatmulSize &size = gemm.size;
+  const hw::TargetModel &target = gemm.target;
   if (partial.reduction || partial.cluster[0] || size.splits < 2 || rows > mostRows ||
       size.splits > int64_t(target.maxClusterSize) || requestsWork(partial.schedule))
     return partial.reduction == ReductionPlace::Cluster;
@@ -120,72 +118,61 @@ static bool mayReduce(const KernelPlan &partial, const MatmulSize &size, int64_t
          llvm::divideCeil(blocks, int64_t(target.sms));
 }
 
-KernelPlan fp4::proposeWeightLanes(Operation *op, const KernelPlan &partial, const MatmulSize &size,
-                                   const hw::TargetModel &target) {
+static KernelPlan proposeWeightLane(const PlannedGemm &gemm) {
+  const MatmulSize &size = gemm.size;
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
-  int64_t rows = chooseRows(partial, size, target);
+  int64_t rows = chooseRows(gemm), depth = depthOf(gemm.op, size.k);
   if (llvm::is_contained(kTileMs, rows)) // the check reports any other tile
-    remarkOnTile(op, {rows, kTileN}, "one CTA", cyclesOf(size, rows, target), target);
-  plan.tile = {rows, kTileN, depthOf(cast<BlockScaledMatmulOp>(op), size.k)};
-  GemmTile tile{/*pair=*/false, rows, 1, 1, /*transposed=*/true};
-  plan.schedule = rasterOfGemm(op->getContext(), size, tile, target);
-  bool inTurn = size.k > plan.tile[2]; // else there is one k tile
-  plan.roles = weightLaneRoles(
-      op->getContext(),
-      inTurn ? groupsOf(rows, partial.tile[2] ? partial.tile[2] : plan.tile[2], size) : 1);
+    remarkOnTile(gemm, {rows, kTileN}, "one CTA", cyclesOf(size, rows, gemm.target));
+  plan.tile = {rows, kTileN, depth};
+  plan.schedule = rasterOfGemm(gemm, {/*pair=*/false, rows, 1, 1, /*transposed=*/true});
+  bool inTurn = size.k > depth; // else there is one k tile
+  int64_t asked = gemm.plan.tile[2] ? gemm.plan.tile[2] : depth;
+  plan.roles = weightLaneRoles(gemm.context(), inTurn ? groupsOf(rows, asked, size) : 1);
   plan.ctasPerSm = 1;
-  if (mayReduce(partial, size, rows, target)) {
+  if (mayReduce(gemm, rows)) {
     plan.reduction = ReductionPlace::Cluster;
     plan.cluster = {size.splits, 1};
   }
   return plan;
 }
 
-/// Rules of roles: either role of threads reaches all TMEM lanes, the one that converts also as two
-/// or four warpgroups.
-static StringRef weightLaneRules(pipe::RolePlanAttr roles) {
-  using enum pipe::Engine;
-  pipe::RoleAttr convert = roles.getAuxiliary();
-  if (!convert || convert.getFirstWarp() % 4 ||
-      !llvm::is_contained({4, 8, 16}, convert.getNumWarps()))
-    return "have an auxiliary role of 4, 8 or 16 warps from a multiple of 4, which converts";
-  return tensorMemoryRules(roles);
-}
-
 /// Checks roles in turn: a warpgroup unpacks a k tile, and warpgroups in turn have several. The
 /// roles drive all engines.
-static LogicalResult checkTurns(BlockScaledMatmulOp product, const KernelPlan &plan) {
-  pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(plan.roles).getAuxiliary();
-  int64_t depth = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
+static LogicalResult checkTurns(const PlannedGemm &gemm) {
+  pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(gemm.plan.roles).getAuxiliary();
+  int64_t depth = cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1);
   StringRef must;
-  if (convert.getInTurn() && !ShapedType::isDynamic(depth) && depth <= plan.tile[2])
+  if (convert.getInTurn() && !ShapedType::isDynamic(depth) && depth <= gemm.plan.tile[2])
     must = "convert in turn only where K has several k tiles";
-  else if (product.hasPrepackedRhs() && convert.getStageThreads() != pipe::kMmaM)
+  else if (gemm.op.hasPrepackedRhs() && convert.getStageThreads() != pipe::kMmaM)
     must = "convert prepacked weights with 4 warps, or with several warpgroups in turn";
   if (must.empty())
     return success();
-  std::string found;
-  llvm::raw_string_ostream(found) << plan.roles;
-  return misfit(product, "roles", must, found);
+  return gemm.misfit("roles", must, spell(gemm.plan.roles));
 }
 
-LogicalResult fp4::checkWeightLanes(Operation *op, const KernelPlan &plan,
-                                    const hw::TargetModel &target) {
-  auto [m, n, k] = plan.tile;
-  SmallVector<int64_t> depths = depthsOf(cast<BlockScaledMatmulOp>(op));
-  if (!fitsTensorMemory(m, sizeOfGemm(cast<BlockScaledMatmulOp>(op), plan)))
-    return misfit(op, "tile", "has up to 128 rows in a dual GEMM", Twine(m));
+static LogicalResult checkWeightLane(const PlannedGemm &gemm) {
+  auto [m, n, k] = gemm.plan.tile;
+  SmallVector<int64_t> depths = depthsOf(gemm.op);
+  if (!fitsTensorMemory(m, gemm.size))
+    return gemm.misfit("tile", "has up to 128 rows in a dual GEMM", Twine(m));
   if (!llvm::is_contained(kTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
-    return misfitTile(op, plan,
-                      Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +
-                          "] with m = 16, 32, 64, 128 or 256 for a lhs without scales on " +
-                          StringRef(target.name));
-  bool joins = plan.reduction == ReductionPlace::Cluster;
-  if (failed(checkFragmentPlan(op, plan, target, /*resident=*/1, /*mayReduce=*/joins)) ||
-      (joins && failed(checkClusterReduction(op, plan, target))))
+    return gemm.misfitTile(Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +
+                           "] with m = " + spellChoice(kTileMs) + " for a lhs without scales on " +
+                           StringRef(gemm.target.name));
+  bool joins = gemm.plan.reduction == ReductionPlace::Cluster;
+  if (failed(joins ? checkClusterReduction(gemm) : checkNoCluster(gemm)) ||
+      failed(checkCtasPerSm(gemm)))
     return failure();
   using enum pipe::Engine;
-  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads}, weightLaneRules)))
+  // Either role of threads reaches all TMEM lanes, the one that converts also as several
+  // warpgroups.
+  if (failed(gemm.checkTiling({Tma, Tensor, Threads},
+                              {.warps = {4}, .converting = SmallVector<int64_t, 3>{4, 8, 16}})))
     return failure();
-  return checkTurns(cast<BlockScaledMatmulOp>(op), plan);
+  return checkTurns(gemm);
 }
+
+constexpr GemmPlanner fp4::kWeightTmemPlanner = {route::Kernel::WeightTmem, proposeWeightLane,
+                                                 checkWeightLane, weightLaneTiles};

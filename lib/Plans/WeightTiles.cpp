@@ -1,7 +1,7 @@
 //===- WeightTiles.cpp - Times of tiles of weights ------------------------===//
 #include "WeightTiles.h"
 
-#include "Families.h"
+#include "GemmPlanner.h"
 
 using namespace mlir;
 using namespace fp4;
