@@ -68,7 +68,7 @@ gpu::GPUFuncOp fp4::buildGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
   WorkLoop works(kernel);
   OperandLoads loads(kernel);
   KLoop kLoop(kernel, loads);
-  auto pathOfA = makePathOfA(kernel, loads), pathOfB = makePathOfB(kernel, loads);
+  OperandPath pathOfA(kernel, loads, /*isA=*/true), pathOfB(kernel, loads, /*isA=*/false);
   FragmentSums fragments(kernel, works, plan);
   Accumulator accumulator(kernel, fragments, kLoop);
   std::unique_ptr<Epilogue> epilogue = makeEpilogue(kernel, works, fragments);
@@ -77,17 +77,17 @@ gpu::GPUFuncOp fp4::buildGemmKernel(gpu::GPUModuleOp module, const Gemm &gemm,
   epilogue->begin();
   works.forEachTile([&](Tile tile) {
     SmallVector<Value> accs = accumulator.create();
-    pathOfA->begin(tile);
+    pathOfA.begin(tile);
     kLoop.forEachStep(tile, [&](const KStep &step) {
       SmallVector<OperandPair> pairs;
       for (int64_t number = 0; number < kLoop.count(); ++number) {
         KTile k = kLoop.kTileOf(step, number);
-        pairs.push_back({k, pathOfA->load(tile, k), pathOfB->load(tile, k)});
+        pairs.push_back({k, pathOfA.load(tile, k), pathOfB.load(tile, k)});
       }
       for (int64_t part = 0; part < gemm.scaleParts(); ++part) {
         for (OperandPair &pair : pairs) {
-          pathOfA->takeScales(pair.a, tile, pair.k, part);
-          pathOfB->takeScales(pair.b, tile, pair.k, part);
+          pathOfA.takeScales(pair.a, tile, pair.k, part);
+          pathOfB.takeScales(pair.b, tile, pair.k, part);
         }
         accumulator.multiply(accs, tile, step, pairs, part);
       }

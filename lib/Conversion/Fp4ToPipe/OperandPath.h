@@ -2,7 +2,7 @@
 //
 // The path of an operand of an instruction, as the route names it: from memory as it is, converted
 // in registers, in shared memory or in tensor memory. A path knows the loads and the conversions of
-// a k tile.
+// a k tile, the arguments of the kernel that it reads, and the rows that a tile has of them.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -32,17 +32,47 @@ struct OperandPair {
 class OperandPath {
 public:
   using Value = mlir::Value;
-  virtual ~OperandPath() = default;
+  /// The path of operand A, or B, of an instruction.
+  OperandPath(GemmKernel &kernel, OperandLoads &loads, bool isA);
 
   /// Emits what comes before the k tiles of a tile.
-  virtual void begin(Tile &) {}
-  virtual OperandTiles load(const Tile &tile, const KTile &k) = 0;
+  void begin(Tile &tile);
+  OperandTiles load(const Tile &tile, const KTile &k);
   /// Brings part `part` of the scales that the core itself takes to it.
-  virtual void takeScales(OperandTiles &, const Tile &, const KTile &, int64_t /*part*/) {}
-};
+  void takeScales(OperandTiles &tiles, const Tile &tile, const KTile &k, int64_t part);
 
-/// Paths of the operands A and B of an instruction.
-std::unique_ptr<OperandPath> makePathOfA(GemmKernel &kernel, OperandLoads &loads);
-std::unique_ptr<OperandPath> makePathOfB(GemmKernel &kernel, OperandLoads &loads);
+private:
+  OperandTiles loadAsIs(const Tile &tile, const KTile &k);
+  OperandTiles loadScaled(const Tile &tile, const KTile &k);
+  OperandTiles loadPrepacked(const Tile &tile, const KTile &k);
+  OperandTiles loadToTmem(const Tile &tile, const KTile &k);
+  Value countOfK(const KTile &k);
+  void takeLaneScales(OperandTile &operand, Value from, const Tile &tile, const KTile &k);
+  void takeSharedScales(OperandTile &operand, Value from, const Tile &tile, const KTile &k);
+  Value rowBlockOf(const Tile &tile, int64_t part);
+
+  Value row(const Tile &tile) const { return isArgumentA ? tile.rowA : tile.rowB; }
+  Value scaleRow(const Tile &tile) const { return isArgumentA ? tile.scaleRowA : tile.scaleRowB; }
+  /// Rows, of the lhs or of weights, of a part that has a fragment of its own; and the first of
+  /// such rows, where `first` is that of part 0.
+  int64_t rowsOfPart() const;
+  int64_t parts() const { return isA ? gemm.partsOfTile() : 1; }
+  Value ofPart(Value first, int64_t part) const {
+    return part ? b.add(first, b.constant(part * rowsOfPart())) : first;
+  }
+
+  TileBuilder &b;
+  const Gemm &gemm;
+  const KernelArguments &args;
+  OperandLoads &loads;
+  route::Operand way;
+  bool isA, isArgumentA; ///< of the instruction, and among the arguments of the kernel
+  bool isPrepacked;      ///< tiles of fp4.prepack, which warps convert
+  struct Source {
+    Value data, scales;
+  };
+  llvm::SmallVector<Source, 2> sources; ///< those of each GEMM
+  Value resident, last; ///< register-resident weights, and the last k tile; else null
+};
 
 } // namespace fp4
