@@ -7,7 +7,7 @@ namespace fp4::hw {
 namespace {
 
 constexpr std::string_view measured =
-    "benchmarks/analysis/fit_weights.py, kernels of random layers on an H100";
+    "benchmarks/analysis/fit_tiles.py, kernels of random layers on an H100";
 
 // The bytes of memory are a fifth more than the fit to an H100 has, because a target without a
 // device is also that of an H200, whose memory delivers 1.43 times as many. A device has the bytes

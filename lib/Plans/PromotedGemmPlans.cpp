@@ -1,15 +1,14 @@
 //===- PromotedGemmPlans.cpp - GEMMs of FP8 with f32 scales ------------===//
 //
 // A warpgroup has 64 rows of a tile, or 128 in two parts, with the accumulators and the sums of one
-// part in its registers. The plan has the fitting tile whose waves take the fewest cycles. A k tile
-// costs the largest of three times: of the tensor core, of its operands from the L2 cache, and of a
-// warpgroup from one k tile to the next (notebook/gemm-fp8.md). Clusters reduce split-K ranges of
-// tiles of one part as in other GEMMs.
+// part in its registers. The plan has the fitting tile whose waves take the fewest cycles by rates
+// that are fitted to measured kernels (fp4/ISA/PromotedRates.h). A k tile costs the largest of four
+// times: of the warpgroups from one k tile to the next, the tensor core, L2, and memory. Clusters
+// reduce split-K ranges of tiles of one part as in other GEMMs.
 //
-// If one warpgroup has all rows, its time from one k tile to the next is the bound. A tile is then
-// two scale blocks deep: the warpgroup waits once for both, and adds the sums of the first while
-// the second is multiplied. Two warpgroups hide each other's waits, and have a stage sooner if it
-// has one scale block.
+// A warpgroup that has all 64 rows of a tile may have two scale blocks in a stage: it waits once
+// for both, and adds the sums of the first while the second is multiplied. Two warpgroups hide each
+// other's waits, and have a stage sooner if it has one scale block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +16,7 @@
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/ISA/PromotedRates.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -35,41 +35,20 @@ static constexpr int64_t kColumnStep = 8;
 /// Registers of a thread for accumulators and sums; 48 more are for everything else.
 static constexpr int64_t kFragmentRegisters = 192;
 
-/// Multiply-adds of fp8 per cycle, and bytes that the L2 cache delivers per cycle, of an SM of an
-/// H200; cycles of a tile beside its k tiles.
-static constexpr int64_t kMultiplyAdds = 4096, kFeedBytes = 48, kTileCycles = 1500;
+/// Multiply-adds of fp8 per cycle of an SM.
+static constexpr int64_t kMultiplyAdds = 4096;
 /// Cycles that a tall tile gains if its results leave through shared memory, and that a k tile
 /// takes longer with three stages than with four; and columns of the narrowest box.
 static constexpr int64_t kStoreCycles = 1200, kThirdStageCycles = 40, kStoredColumns = 32;
-/// Tiles of a CTA from which on a wide tile gains more by such stores than by a fifth stage, and
-/// the cycles that it then takes beside its k tiles. A tall tile takes fewer, and more for each k
-/// tile; panels of so many tiles write longer pieces of rows at a time.
-static constexpr int64_t kFewestStoredTiles = 4, kStoredTileCycles = 1300,
-                         kStoredTallTileCycles = 900, kStoredTallCycles = 1230, kStoredPanel = 8;
-
-/// Bytes and cycles of tiles of many rows, whose scales are in shared memory. Two warpgroups hide
-/// each other's waits, and sums of whole boxes select few scales. The last two are a k tile of a
-/// tall tile, alone and in groups.
-static constexpr int64_t kManyFeedBytes = 52, kManyTileCycles = 2500, kTallCycles = 1100,
-                         kGroupedTallCycles = 1150;
-
+/// Tiles of a CTA from which on a wide tile gains more by such stores than by a fifth stage; panels
+/// of so many tall tiles write longer pieces of rows at a time.
+static constexpr int64_t kFewestStoredTiles = 4, kStoredPanel = 8;
 /// Cycles that a k tile of a part takes longer if threads load its scales from global memory
 /// (predicted by simulation, for 128 x 32 and 256 x 128).
 static constexpr int64_t kScaleLoadCycles = 170;
 
-/// Cycles that a warpgroup with two scale blocks in a stage takes for one of them, and for each
-/// column of its rows, if their scales are in shared memory (predicted by simulation, for 32 and 64
-/// columns).
-static constexpr int64_t kTwoScaleBlocksWait = 265, kTwoScaleBlocksColumn = 1;
-
-/// Cycles of a warpgroup from one k tile to the next: of waiting, and for two columns of its rows.
-/// Two warpgroups hide most of the latter, but take so many fourths of the tensor core's time.
-struct WarpgroupRates {
-  int64_t wait, columnPair, fourths;
-};
-static constexpr WarpgroupRates kAlone = {500, 6, 0}, kBeside = {500, 2, 5};
-/// Rates of tiles that begin anywhere in a scale block: each 8 columns select one of two scales.
-static constexpr WarpgroupRates kAloneSelects = {500, 9, 0}, kBesideSelects = {500, 5, 7};
+/// Rows, columns and depth of a tile.
+using Tile = std::array<int64_t, 3>;
 
 /// Parts of 128 rows of a tile, or one of 64.
 static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
@@ -86,31 +65,11 @@ static bool mayHaveTwoScaleBlocks(int64_t rows, int64_t unit) {
   return partsOf(rows) == 1 && unit % kTwoTileK == 0;
 }
 
-/// The depth of a tile. A warpgroup alone waits for k tiles longer than it multiplies them. Two
-/// tiles of few rows side by side are faster than one of twice as many; split-K gains nothing
-/// there.
-static int64_t depthOf(const KernelPlan &partial, int64_t rows, const MatmulSize &size) {
-  if (partial.tile[2])
-    return partial.tile[2];
-  int64_t most = size.splits == 1 ? 2 * rows : rows;
-  bool isAlone = size.groups.empty() && rows == kTileMs[0] && size.m <= most;
-  return isAlone && mayHaveTwoScaleBlocks(rows, size.k) ? kTwoTileK : kTileK;
-}
-
-static int64_t waitOf(int64_t m, int64_t n, int64_t depth, int64_t multiply) {
-  constexpr int64_t half = pipe::kPromotedBlock / 2;
-  bool selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
-  const WarpgroupRates &rates =
-      m == kTileMs[0] ? (selects ? kAloneSelects : kAlone) : (selects ? kBesideSelects : kBeside);
-  return std::max(rates.wait * kTileK / depth + partsOf(m) * rates.columnPair * n / 2,
-                  multiply * rates.fourths / 4);
-}
-
 /// Returns true when two warpgroups have a tile of many rows each, with its scales in shared
 /// memory.
-static bool hasMany(const MatmulSize &size, int64_t m, int64_t n) {
+static bool hasMany(const MatmulSize &size, const Tile &tile) {
   bool isMany = !size.groups.empty() || size.m > kTileMs.back();
-  return isMany && m > kTileMs.front() && n % kStoredColumns == 0 && size.splits == 1 &&
+  return isMany && tile[0] > kTileMs.front() && tile[1] % kStoredColumns == 0 && size.splits == 1 &&
          size.k % (pipe::kPromotedBlock * kBlocksOfScales) == 0;
 }
 
@@ -124,102 +83,126 @@ static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::Tar
   return m == kMostPartRows && n > kMostPartRows && tiles > kFewestStoredTiles * target.sms;
 }
 
-/// Cycles of a tile of many rows. Tiles that begin in the midst of half a scale block gain nothing
-/// by their stores: every 8 columns select one of two scales.
-static int64_t cyclesOfMany(const MatmulSize &size, int64_t m, int64_t n,
-                            const hw::TargetModel &target) {
-  int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kManyFeedBytes;
-  int64_t tall = size.groups.empty() ? kTallCycles : kGroupedTallCycles;
-  if (m > kMostPartRows)
-    multiply = multiply * tall / (m * kMostPartRows * kTileK / kMultiplyAdds);
-  int64_t kTiles = llvm::divideCeil(size.k, kTileK), ofKTile = std::max(multiply, feed);
-  int64_t cycles = kTiles * ofKTile + kManyTileCycles;
-  if (n % (pipe::kPromotedBlock / 2) || !isStored(size, m, n, target))
-    return cycles;
-  bool isTall = m > kMostPartRows;
-  return std::min(cycles, isTall ? kTiles * kStoredTallCycles + kStoredTallTileCycles
-                                 : kTiles * ofKTile + kStoredTileCycles);
+//===----------------------------------------------------------------------===//
+// The cost of a tile
+//===----------------------------------------------------------------------===//
+
+/// Cycles of the warpgroups of a tile from one scale block of K to the next.
+static double warpgroupCycles(const MatmulSize &size, const Tile &tile,
+                              const hw::PromotedRates &rates) {
+  constexpr int64_t half = pipe::kPromotedBlock / 2;
+  auto [m, n, depth] = tile;
+  bool isMany = hasMany(size, tile), selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
+  const hw::WarpgroupRates &deep = depth == kTwoTileK ? rates.deep : rates.alone,
+                           &tall = isMany ? rates.manyTall : rates.tall,
+                           &beside = isMany ? rates.many : rates.beside,
+                           &of = m == kTileMs[0] ? deep : (m > kMostPartRows ? tall : beside);
+  return (of.wait + of.column * double(n)) * (selects ? rates.select : 1);
 }
 
-static int64_t wavesOf(const MatmulSize &size, int64_t m, int64_t n,
+/// Cycles of a scale block of K in each of `running` tiles: of the warpgroups, the tensor core, L2,
+/// or memory. Tiles along M run at a time and share columns.
+static double cyclesOfBlock(const MatmulSize &size, const Tile &tile, int64_t running,
+                            const hw::PromotedRates &rates) {
+  auto [m, n, depth] = tile;
+  int64_t groups = std::max<int64_t>(1, int64_t(size.groups.size()));
+  int64_t along = std::max<int64_t>(1, tilesAlongM(size, m) / groups);
+  int64_t rows = std::min(running, along * size.splits) * std::min(m, size.m),
+          columns = std::min(int64_t(llvm::divideCeil(running, along)) * n, size.n * size.splits);
+  return std::max({warpgroupCycles(size, tile, rates), double(m * n * kTileK) / kMultiplyAdds,
+                   double((m + n) * kTileK) / rates.feedBytes,
+                   double((rows + columns) * kTileK) / rates.memoryBytes});
+}
+
+/// Cycles of the reduction of the split-K ranges of a tile, in a cluster or in a workspace.
+static double cyclesOfReduction(const MatmulSize &size, const Tile &tile,
+                                const hw::PromotedRates &rates) {
+  auto m = double(tile[0]), n = double(tile[1]);
+  if (size.splits == 1)
+    return 0;
+  if (size.splits == 2 && tile[0] <= kMostPartRows)
+    return rates.cluster + rates.clusterColumn * n;
+  return rates.workspace + rates.workspaceColumn * n * double(size.splits) * m / kMostPartRows;
+}
+
+static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScales,
                        const hw::TargetModel &target) {
-  int64_t tiles = tilesAlongM(size, m) * llvm::divideCeil(size.n, n) * size.splits;
-  return int64_t(llvm::divideCeil(tiles, target.sms));
+  const hw::PromotedRates rates = *hw::promotedRates(target);
+  auto [m, n, depth] = tile;
+  auto sms = int64_t(target.sms);
+  int64_t tiles = tilesAlongM(size, m) * int64_t(llvm::divideCeil(size.n, n)) * size.splits;
+  int64_t waves = llvm::divideCeil(tiles, sms), last = tiles - (waves - 1) * sms;
+  double blocks = double(size.k) / double(kTileK * size.splits);
+  double ofTile = hasMany(size, tile) ? rates.manyTile : rates.tile + rates.tileColumn * double(n);
+  double ofLoads = loadsScales ? blocks * double(partsOf(m) * kScaleLoadCycles) : 0;
+  double ofReduction = cyclesOfReduction(size, tile, rates);
+  return rates.launch + double(waves) * (ofTile + ofLoads + ofReduction) +
+         blocks * (double(waves - 1) * cyclesOfBlock(size, tile, sms, rates) +
+                   cyclesOfBlock(size, tile, last, rates));
 }
 
-static int64_t cyclesOf(const MatmulSize &size, int64_t m, int64_t n, int64_t depth,
-                        const hw::TargetModel &target) {
-  int64_t waves = wavesOf(size, m, n, target);
-  if (hasMany(size, m, n))
-    return waves * cyclesOfMany(size, m, n, target);
-  int64_t multiply = m * n * kTileK / kMultiplyAdds, feed = (m + n) * kTileK / kFeedBytes;
-  int64_t wait = waitOf(m, n, depth, multiply);
-  int64_t deep = llvm::divideCeil(size.k, kTileK * size.splits);
-  return waves * (deep * std::max({multiply, feed, wait}) + kTileCycles);
-}
+//===----------------------------------------------------------------------===//
+// The choice of a tile
+//===----------------------------------------------------------------------===//
 
-/// Tiles for any K, whose threads load scales from global memory, or for multiples of the scale
-/// blocks whose scales are a tile.
-static std::vector<SizedTile> tilesOfOneBlock(const hw::TargetModel &target, bool loadsScales) {
+/// Tiles whose columns are multiples of `step`, from the widest, with scales that threads load from
+/// global memory, as any K may have them, or that are a tile in shared memory. Stages of 64 rows
+/// have one scale block or two. If K is one tile of scale blocks, its stages are written out
+/// (Unroll.cpp), for which ptxas has too few registers in the widest tile of two.
+static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, bool loadsScales) {
   std::vector<SizedTile> tiles;
+  bool mayBeDeep = gemm.size.groups.empty() && !loadsScales;
+  bool isShort = cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1) ==
+                 kBlocksOfScales * kTileK;
   for (int64_t m : kTileMs)
-    for (int64_t n = kStoredColumns; n <= mostColumns(m, kTileK); n += kStoredColumns)
-      tiles.push_back(sizedTile({m, n, kTileK}, [=, &target](const MatmulSize &size) {
-        int64_t ofLoads = llvm::divideCeil(size.k, kTileK) * partsOf(m) * kScaleLoadCycles;
-        return double(cyclesOf(size, m, n, kTileK, target) +
-                      (loadsScales ? wavesOf(size, m, n, target) * ofLoads : 0));
-      }));
+    for (int64_t k : {kTwoTileK, kTileK}) {
+      if (k == kTwoTileK && (m > kTileMs[0] || !mayBeDeep))
+        continue;
+      int64_t most = mostColumns(m, k) - (k == kTwoTileK && isShort ? kStoredColumns : 0);
+      for (int64_t n = most / step * step; n >= step; n -= step) {
+        tiles.push_back(sizedTile({m, n, k}, [=, &gemm](const MatmulSize &size) {
+          return cyclesOf(size, {m, n, k}, loadsScales, gemm.target);
+        }));
+        if (k == kTwoTileK)
+          tiles.back().plan.guard.m.most = 2 * m;
+      }
+    }
   return tiles;
-}
-
-/// Adds tiles of few rows with two scale blocks in a stage. If K is one tile of scale blocks, its
-/// stages are written out (Unroll.cpp), for which ptxas has too few registers in the widest tile.
-static void addTwoBlocks(const PlannedGemm &gemm, std::vector<SizedTile> &tiles) {
-  int64_t m = kTileMs[0], most = mostColumns(m, kTwoTileK);
-  if (cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1) == kBlocksOfScales * kTileK)
-    most -= kStoredColumns;
-  for (int64_t n = kStoredColumns; n <= most; n += kStoredColumns) {
-    int64_t ofBlock =
-        std::max(kTwoScaleBlocksWait + n * kTwoScaleBlocksColumn, (m + n) * kTileK / kFeedBytes);
-    tiles.push_back(sizedTile({m, n, kTwoTileK}, [=, &gemm](const MatmulSize &size) {
-      int64_t cycles = llvm::divideCeil(size.k, kTileK) * ofBlock + kTileCycles;
-      return double(wavesOf(size, m, n, gemm.target) * cycles);
-    }));
-    tiles.back().plan.guard.m.most = 2 * m;
-  }
 }
 
 static std::vector<SizedTile> promotedTiles(const PlannedGemm &gemm) {
   constexpr int64_t unit = kBlocksOfScales * kTileK;
-  std::vector<SizedTile> loading = tilesOfOneBlock(gemm.target, /*loadsScales=*/true),
-                         staging = tilesOfOneBlock(gemm.target, /*loadsScales=*/false);
-  addTwoBlocks(gemm, staging);
+  int64_t step = gemm.op.getLhs().getType().hasStaticShape() ? kColumnStep : kStoredColumns;
   if (!hasDynamicDepth(gemm.op))
-    return knownUnitOfDepth(gemm.op, {}) % unit ? loading : staging;
+    return tilesOf(gemm, step, knownUnitOfDepth(gemm.op, {}) % unit != 0);
+  std::vector<SizedTile> loading = tilesOf(gemm, step, /*loadsScales=*/true),
+                         staging = tilesOf(gemm, step, /*loadsScales=*/false);
   for (SizedTile &tile : staging)
     tile.plan.guard.kUnit = unit;
   llvm::append_range(loading, staging);
   return loading;
 }
 
-/// The best tile; of equals, the one with the most columns. Tiles of one step of columns are only
-/// for plans that ask for them.
-static std::array<int64_t, 3> chooseTile(const PlannedGemm &gemm) {
-  auto isAsked = [&](size_t axis, int64_t size) {
-    return !gemm.plan.tile[axis] || gemm.plan.tile[axis] == size;
+/// The best tile; of equals, the one with the fewest rows and then the most columns. Tiles of which
+/// no row of a half exists are only for plans that ask for them, and for groups.
+static Tile chooseTile(const PlannedGemm &gemm) {
+  const KernelPlan &partial = gemm.plan;
+  const MatmulSize &size = gemm.size;
+  bool loadsScales = size.k % (kBlocksOfScales * kTileK) != 0;
+  auto isCandidate = [&](const Tile &tile) {
+    bool isDeep = tile[2] == kTwoTileK;
+    if (partial.tile[0] ? tile[0] != partial.tile[0]
+                        : size.groups.empty() && tile[0] > kTileMs[0] && tile[0] >= 2 * size.m)
+      return false;
+    return (!partial.tile[1] || tile[1] == partial.tile[1]) &&
+           (!partial.tile[2] || tile[2] == partial.tile[2]) &&
+           (!isDeep || mayHaveTwoScaleBlocks(tile[0], size.k));
   };
-  SmallVector<std::array<int64_t, 3>> tiles;
-  int64_t fewest = gemm.plan.tile[1] ? kColumnStep : 2 * kColumnStep;
-  for (int64_t m : kTileMs)
-    for (int64_t depth = depthOf(gemm.plan, m, gemm.size), n = mostColumns(m, depth); n >= fewest;
-         n -= kColumnStep)
-      if (isAsked(0, m) && isAsked(1, n))
-        tiles.push_back({m, n, depth});
+  std::vector<SizedTile> tiles = tilesOf(gemm, kColumnStep, loadsScales);
+  llvm::erase_if(tiles, [&](const SizedTile &tile) { return !isCandidate(tile.plan.tile); });
   if (tiles.empty()) // an error of the check
     return {128, 128, kTileK};
-  return cheapest(tiles, [&](const auto &tile) {
-    return cyclesOf(gemm.size, tile[0], tile[1], tile[2], gemm.target);
-  });
+  return cheapest(tiles, [&](const SizedTile &tile) { return tile.cost(size); }).plan.tile;
 }
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a

@@ -30,7 +30,8 @@ static constexpr int64_t kFactors[] = {1, 2, 3, 4, 6, 8};
 static constexpr int64_t kRowsOfFactors[] = {8, 16, 32, 64, 96, 128, 192, 256};
 /// Rows of the GEMM that decides the factor of all others, as a decoder has them.
 static constexpr int64_t kFixedRows = 16;
-/// The part of the cost that a larger factor must save, by a model of the planner and by waves.
+/// The part of the cost that a larger factor must save: by a model of the planner; and by waves, or
+/// by the model of promoted sums, which costs reductions too little.
 static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfWaves = 0.1;
 
 /// Returns true when K of `op` may be cut.
@@ -63,8 +64,9 @@ struct Cost {
 static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::TargetModel &target) {
   if (hasWeightRates(op, target))
     return {weightCycles(op, size, target), kLeastGainOfFactor};
-  if (op.getSplitPolicy() == SplitPolicy::Fixed ||
-      !isPlannedAs(op, target, route::Kernel::BlockScaled))
+  bool isPromoted = isPlannedAs(op, target, route::Kernel::Promoted);
+  if (!isPromoted && (op.getSplitPolicy() == SplitPolicy::Fixed ||
+                      !isPlannedAs(op, target, route::Kernel::BlockScaled)))
     return {slicesOfWaves(size, target), kLeastGainOfWaves};
   KernelPlan open = planOfFamily(KernelFamily::TileGemm);
   PlannedGemm gemm(op, open, target);
@@ -73,7 +75,7 @@ static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::Tar
   for (const SizedTile &tile : plannerOf(op, target).tiles(gemm))
     if (tile.plan.guard.m.has(size.m))
       least = std::min(least, tile.cost(size));
-  return {least, kLeastGainOfFactor};
+  return {least, isPromoted ? kLeastGainOfWaves : kLeastGainOfFactor};
 }
 
 /// The factor of a GEMM of so many rows.

@@ -56,7 +56,9 @@ class DeepGemm(Library):
                                              *toolkit_headers(nvcc))]
         chooser = _build_chooser(source / "DeepGEMM", folder, includes)
         known = {p.name: _choose(chooser, p) for p in problems if p.kind in TYPES}
-        (folder / "configs.json").write_text(json.dumps(known, indent=1))
+        path = folder / "configs.json"
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | known, indent=1))
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda p: _compile(nvcc, includes, folder, p, known[p.name]),
                           [p for p in problems if p.kind in TYPES]))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fits the rates of GEMMs whose weights wgmma has in registers (lib/ISA/WeightRates.cpp) to
-measured kernels, with cross-validation.
+"""Fits the rates of GEMMs on wgmma to measured kernels, with cross-validation: of weights that are
+in registers (lib/ISA/WeightRates.cpp), and of FP8 whose sums are promoted (PromotedRates.cpp).
 
-  benchmarks/analysis/fit_weights.py collect RESULT.json PEERS.json...
-  benchmarks/analysis/fit_weights.py fit RESULT.json... [--folds 5] [--seed 1]
+  benchmarks/analysis/fit_tiles.py collect RESULT.json PEERS.json...
+  benchmarks/analysis/fit_tiles.py fit RESULT.json... [--folds 5] [--seed 1]
 
 `collect` keeps what the fit needs of reports that `benchmarks/peers/run.py run --json` wrote, with
 the plans of `prepare --space`. `fit` prints for each kind of kernel the error of the times, and the
@@ -20,6 +20,7 @@ import json
 import pathlib
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,14 +28,23 @@ from scipy.optimize import least_squares
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMS, WARPGROUPS, DEPTH = 132, 128, 128
-#: The rates in the order of the struct; two kernels of one SM share its clock.
-NAMES = ("convert", "convertRow", "multiplyRow", "wide", "shared", "epilogueRow", "launch", "memoryBytes",
-         "workspace", "workspaceRow", "cluster", "clusterRow")
-START = np.array([500, 4, 6, 0.9, 1.7, 15, 2000, 1600, 3000, 20, 2000, 10.0])
+#: A start for each rate of WeightRates, in the order of the struct; two kernels of one SM share its
+#: clock.
+WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "shared": 1.7, "epilogueRow": 15,
+           "launch": 2000, "memoryBytes": 1600, "workspace": 3000, "workspaceRow": 20, "cluster": 2000,
+           "clusterRow": 10}
 #: Besides the rates of the struct: a kernel that dequantizes the activations before.
 PREPARATION = 1500.0
+#: The same of PromotedRates.
+PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
+            "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
+            "manyTallColumn": 6, "select": 1.2, "feedBytes": 50, "memoryBytes": 2300, "tile": 800, "tileColumn": 5,
+            "manyTile": 1500, "launch": 4000, "cluster": 1500, "clusterColumn": 10, "workspace": 3000,
+            "workspaceColumn": 10}
+MULTIPLY_ADDS = 4096  # of fp8, in a cycle of an SM
+#: The kinds of GEMMs whose kernels have the rates of a constant.
 KINDS = {"halves": ("bf16_nvfp4", "bf16_mxfp4", "nvfp4_nvfp4", "mxfp4_mxfp4"), "bytes": ("e4m3_mxfp4",),
-         "promotedBytes": ("e4m3_mxfp4",)}
+         "promotedBytes": ("e4m3_mxfp4",), "fp8": ("fp8",)}
 COLUMNS = [{"name": name, "title": name.replace("_", " "), "unit": unit} for name, unit in (
     ("kind", None), ("form", None), ("m", None), ("n", None), ("k", None), ("rows", None), ("columns", None),
     ("depth", None), ("splits", None), ("us", "us"), ("mhz", "MHz"))]
@@ -54,6 +64,7 @@ class Kernel:
     k: int
     rows: int
     columns: int
+    depth: int
     splits: int
     cycles: float
     us: float
@@ -84,27 +95,27 @@ def collect(target: pathlib.Path, sources: list[pathlib.Path]) -> None:
 
 
 def read(paths: list[pathlib.Path], kind: str) -> list[Kernel]:
-    """The kernels of a kind. The planner decides the depth, so the faster of two is taken."""
+    """The kernels of a kind. The planner of weights decides the depth, so the faster of two is
+    taken."""
     best: dict[tuple[Any, ...], Kernel] = {}
     for path in paths:
         for row in json.loads(path.read_text())["rows"]:
             fast = row["form"] == "fast_accumulation"
-            plain = row["kind"] == "e4m3_mxfp4" or row["kind"].startswith("bf16") or row["form"] == "prepacked"
+            plain = row["kind"].startswith(("e4m3", "bf16", "fp8")) or row["form"] == "prepacked"
             if row["kind"] not in KINDS[kind] or fast != (kind == "bytes") or not plain:
                 continue
             name = f"{row['kind']} {row['m']} {row['n']} {row['k']}"
             kernel = Kernel(name, row["form"] == "prepacked", 16 if row["kind"].endswith("nvfp4") else 32, row["m"],
-                            row["n"], row["k"], row["rows"], row["columns"], row["splits"], row["us"] * row["mhz"],
-                            row["us"])
-            key = name, row["rows"], row["columns"], row["splits"]
+                            row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"],
+                            row["us"] * row["mhz"], row["us"])
+            key = name, row["rows"], row["columns"], row["splits"], row["depth"] if kind == "fp8" else 0
             if key not in best or kernel.us < best[key].us:
                 best[key] = kernel
     return list(best.values())
 
 
-def predict(kernel: Kernel, rates: np.ndarray) -> float:
+def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
     """Predicts cycles: cyclesOfWeights of lib/Plans/WeightTiles.cpp."""
-    rate = dict(zip(NAMES, rates))
     rows, wide = kernel.rows, kernel.columns // WARPGROUPS
     ctas = -(-kernel.m // rows) * (kernel.n // kernel.columns) * kernel.splits
     places = SMS * (2 if ctas > SMS and rows <= 32 and wide == 1 else 1)
@@ -126,55 +137,101 @@ def predict(kernel: Kernel, rates: np.ndarray) -> float:
     return float(cycles)
 
 
-def fit(kernels: list[Kernel]) -> np.ndarray:
-    """Fits the logarithms of the times. Kernels that nobody would choose count less."""
+def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
+    """Predicts cycles: cyclesOf of lib/Plans/PromotedGemmPlans.cpp."""
+    m, n = kernel.rows, kernel.columns
+    along, across = -(-kernel.m // m), -(-kernel.n // n)
+    tiles = along * across * kernel.splits
+    waves = -(-tiles // SMS)
+    is_many = kernel.m > 256 and m > 64 and n % 32 == 0 and kernel.splits == 1 and kernel.k % 512 == 0
+    name = {64: "deep" if kernel.depth == 256 else "alone", 128: "many" if is_many else "beside",
+            256: "manyTall" if is_many else "tall"}[m]
+    warps = (rate[name + "Wait"] + rate[name + "Column"] * n) * (rate["select"] if n % 64 and 128 % n else 1)
+
+    def block(running: int) -> float:
+        rows = min(running, along * kernel.splits) * min(m, kernel.m)
+        columns = min(-(-running // along) * n, kernel.n * kernel.splits)
+        return max(warps, m * n * DEPTH / MULTIPLY_ADDS, (m + n) * DEPTH / rate["feedBytes"],
+                   (rows + columns) * DEPTH / rate["memoryBytes"])
+
+    of_tile = rate["manyTile"] if is_many else rate["tile"] + rate["tileColumn"] * n
+    if kernel.splits == 2 and m <= 128:
+        of_tile += rate["cluster"] + rate["clusterColumn"] * n
+    elif kernel.splits > 1:
+        of_tile += rate["workspace"] + rate["workspaceColumn"] * n * kernel.splits * m / 128
+    blocks = kernel.k / (DEPTH * kernel.splits)
+    return (rate["launch"] + waves * of_tile
+            + blocks * ((waves - 1) * block(SMS) + block(tiles - (waves - 1) * SMS)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """Rates, and the cycles that they predict of a kernel."""
+
+    starts: dict[str, float]
+    cycles: Callable[[Kernel, dict[str, float]], float]
+    file: str
+
+    def predict(self, kernel: Kernel, rates: np.ndarray) -> float:
+        return float(self.cycles(kernel, dict(zip(self.starts, rates))))
+
+    def compiled(self, kind: str) -> np.ndarray:
+        """The rates of the constant `kind` of the compiler, in the order of its struct."""
+        text = (ROOT / "lib/ISA" / self.file).read_text()
+        block = text[text.index(f"Rates {kind} = {{"):]
+        return np.array(re.findall(r"(?<![\w.])\d[\d.]*", block[:block.index(".mark")]), dtype=float)
+
+
+MODELS = {"fp8": Model(PROMOTED, predict_promoted, "PromotedRates.cpp")}
+OF_WEIGHTS = Model(WEIGHTS, predict_weights, "WeightRates.cpp")
+
+
+def fit(model: Model, kernels: list[Kernel]) -> np.ndarray:
+    """Fits the logarithms of the times, by the logarithms of the rates. Kernels that nobody would
+    choose count less."""
     best: dict[str, float] = collections.defaultdict(lambda: float("inf"))
     for kernel in kernels:
         best[kernel.problem] = min(best[kernel.problem], kernel.us)
-    weights = np.array([1 / (1 + 4 * (kernel.us / best[kernel.problem] - 1)) for kernel in kernels])
+    weights = np.array([1 / (1 + 5 * (kernel.us / best[kernel.problem] - 1)) for kernel in kernels])
     measured = np.log([kernel.cycles for kernel in kernels])
+    start = np.log(np.array(list(model.starts.values()), dtype=float))
 
-    def residuals(rates: np.ndarray) -> np.ndarray:
-        return weights * np.clip(np.log([predict(kernel, rates) for kernel in kernels]) - measured, -1, 1)
+    def residuals(logarithms: np.ndarray) -> np.ndarray:
+        rates = np.exp(logarithms)
+        return weights * np.clip(np.log([model.predict(kernel, rates) for kernel in kernels]) - measured, -1, 1)
 
-    return np.asarray(least_squares(residuals, START, loss="soft_l1", f_scale=0.05, x_scale=START,
-                                    bounds=(0.1 * START, 10 * START)).x)
+    return np.exp(least_squares(residuals, start, loss="soft_l1", f_scale=0.05, bounds=(start - 2.5, start + 2.3)).x)
 
 
-def regrets(kernels: list[Kernel], rates: np.ndarray) -> dict[str, float]:
+def regrets(model: Model, kernels: list[Kernel], rates: np.ndarray) -> dict[str, float]:
     """By problem: the time of the kernel that the rates choose by that of the fastest, less one."""
     by = collections.defaultdict(list)
     for kernel in kernels:
         by[kernel.problem].append(kernel)
-    return {problem: min(found, key=lambda kernel: predict(kernel, rates)).us / min(kernel.us for kernel in found) - 1
-            for problem, found in by.items()}
-
-
-def compiled(kind: str) -> np.ndarray:
-    text = (ROOT / "lib/ISA/WeightRates.cpp").read_text()
-    block = text[text.index(f"constexpr WeightRates {kind} "):]
-    return np.array([float(re.search(rf"\.{name} = ([\d.]+)", block)[1]) for name in NAMES])
+    return {problem: min(found, key=lambda kernel: model.predict(kernel, rates)).us
+            / min(kernel.us for kernel in found) - 1 for problem, found in by.items()}
 
 
 def report(kind: str, kernels: list[Kernel], folds: int, seed: int) -> None:
+    model = MODELS.get(kind, OF_WEIGHTS)
     problems = sorted({kernel.problem for kernel in kernels})
     fold_of = dict(zip(problems, np.random.default_rng(seed).permutation(len(problems)) % folds))
     held_error, held_regret = [], []
     for fold in range(folds):
-        rates = fit([kernel for kernel in kernels if fold_of[kernel.problem] != fold])
+        rates = fit(model, [kernel for kernel in kernels if fold_of[kernel.problem] != fold])
         held = [kernel for kernel in kernels if fold_of[kernel.problem] == fold]
-        held_error += [abs(predict(kernel, rates) / kernel.cycles - 1) for kernel in held]
-        held_regret += regrets(held, rates).values()
+        held_error += [abs(model.predict(kernel, rates) / kernel.cycles - 1) for kernel in held]
+        held_regret += regrets(model, held, rates).values()
     print(f"{kind}: {len(kernels)} kernels of {len(problems)} problems")
-    fitted = fit(kernels)
-    for name, rates in (("compiler", compiled(kind)), ("fitted", fitted)):
-        error = [abs(predict(kernel, rates) / kernel.cycles - 1) for kernel in kernels]
-        found = list(regrets(kernels, rates).values())
+    fitted = fit(model, kernels)
+    for name, rates in (("compiler", model.compiled(kind)), ("fitted", fitted)):
+        error = [abs(model.predict(kernel, rates) / kernel.cycles - 1) for kernel in kernels]
+        found = list(regrets(model, kernels, rates).values())
         print(f"  {name:9} median error {100 * np.median(error):5.1f} %  mean regret {100 * np.mean(found):5.2f} %  "
               f"greatest {100 * max(found):5.1f} %")
     print(f"  held out  median error {100 * np.median(held_error):5.1f} %  mean regret {100 * np.mean(held_regret):5.2f} %"
           f"  greatest {100 * max(held_regret):5.1f} %")
-    print("  " + ", ".join(f"{name} {rate:.3g}" for name, rate in zip(NAMES, fitted)))
+    print("  " + ", ".join(f"{name} {rate:.3g}" for name, rate in zip(model.starts, fitted)))
 
 
 def main() -> int:
@@ -192,7 +249,8 @@ def main() -> int:
         collect(options.result, options.peers)
     else:
         for kind in KINDS:
-            report(kind, read(options.results, kind), options.folds, options.seed)
+            if kernels := read(options.results, kind):
+                report(kind, kernels, options.folds, options.seed)
     return 0
 
 
