@@ -145,14 +145,8 @@ double multiplyCycles(double operations, double operandBytes, const hw::TargetMo
 /// Tiles that the target's SMs work on at a time.
 int64_t gemmWorkers(const GemmTile &tile, const hw::TargetModel &target);
 
-/// Cycles that the port of an SM to the L2 cache takes for the results of all its tiles. A thread
-/// has a row and stores 16 bytes of it at a time, each of which takes a whole sector of 32 bytes.
-double directStoreCycles(const MatmulSize &size, const GemmTile &tile,
-                         const hw::TargetModel &target);
-/// Cycles of the port if results leave through shared memory, in whole sectors, and of handing the
-/// last tile over: a fence of the proxy, a barrier, and a bulk store that reads its source.
-double stagedStoreCycles(const MatmulSize &size, const GemmTile &tile,
-                         const hw::TargetModel &target);
+/// Returns true when results of all tiles of an SM leave faster through shared memory.
+bool isStagingFaster(const MatmulSize &size, const GemmTile &tile, const hw::TargetModel &target);
 /// Stages of `tileK` elements of K that keep the tensor core busy while a stage that it has
 /// released is loaded again from the L2 cache.
 int64_t stagesThatCoverLoads(const MatmulSize &size, const GemmTile &tile, int64_t tileK,

@@ -266,7 +266,7 @@ static bool isStagingBetter(const PlannedGemm &gemm, const KernelPlan &plan, con
   int64_t enough = stagesThatCoverLoads(gemm.size, tile, plan.tile[2], bytes, target);
   if (stages < 1 || (stages < enough && stages < stagesIn(room)))
     return false;
-  return stagedStoreCycles(gemm.size, tile, target) < directStoreCycles(gemm.size, tile, target);
+  return isStagingFaster(gemm.size, tile, target);
 }
 
 /// Chooses how results leave. The roles of a partial plan may leave no warp for staging.
