@@ -19,22 +19,19 @@ static constexpr int64_t kMostElements = 256, kMostKeys = 256;
 
 InFlightDiagnostic fp4::refuseHead(AttentionOp op, StringRef name, int64_t elements,
                                    StringRef known) {
-  InFlightDiagnostic diag = op.emitOpError()
-                            << "has kernels for heads of " << known
-                            << " or 256 elements, but operand '" << name << "' has " << elements;
-  diag.attachNote() << "append zeros to the heads of query and key, or of value";
-  return diag;
+  return withNote(op.emitOpError()
+                      << "has kernels for heads of " << known << " or 256 elements, but operand '"
+                      << name << "' has " << elements,
+                  "append zeros to the heads of query and key, or of value");
 }
 
 LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
   int64_t tokens = op.getKeyType().getDimSize(1);
   if (!op.getPages() || tokens % unit == 0)
     return success();
-  InFlightDiagnostic diag = op.emitOpError()
-                            << "has kernels for pages of a multiple of " << unit
-                            << " tokens, but those of operand 'key' have " << tokens;
-  diag.attachNote() << "pages of 16, 32, 64 or 128 tokens are usual";
-  return failure();
+  return withNote(op.emitOpError() << "has kernels for pages of a multiple of " << unit
+                                   << " tokens, but those of operand 'key' have " << tokens,
+                  "pages of 16, 32, 64 or 128 tokens are usual");
 }
 
 static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type) {
@@ -86,11 +83,8 @@ static int64_t keysOfBlock(AttentionOp op, bool isShared) {
 
 static LogicalResult requireAttention(Operation *op, const KernelPlan &,
                                       const hw::TargetModel &target) {
-  if (Status status = route::requireCore(target, route::Core::Wgmma); !status) {
-    InFlightDiagnostic diag = op->emitOpError(status.error().message);
-    diag.attachNote() << status.error().note;
-    return failure();
-  }
+  if (Status status = route::requireCore(target, route::Core::Wgmma); !status)
+    return report(op, status.error());
   auto attention = cast<AttentionOp>(op);
   if (failed(requireHead(attention, "query", attention.getQueryType())) ||
       failed(requireHead(attention, "value", attention.getValueType())))
@@ -192,4 +186,5 @@ static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
   return success();
 }
 
-constexpr FamilyRules fp4::kAttentionRules = {requireAttention, proposeAttention, checkAttention};
+constexpr FamilyRules fp4::kAttentionRules = {KernelFamily::TileAttention, requireAttention,
+                                              proposeAttention, checkAttention};

@@ -248,12 +248,10 @@ static LogicalResult checkGuard(BlockScaledMatmulOp op, const Guard &guard) {
       {"n", guard.n.isAll(), hasDynamicColumns(op)},
       {"k", guard.k.isAll() && !guard.kUnit, hasDynamicDepth(op)}};
   for (const auto &[name, isForAll, isDynamic] : sizes)
-    if (!isForAll && !isDynamic) {
-      InFlightDiagnostic diag = op->emitOpError("must have dynamic ")
-                                << name << " with a guard of it in 'dispatch'";
-      diag.attachNote() << "fp4-plan-kernels takes the case that holds for a static size";
-      return diag;
-    }
+    if (!isForAll && !isDynamic)
+      return withNote(op->emitOpError("must have dynamic ")
+                          << name << " with a guard of it in 'dispatch'",
+                      "fp4-plan-kernels takes the case that holds for a static size");
   return success();
 }
 

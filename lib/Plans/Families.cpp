@@ -71,29 +71,11 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
 }
 
 const FamilyRules &fp4::rulesOf(KernelFamily family) {
-  switch (family) {
-  case TileGemm:
-    return kGemmRules;
-  case TileTransform:
-    return kTransformRules;
-  case TileAttention:
-    return kAttentionRules;
-  case TileQuantize:
-    return kTileQuantizeRules;
-  case StreamBlocks:
-    return kStreamBlocksRules;
-  case StreamItems:
-    return kStreamItemsRules;
-  case ReduceGrid:
-    return kReduceGridRules;
-  case ReduceRows:
-    return kReduceRowsRules;
-  case WarpAttention:
-    return kWarpAttentionRules;
-  case Gemv:
-    return kGemvRules;
-  }
-  llvm_unreachable("every family has its rules");
+  static constexpr const FamilyRules *all[] = {
+      &kGemmRules,          &kTransformRules,   &kAttentionRules,  &kTileQuantizeRules,
+      &kStreamBlocksRules,  &kStreamItemsRules, &kReduceGridRules, &kReduceRowsRules,
+      &kWarpAttentionRules, &kGemvRules};
+  return **llvm::find_if(all, [&](const FamilyRules *rules) { return rules->family == family; });
 }
 
 LogicalResult fp4::requireNothing(Operation *, const KernelPlan &, const hw::TargetModel &) {
@@ -124,6 +106,10 @@ bool fp4::hasTileKernel(Operation *op) {
 //===----------------------------------------------------------------------===//
 // Checks of fit
 //===----------------------------------------------------------------------===//
+
+InFlightDiagnostic fp4::report(Operation *op, const Error &error) {
+  return withNote(op->emitOpError(error.message), error.note);
+}
 
 InFlightDiagnostic fp4::misfit(Operation *op, StringRef field, const Twine &must,
                                const Twine &found) {
@@ -258,10 +244,9 @@ LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident
 static LogicalResult checkElements(Operation *op, RankedTensorType type) {
   if (staticElements(type.getShape()) <= kMostElements)
     return success();
-  InFlightDiagnostic diag = op->emitOpError("has kernels for tensors of at most ")
-                            << kMostElements << " elements, but got " << type;
-  diag.attachNote() << "split the tensor along its rows";
-  return diag;
+  return withNote(op->emitOpError("has kernels for tensors of at most ")
+                      << kMostElements << " elements, but got " << type,
+                  "split the tensor along its rows");
 }
 
 /// Checks that rows and columns up to the end of the last tile have numbers of 32 bits, which
@@ -270,10 +255,9 @@ static LogicalResult checkExtents(Operation *op, RankedTensorType type) {
   constexpr int64_t most = INT32_MAX - kMaxTileExtent;
   if (llvm::all_of(type.getShape(), [](int64_t extent) { return extent <= most; }))
     return success();
-  InFlightDiagnostic diag = op->emitOpError("has kernels for at most ")
-                            << most << " rows and columns, but got " << type;
-  diag.attachNote() << "split the tensor along that dimension";
-  return diag;
+  return withNote(op->emitOpError("has kernels for at most ")
+                      << most << " rows and columns, but got " << type,
+                  "split the tensor along that dimension");
 }
 
 static LogicalResult checkSizes(Operation *op) {
@@ -295,11 +279,9 @@ static LogicalResult checkFamily(Operation *op, KernelFamily family) {
   Families families = familiesOf(op);
   if (llvm::is_contained(families, family))
     return checkSizes(op);
-  InFlightDiagnostic diag = op->emitOpError()
-                            << "has no kernel of family " << stringifyKernelFamily(family);
-  diag.attachNote() << "it has kernels of: "
-                    << llvm::join(llvm::map_range(families, stringifyKernelFamily), ", ");
-  return diag;
+  return withNote(op->emitOpError() << "has no kernel of family " << stringifyKernelFamily(family),
+                  "it has kernels of: " +
+                      llvm::join(llvm::map_range(families, stringifyKernelFamily), ", "));
 }
 
 static LogicalResult checkPlan(Operation *op, const KernelPlan &plan,
@@ -335,19 +317,16 @@ LogicalResult fp4::checkComplete(Operation *op, const KernelPlan &plan,
   StringRef field = plan.missingField();
   if (field.empty())
     return checkPlan(op, plan, target);
-  InFlightDiagnostic diag = op->emitOpError("must have a complete plan before it is lowered, but '")
-                            << field << "' is missing";
-  diag.attachNote() << "run fp4-plan-kernels, which completes plans";
-  return failure();
+  return withNote(op->emitOpError("must have a complete plan before it is lowered, but '")
+                      << field << "' is missing",
+                  "run fp4-plan-kernels, which completes plans");
 }
 
 FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) {
   auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
-  if (!plan) {
-    InFlightDiagnostic diag = op->emitOpError("must have a plan before it is lowered");
-    diag.attachNote() << "run fp4-plan-kernels first";
-    return failure();
-  }
+  if (!plan)
+    return withNote(op->emitOpError("must have a plan before it is lowered"),
+                    "run fp4-plan-kernels first");
   if (failed(checkComplete(op, plan.getPlan(), target)))
     return failure();
   return plan.getPlan();

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 #include "fp4/Plans/KernelPlans.h"
 
@@ -14,6 +15,7 @@
 namespace fp4 {
 
 struct FamilyRules {
+  KernelFamily family;
   /// Reports why the family has no kernel for `op` on `target` with the route of `plan`.
   llvm::LogicalResult (*require)(mlir::Operation *op, const KernelPlan &plan,
                                  const hw::TargetModel &target);
@@ -44,6 +46,8 @@ const FamilyRules &rulesOf(KernelFamily family);
 llvm::LogicalResult requireNothing(mlir::Operation *op, const KernelPlan &plan,
                                    const hw::TargetModel &target);
 
+/// Reports at `op` what a table of facts says is wrong.
+mlir::InFlightDiagnostic report(mlir::Operation *op, const Error &error);
 /// Emits an error at `op`: field 'tile' of its plan must be this, but got that. The note says how
 /// to get a plan that fits.
 mlir::InFlightDiagnostic misfit(mlir::Operation *op, llvm::StringRef field, const llvm::Twine &must,

@@ -80,9 +80,7 @@ LogicalResult fp4::requireGemmRoute(Operation *op, const KernelPlan &plan,
     status = requireWholeRuns(product, target);
   if (status)
     return success();
-  InFlightDiagnostic diag = op->emitOpError(status.error().message);
-  diag.attachNote() << status.error().note;
-  return diag;
+  return report(op, status.error());
 }
 
 //===----------------------------------------------------------------------===//
@@ -143,12 +141,10 @@ static LogicalResult checkFields(Operation *op, const KernelPlan &plan,
   const StringRef *unread = llvm::find_if_not(given, isRead);
   if (unread == given.end())
     return success();
-  InFlightDiagnostic diag = op->emitOpError()
-                            << "must have a plan without '" << *unread << "', which route "
-                            << record.route.str() << " does not read";
-  diag.attachNote() << "fields that the route reads: "
-                    << llvm::join(llvm::make_filter_range(fields, isRead), ", ");
-  return diag;
+  return withNote(op->emitOpError() << "must have a plan without '" << *unread << "', which route "
+                                    << record.route.str() << " does not read",
+                  "fields that the route reads: " +
+                      llvm::join(llvm::make_filter_range(fields, isRead), ", "));
 }
 
 bool fp4::hasDynamicSizes(BlockScaledMatmulOp product) {
@@ -204,4 +200,5 @@ const route::Record &fp4::recordOf(BlockScaledMatmulOp product, const KernelPlan
   return **route::requireRoute(signatureOf(product), target, plan.route);
 }
 
-constexpr FamilyRules fp4::kGemmRules = {requireGemmRoute, proposeGemm, checkGemm};
+constexpr FamilyRules fp4::kGemmRules = {KernelFamily::TileGemm, requireGemmRoute, proposeGemm,
+                                         checkGemm};

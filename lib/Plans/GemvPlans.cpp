@@ -38,4 +38,5 @@ static LogicalResult checkGemv(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target);
 }
 
-constexpr FamilyRules fp4::kGemvRules = {requireGemmRoute, proposeGemv, checkGemv};
+constexpr FamilyRules fp4::kGemvRules = {KernelFamily::Gemv, requireGemmRoute, proposeGemv,
+                                         checkGemv};

@@ -119,17 +119,15 @@ static LogicalResult checkBlocks(Operation *op, const KernelPlan &plan,
   if (failed(checkAtMost(op, "blocks_per_thread", *plan.blocksPerThread, kMostBlocks)))
     return failure();
   auto quantize = dyn_cast<QuantizeOp>(op);
-  if (plan.amax == AmaxKernel::Same && (!quantize || !amaxOfKernel(quantize))) {
-    InFlightDiagnostic diag = misfit(op, "amax", "is separate", "same");
-    diag.attachNote()
-        << "a quantizer along rows computes the amax of its input where it is the first "
-           "to need it, without groups, transforms or f32 scales";
-    return diag;
-  }
+  if (plan.amax == AmaxKernel::Same && (!quantize || !amaxOfKernel(quantize)))
+    return withNote(misfit(op, "amax", "is separate", "same"),
+                    "a quantizer along rows computes the amax of its input where it is the first "
+                    "to need it, without groups, transforms or f32 scales");
   return checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target);
 }
 
-constexpr FamilyRules fp4::kStreamBlocksRules = {requireNothing, proposeBlocks, checkBlocks};
+constexpr FamilyRules fp4::kStreamBlocksRules = {KernelFamily::StreamBlocks, requireNothing,
+                                                 proposeBlocks, checkBlocks};
 
 //===----------------------------------------------------------------------===//
 // tile_quantize
@@ -172,7 +170,8 @@ static LogicalResult checkTiles(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, *plan.ctasPerSm, target);
 }
 
-constexpr FamilyRules fp4::kTileQuantizeRules = {requireTiles, proposeTiles, checkTiles};
+constexpr FamilyRules fp4::kTileQuantizeRules = {KernelFamily::TileQuantize, requireTiles,
+                                                 proposeTiles, checkTiles};
 
 //===----------------------------------------------------------------------===//
 // stream_items, reduce_grid, reduce_rows
@@ -228,7 +227,8 @@ static LogicalResult checkItems(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, /*resident=*/1, target);
 }
 
-constexpr FamilyRules fp4::kStreamItemsRules = {requireNothing, proposeItems, checkItems};
+constexpr FamilyRules fp4::kStreamItemsRules = {KernelFamily::StreamItems, requireNothing,
+                                                proposeItems, checkItems};
 
 /// Proposes a grid: one item for each thread of a small tensor, so that all SMs load, and for a
 /// large one as many CTAs as run at once, because the first one waits for all. A thread that
@@ -255,7 +255,8 @@ static LogicalResult checkReduction(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, /*resident=*/1, target);
 }
 
-constexpr FamilyRules fp4::kReduceGridRules = {requireNothing, proposeGrid, checkReduction};
+constexpr FamilyRules fp4::kReduceGridRules = {KernelFamily::ReduceGrid, requireNothing,
+                                               proposeGrid, checkReduction};
 
 /// Returns true when no SM has several rows: a row then takes as many threads as have a chunk.
 static bool hasFewRows(RankedTensorType matrix, const hw::TargetModel &target) {
@@ -322,4 +323,5 @@ static LogicalResult checkRows(Operation *op, const KernelPlan &plan,
                          : checkReduction(op, plan, target);
 }
 
-constexpr FamilyRules fp4::kReduceRowsRules = {requireNothing, proposeRows, checkRows};
+constexpr FamilyRules fp4::kReduceRowsRules = {KernelFamily::ReduceRows, requireNothing,
+                                               proposeRows, checkRows};

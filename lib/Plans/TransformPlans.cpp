@@ -10,10 +10,9 @@ using namespace mlir;
 using namespace fp4;
 
 static InFlightDiagnostic noKernel(QuantizeOp op, const Twine &what, const Twine &found) {
-  InFlightDiagnostic diag = op.emitOpError() << "with a transform on the tensor core must have "
-                                             << what << ", but got " << found;
-  diag.attachNote() << "give the transform 'arithmetic = butterfly'";
-  return diag;
+  return withNote(op.emitOpError() << "with a transform on the tensor core must have " << what
+                                   << ", but got " << found,
+                  "give the transform 'arithmetic = butterfly'");
 }
 
 /// Checks the requirements of every kernel that transforms columns on the tensor core.
@@ -58,10 +57,7 @@ static LogicalResult requireTransform(Operation *op, const KernelPlan &,
   Status status = route::requireCore(target, route::Core::Tcgen05);
   if (status)
     return requireForm(cast<QuantizeOp>(op));
-  InFlightDiagnostic diag = op->emitOpError(status.error().message);
-  diag.attachNote() << status.error().note;
-  diag.attachNote() << "or give the transform 'arithmetic = butterfly'";
-  return diag;
+  return withNote(report(op, status.error()), "or give the transform 'arithmetic = butterfly'");
 }
 
 /// Chooses the tiles of a strip so that the busiest of `blocks` resident CTAs has the least to do;
@@ -118,4 +114,5 @@ static LogicalResult checkTransform(Operation *op, const KernelPlan &plan,
   return success();
 }
 
-constexpr FamilyRules fp4::kTransformRules = {requireTransform, proposeTransform, checkTransform};
+constexpr FamilyRules fp4::kTransformRules = {KernelFamily::TileTransform, requireTransform,
+                                              proposeTransform, checkTransform};

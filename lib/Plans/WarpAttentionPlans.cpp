@@ -153,5 +153,5 @@ static LogicalResult checkWarpAttention(Operation *op, const KernelPlan &plan,
   return checkAtMost(op, "k_slices", *plan.kSlices, stepsOfKeys(attention));
 }
 
-constexpr FamilyRules fp4::kWarpAttentionRules = {requireWarpAttention, proposeWarpAttention,
-                                                  checkWarpAttention};
+constexpr FamilyRules fp4::kWarpAttentionRules = {KernelFamily::WarpAttention, requireWarpAttention,
+                                                  proposeWarpAttention, checkWarpAttention};

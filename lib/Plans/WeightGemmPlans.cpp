@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace fp4;
 
 /// Columns of a tile of prepacked weights that has those of two accumulators.
-static constexpr int64_t kWideTileN = 256, kMathThreads = 256;
+static constexpr int64_t kWideTileN = 256;
 /// Elements of K of weights that are not prepacked: as many as the widest swizzle has of their
 /// data.
 static constexpr int64_t kTileK = 128;
