@@ -52,7 +52,6 @@ struct Attention {
   int64_t works() { return tiles() * batches() * headTiles(); }
 
   int64_t blocks() { return int64_t(llvm::divideCeil(keyTokens(), keys)); }
-  int64_t blocksOfSplit() { return int64_t(llvm::divideCeil(blocks(), splits)); }
   /// Columns of the result that a CTA of a cluster adds up at a time.
   int64_t columnsOfPiece() {
     bool isEven = valueElements() % (splits * kThreadColumns) == 0;

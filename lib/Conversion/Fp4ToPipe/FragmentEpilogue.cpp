@@ -55,11 +55,8 @@ SmallVector<Value> FragmentEpilogue::alphasOfPart(Place place) {
   SmallVector<Value> alphas;
   fragments.forParts([&](RankedTensorType type, int64_t first) {
     Place at = behind(place, first);
-    alphas.push_back(conversion.loadAlphas(
-        type, args.alpha, [&](RankedTensorType ofType, Value global, Value limit, bool) -> Value {
-          return LoadFactorsOp::create(b, ofType, global, at.row, at.column, limit,
-                                       gemm.transposes(), /*one_row=*/false);
-        }));
+    alphas.push_back(conversion.loadAlphas(type, args.alpha,
+                                           {at.row, at.column, /*group=*/{}, gemm.transposes()}));
   });
   return alphas;
 }
@@ -107,12 +104,9 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
     // Parts that have the factors of their rows in common take those of the first.
     bool isOwn = isStored || first == 0 || type.getDimSize(1) < fragments.partColumns;
     Place at = behind(place, first);
-    auto numbers = [&](RankedTensorType ofType, Value global, Value limit, bool ofGroup) -> Value {
-      return LoadFactorsOp::create(b, ofType, global, ofGroup ? group.group : at.row, at.column,
-                                   limit, gemm.transposes(), ofGroup);
-    };
+    SumConversion::Place ofSums{at.row, at.column, group.group, gemm.transposes()};
     auto load = [&](Value from) {
-      return from ? conversion.loadAlphas(type, from, numbers) : Value();
+      return from ? conversion.loadAlphas(type, from, ofSums) : Value();
     };
     if (gemm.results.alpha == Alpha::One || group.alpha)
       factors = broadcastAlphas(type, group);
@@ -123,7 +117,7 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
     SmallVector<Sums> products = {{restored(sums(type, first), restoring), factors.first}};
     if (second)
       products.push_back({restored(second(type, first), restoring), factors.second});
-    leave(conversion.convertSums(products, numbers), at, group);
+    leave(conversion.convertSums(products, ofSums), at, group);
   });
   storeStaged(group);
 }

@@ -20,21 +20,16 @@ void LaneEpilogue::begin() {
 
 Value LaneEpilogue::broadcast(Value scalar) { return b.splat(lanes.chunkType(), scalar); }
 
-/// The numbers of `global` that go with the chunk of a row from `column` of the tile's GEMM on.
-Value LaneEpilogue::numbers(Value column, RankedTensorType type, Value global, Value limit,
-                            bool ofGroup) {
+/// The place of the chunk of a row from `column` of the tile's GEMM on.
+SumConversion::Place LaneEpilogue::placeOf(Value column) {
   const Tile &tile = lanes.tile;
-  Value row = gemm.swapsOperands() ? column : lanes.laneRow,
-        first = gemm.swapsOperands() ? tile.row : column;
-  return LoadFactorsOp::create(b, type, global, ofGroup ? tile.group.group : row, first, limit,
-                               /*transposed=*/gemm.swapsOperands(), /*one_row=*/ofGroup);
+  if (gemm.swapsOperands())
+    return {column, tile.row, tile.group.group, /*transposed=*/true};
+  return {lanes.laneRow, column, tile.group.group, /*transposed=*/false};
 }
 
 Value LaneEpilogue::factors(Value alphas, Value column) {
-  return conversion.loadAlphas(lanes.chunkType(), alphas,
-                               [&](RankedTensorType type, Value global, Value limit, bool ofGroup) {
-                                 return numbers(column, type, global, limit, ofGroup);
-                               });
+  return conversion.loadAlphas(lanes.chunkType(), alphas, placeOf(column));
 }
 
 /// Converts a chunk of sums of each GEMM.
@@ -47,10 +42,7 @@ Value LaneEpilogue::convert(ValueRange chunks, Value column) {
   sums.push_back({restored(chunks[0]), ofColumns ? factors(args.alpha, column) : factor});
   if (gemm.problem.dual)
     sums.push_back({restored(chunks[1]), ofColumns ? factors(args.alpha2, column) : factor2});
-  return conversion.convertSums(
-      sums, [&](RankedTensorType type, Value global, Value limit, bool ofGroup) {
-        return numbers(column, type, global, limit, ofGroup);
-      });
+  return conversion.convertSums(sums, placeOf(column));
 }
 
 /// Stores a chunk; a staged tile is that of all threads.

@@ -20,7 +20,7 @@ public:
 
 private:
   Value broadcast(Value scalar);
-  Value numbers(Value column, mlir::RankedTensorType type, Value global, Value limit, bool ofGroup);
+  SumConversion::Place placeOf(Value column);
   Value factors(Value alphas, Value column);
   void takeAlphas();
   Value convert(ValueRange chunks, Value column);

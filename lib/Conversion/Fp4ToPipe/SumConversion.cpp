@@ -12,10 +12,16 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-Value SumConversion::loadAlphas(RankedTensorType sums, Value alphas, Numbers numbers) {
-  return numbers(sums.clone(b.getF32Type()), alphas,
-                 gemm.results.alpha == Results::Alpha::Rows ? args.rows : Value(),
-                 /*ofGroup=*/false);
+Value SumConversion::load(RankedTensorType type, Value global, Value rows, bool ofGroup,
+                          const Place &place) {
+  return LoadFactorsOp::create(b, type, global, ofGroup ? place.group : place.row, place.column,
+                               rows, place.transposed, /*one_row=*/ofGroup);
+}
+
+Value SumConversion::loadAlphas(RankedTensorType sums, Value alphas, const Place &place) {
+  return load(sums.clone(b.getF32Type()), alphas,
+              gemm.results.alpha == Results::Alpha::Rows ? args.rows : Value(),
+              /*ofGroup=*/false, place);
 }
 
 Value SumConversion::timesPower(Value sums, int exponent) {
@@ -52,7 +58,7 @@ Value SumConversion::emitStep(numerics::EpilogueOp step, Value sums, Value facto
 
 /// Loads the numbers that the epilogue region reads of an input for `sums`, in fp32.
 Value SumConversion::loadInput(Value input, bool isOfGroups, RankedTensorType sums,
-                               Numbers numbers) {
+                               const Place &place) {
   auto global = cast<GlobalType>(input.getType());
   RankedTensorType type = sums.clone(global.getElementType());
   if (global.getRank() == 0) {
@@ -60,15 +66,15 @@ Value SumConversion::loadInput(Value input, bool isOfGroups, RankedTensorType su
     return widenToF32(b, b.splat(type, scalar));
   }
   Value limit = ShapedType::isDynamic(global.getShape()[0]) ? args.rows : Value();
-  return widenToF32(b, numbers(type, input, limit, isOfGroups));
+  return widenToF32(b, load(type, input, limit, isOfGroups, place));
 }
 
-Value SumConversion::emitRegion(ArrayRef<Value> sums, Numbers numbers) {
+Value SumConversion::emitRegion(ArrayRef<Value> sums, const Place &place) {
   auto type = cast<RankedTensorType>(sums.front().getType());
   int64_t count = vectorOfThread(type).getNumElements();
   auto arguments = llvm::map_to_vector(sums, [&](Value values) { return b.toVector(values); });
   for (auto [input, given] : llvm::zip_equal(args.inputs, gemm.results.inputs))
-    arguments.push_back(b.toVector(loadInput(input, given.isOfGroups, type, numbers)));
+    arguments.push_back(b.toVector(loadInput(input, given.isOfGroups, type, place)));
   bool hasParts = count > regionWidth && llvm::isPowerOf2_64(count);
   int64_t width = hasParts ? regionWidth : count;
   SmallVector<Value> elements;
@@ -88,7 +94,7 @@ Value SumConversion::emitRegionOf(ArrayRef<Value> arguments, int64_t first, int6
   return narrowTo(b, element, gemm.results.type);
 }
 
-Value SumConversion::convertSums(ArrayRef<Sums> products, Numbers numbers) {
+Value SumConversion::convertSums(ArrayRef<Sums> products, const Place &place) {
   SmallVector<Value> elements;
   for (auto [values, factor] : products) {
     Value element = values;
@@ -99,5 +105,5 @@ Value SumConversion::convertSums(ArrayRef<Sums> products, Numbers numbers) {
         element = emitStep(step, element, factor);
     elements.push_back(element);
   }
-  return gemm.results.region ? emitRegion(elements, numbers) : elements.front();
+  return gemm.results.region ? emitRegion(elements, place) : elements.front();
 }

@@ -1,6 +1,6 @@
 //===- SumConversion.h - Elements of the result from sums -----------------===//
 //
-// The epilogue of every matmul as far as it does not depend on the place of the sums: alpha, named
+// The epilogue of every matmul as far as it does not depend on where the sums are: alpha, named
 // steps, an epilogue region.
 //
 //===----------------------------------------------------------------------===//
@@ -15,18 +15,19 @@ public:
   using Value = mlir::Value;
   explicit SumConversion(GemmKernel &kernel) : b(kernel.b), gemm(kernel.gemm), args(kernel.args) {}
 
-  /// The numbers of `global` that go with the sums; `rows` is their limit or null. With `ofGroup`
-  /// they are those of the row that their group has.
-  using Numbers = llvm::function_ref<Value(mlir::RankedTensorType type, Value global, Value rows,
-                                           bool ofGroup)>;
+  /// The place of sums in the result.
+  struct Place {
+    Value row, column, group; ///< the first of each thread; group is null without groups
+    bool transposed;          ///< a thread has sums of one column of the result
+  };
   /// The factors of `sums` whose `alphas` are those of rows or columns.
-  Value loadAlphas(mlir::RankedTensorType sums, Value alphas, Numbers numbers);
+  Value loadAlphas(mlir::RankedTensorType sums, Value alphas, const Place &place);
   /// Sums of one GEMM, and their alpha, if there is one.
   struct Sums {
     Value values, factor;
   };
   /// Elements of the result from a tile of sums of each GEMM.
-  Value convertSums(llvm::ArrayRef<Sums> products, Numbers numbers);
+  Value convertSums(llvm::ArrayRef<Sums> products, const Place &place);
   /// Sums times 2^exponent.
   Value timesPower(Value sums, int exponent);
 
@@ -35,9 +36,13 @@ public:
 
 private:
   Value emitStep(numerics::EpilogueOp step, Value sums, Value factor);
-  Value emitRegion(llvm::ArrayRef<Value> sums, Numbers numbers);
+  Value emitRegion(llvm::ArrayRef<Value> sums, const Place &place);
   Value emitRegionOf(llvm::ArrayRef<Value> arguments, int64_t first, int64_t width);
-  Value loadInput(Value input, bool isOfGroups, mlir::RankedTensorType sums, Numbers numbers);
+  Value loadInput(Value input, bool isOfGroups, mlir::RankedTensorType sums, const Place &place);
+  /// The numbers of `global` that go with sums; `rows` is their limit or null. With `ofGroup` they
+  /// are those of the row that the group of the sums has.
+  Value load(mlir::RankedTensorType type, Value global, Value rows, bool ofGroup,
+             const Place &place);
   Value narrow(Value sums);
 
   TileBuilder &b;
