@@ -12,7 +12,7 @@ Core = collections.namedtuple("Core", "name word ptx needs")
 Word = collections.namedtuple("Word", "name word meaning")
 Pair = collections.namedtuple("Pair", "name words lhs rhs arithmetic formats limits other remedy")
 Lack = collections.namedtuple("Lack", "pairs core reason")
-Route = collections.namedtuple("Route", "pairs core a b accumulate orientation planner kernel limits fields tile unit")
+Route = collections.namedtuple("Route", "pairs core a b accumulate orientation planner limits fields tile unit")
 
 
 def entries(root, macro):

@@ -221,5 +221,5 @@ static LogicalResult checkConverted(const PlannedGemm &gemm) {
       {.areOneRole = true, .warps = {8}, .converting = SmallVector<int64_t, 3>()});
 }
 
-constexpr GemmPlanner fp4::kConvertedPlanner = {route::Kernel::Converted, proposeConverted,
+constexpr GemmPlanner fp4::kConvertedPlanner = {route::Planner::Converted, proposeConverted,
                                                 checkConverted, convertedTiles};

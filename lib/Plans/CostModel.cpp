@@ -117,7 +117,7 @@ struct TileCost {
   GemmBound bound;
 };
 
-/// A GEMM of `tile`, and what its parts take. Of swapped operands, the GEMM is the one that the
+/// A GEMM of `tile`, and what its parts take. The GEMM of swapped operands is the one that the
 /// tensor core computes.
 class TileModel {
   using enum hw::TimingRate;

@@ -126,10 +126,10 @@ static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel 
     return {};
   if (hasWeightRates(op, target))
     return ofWeights;
-  auto isPlanned = [&](route::Kernel kernel) { return isPlannedAs(op, target, kernel); };
-  if (isPlanned(route::Kernel::BlockScaled) || isPlanned(route::Kernel::PromotedTmem))
+  auto isPlanned = [&](route::Planner planner) { return isPlannedAs(op, target, planner); };
+  if (isPlanned(route::Planner::BlockScaled) || isPlanned(route::Planner::PromotedTmem))
     return ofLanes;
-  return isPlanned(route::Kernel::Promoted) ? ArrayRef(ofRows) : ArrayRef(ofColumns);
+  return isPlanned(route::Planner::Promoted) ? ArrayRef(ofRows) : ArrayRef(ofColumns);
 }
 
 /// Returns true when the kernel of `plan` differs from that of `next`, which is for more rows.

@@ -83,7 +83,7 @@ struct SizedTile {
 SizedTile sizedTile(std::array<int64_t, 3> tile, std::function<double(const MatmulSize &)> cost);
 
 struct GemmPlanner {
-  route::Kernel kernel;
+  route::Planner name;
   /// Completes a partial plan. The target has a route of the GEMM.
   KernelPlan (*propose)(const PlannedGemm &gemm);
   llvm::LogicalResult (*check)(const PlannedGemm &gemm);
@@ -95,8 +95,8 @@ extern const GemmPlanner kBlockScaledPlanner, kPromotedTmemPlanner, kWeightTmemP
 
 /// The planner of a GEMM that the target multiplies.
 const GemmPlanner &plannerOf(BlockScaledMatmulOp product, const hw::TargetModel &target);
-/// Returns true when the planner of `op`, a matmul, on `target` is that of `kernel`.
-bool isPlannedAs(mlir::Operation *op, const hw::TargetModel &target, route::Kernel kernel);
+/// Returns true when the planner of `op`, a matmul, on `target` is this one.
+bool isPlannedAs(mlir::Operation *op, const hw::TargetModel &target, route::Planner planner);
 /// Returns true when K of so many rows may be cut: of few rows, where operands are converted and no
 /// tensor memory has the sums of parts of more.
 bool maySplit(BlockScaledMatmulOp product, int64_t rows, const hw::TargetModel &target);

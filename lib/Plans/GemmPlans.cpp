@@ -453,5 +453,5 @@ static LogicalResult checkBlockScaled(const PlannedGemm &gemm) {
   return checkMmaRole(gemm);
 }
 
-constexpr GemmPlanner fp4::kBlockScaledPlanner = {route::Kernel::BlockScaled, proposeBlockScaled,
+constexpr GemmPlanner fp4::kBlockScaledPlanner = {route::Planner::BlockScaled, proposeBlockScaled,
                                                   checkBlockScaled, gemmTiles};

@@ -7,7 +7,7 @@
 
 using namespace mlir;
 using namespace fp4;
-using route::Kernel;
+using route::Planner;
 using route::Route;
 
 //===----------------------------------------------------------------------===//
@@ -18,15 +18,14 @@ const GemmPlanner &fp4::plannerOf(BlockScaledMatmulOp product, const hw::TargetM
   static constexpr const GemmPlanner *planners[] = {
       &kBlockScaledPlanner, &kPromotedTmemPlanner, &kWeightTmemPlanner, &kConvertedPlanner,
       &kWeightPlanner,      &kPromotedPlanner,     &kWarpPlanner};
-  Kernel kernel = (*route::requireRoute(signatureOf(product), target))->planner;
-  return **llvm::find_if(planners,
-                         [&](const GemmPlanner *other) { return other->kernel == kernel; });
+  Planner name = (*route::requireRoute(signatureOf(product), target))->planner;
+  return **llvm::find_if(planners, [&](const GemmPlanner *other) { return other->name == name; });
 }
 
-bool fp4::isPlannedAs(Operation *op, const hw::TargetModel &target, Kernel kernel) {
+bool fp4::isPlannedAs(Operation *op, const hw::TargetModel &target, Planner planner) {
   const route::Record *record =
       route::findRoute(signatureOf(cast<BlockScaledMatmulOp>(op)), target);
-  return record && record->planner == kernel;
+  return record && record->planner == planner;
 }
 
 //===----------------------------------------------------------------------===//
@@ -51,7 +50,7 @@ static Status requireWholeRuns(BlockScaledMatmulOp product, const hw::TargetMode
 
 bool fp4::maySplit(BlockScaledMatmulOp product, int64_t rows, const hw::TargetModel &target) {
   return rows <= kSwappedTileNs[3] || route::hasCore(target, route::Core::Tcgen05) ||
-         !isPlannedAs(product, target, Kernel::Converted);
+         !isPlannedAs(product, target, Planner::Converted);
 }
 
 /// Checks that a GEMM whose K is cut has no more rows than it may have.

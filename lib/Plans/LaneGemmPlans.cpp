@@ -134,5 +134,5 @@ static LogicalResult checkLane(const PlannedGemm &gemm) {
   return gemm.checkTiling({Tma, Tensor, Threads}, {.warps = {isShared ? 8 : 4}});
 }
 
-constexpr GemmPlanner fp4::kPromotedTmemPlanner = {route::Kernel::PromotedTmem, proposeLane,
+constexpr GemmPlanner fp4::kPromotedTmemPlanner = {route::Planner::PromotedTmem, proposeLane,
                                                    checkLane, laneTiles};

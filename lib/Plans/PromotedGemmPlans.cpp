@@ -339,5 +339,5 @@ static LogicalResult checkPromoted(const PlannedGemm &gemm) {
   return gemm.checkTiling(engines, {.areOneRole = true, .warps = {m == 64 ? 4 : 8}});
 }
 
-constexpr GemmPlanner fp4::kPromotedPlanner = {route::Kernel::Promoted, proposePromoted,
+constexpr GemmPlanner fp4::kPromotedPlanner = {route::Planner::Promoted, proposePromoted,
                                                checkPromoted, promotedTiles};

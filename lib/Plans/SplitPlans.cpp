@@ -64,9 +64,9 @@ struct Cost {
 static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::TargetModel &target) {
   if (hasWeightRates(op, target))
     return {weightCycles(op, size, target), kLeastGainOfFactor};
-  bool isPromoted = isPlannedAs(op, target, route::Kernel::Promoted);
+  bool isPromoted = isPlannedAs(op, target, route::Planner::Promoted);
   if (!isPromoted && (op.getSplitPolicy() == SplitPolicy::Fixed ||
-                      !isPlannedAs(op, target, route::Kernel::BlockScaled)))
+                      !isPlannedAs(op, target, route::Planner::BlockScaled)))
     return {slicesOfWaves(size, target), kLeastGainOfWaves};
   KernelPlan open = planOfFamily(KernelFamily::TileGemm);
   PlannedGemm gemm(op, open, target);

@@ -232,4 +232,4 @@ static LogicalResult checkWarp(const PlannedGemm &gemm) {
       Twine(warps) + " warps for " + Twine(m) + "x" + Twine(n));
 }
 
-constexpr GemmPlanner fp4::kWarpPlanner = {route::Kernel::Warp, proposeWarp, checkWarp, warpTiles};
+constexpr GemmPlanner fp4::kWarpPlanner = {route::Planner::Warp, proposeWarp, checkWarp, warpTiles};

@@ -126,7 +126,7 @@ static int64_t depthOfRange(Operation *op, std::array<int64_t, 2> tile, int64_t 
 
 /// Returns true when a CTA may have several k slices.
 static bool mayHaveRanges(Operation *op, const hw::TargetModel &target) {
-  return isPrepacked(op) && !isPromoted(op) && isPlannedAs(op, target, route::Kernel::Weight);
+  return isPrepacked(op) && !isPromoted(op) && isPlannedAs(op, target, route::Planner::Weight);
 }
 
 /// The number of k slices: two in a CTA of at most 8 rows, if the CTAs then fill the SMs. The sums
@@ -519,5 +519,5 @@ static LogicalResult checkWeight(const PlannedGemm &gemm) {
   return gemm.checkTiling({Tma, Tensor, Threads}, RoleRules::ofFragments());
 }
 
-constexpr GemmPlanner fp4::kWeightPlanner = {route::Kernel::Weight, proposeWeight, checkWeight,
+constexpr GemmPlanner fp4::kWeightPlanner = {route::Planner::Weight, proposeWeight, checkWeight,
                                              weightTiles};

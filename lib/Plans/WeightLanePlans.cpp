@@ -174,5 +174,5 @@ static LogicalResult checkWeightLane(const PlannedGemm &gemm) {
   return checkTurns(gemm);
 }
 
-constexpr GemmPlanner fp4::kWeightTmemPlanner = {route::Kernel::WeightTmem, proposeWeightLane,
+constexpr GemmPlanner fp4::kWeightTmemPlanner = {route::Planner::WeightTmem, proposeWeightLane,
                                                  checkWeightLane, weightLaneTiles};

@@ -65,20 +65,17 @@ namespace sets {
 #define FP4_FIELD(Enumerator, word) constexpr uint32_t Enumerator = bit(Field::Enumerator);
 #include "fp4/Routes/Routes.def"
 
-#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
-                  Unit)                                                                            \
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner_, limits, fields, Tile_, Unit)   \
   pairs,
 constexpr uint32_t pairsOfRows[] = {
 #include "fp4/Routes/Routes.def"
 };
-#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
-                  Unit)                                                                            \
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner_, limits, fields, Tile_, Unit)   \
   limits,
 constexpr uint32_t limitsOfRows[] = {
 #include "fp4/Routes/Routes.def"
 };
-#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
-                  Unit)                                                                            \
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner_, limits, fields, Tile_, Unit)   \
   fields,
 constexpr uint32_t fieldsOfRows[] = {
 #include "fp4/Routes/Routes.def"
@@ -143,14 +140,12 @@ constexpr auto pairs = [] {
 
 constexpr auto rows = [] {
   std::array rows = std::to_array<Record>({
-#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner, Kernel_, limits, fields, Tile_, \
-                  Unit)                                                                            \
+#define FP4_ROUTE(pairs, Core_, A, B, Sums, Orientation_, Planner_, limits, fields, Tile_, Unit)   \
   {{Core::Core_, Operand::A, Operand::B, Accumulate::Sums, Orientation::Orientation_},             \
    0,                                                                                              \
    0,                                                                                              \
    0,                                                                                              \
-   Kernel::Planner,                                                                                \
-   Kernel::Kernel_,                                                                                \
+   Planner::Planner_,                                                                              \
    Tile::Tile_,                                                                                    \
    numerics::TensorCore::Unit},
 #include "fp4/Routes/Routes.def"

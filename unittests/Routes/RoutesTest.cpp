@@ -121,7 +121,7 @@ TEST(Routes, oneCoreAndOneModelForASignature) {
     for (size_t pair = 0; pair <= static_cast<size_t>(Pair::Fma); ++pair) {
       std::set<numerics::TensorCore> units;
       std::set<Core> cores;
-      std::set<Kernel> planners;
+      std::set<Planner> planners;
       std::set<std::string> texts;
       size_t count = 0;
       for (const Record &record : table()) {
@@ -147,9 +147,7 @@ TEST(Routes, askedForAxes) {
   const Record *pre = findRoute(fp4Pair, target("sm_90a"), {.b = Operand::Pre});
   ASSERT_TRUE(pre);
   EXPECT_EQ(pre->tile, Tile::Transpose);
-  EXPECT_EQ(pre->kernel, Kernel::Weight);
-  EXPECT_EQ(pre->planner, Kernel::Converted);
-  EXPECT_EQ(findRoute(fp4Pair, target("sm_90a"))->kernel, Kernel::Converted);
+  EXPECT_EQ(pre->planner, Planner::Converted);
   EXPECT_FALSE(findRoute(fp4Pair, target("sm_90a"), {.core = Core::Tcgen05}));
   EXPECT_FALSE(findRoute(fp4Pair, target("sm_90a"),
                          {.b = Operand::Pre, .orientation = Orientation::Normal}));

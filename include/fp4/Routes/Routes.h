@@ -63,9 +63,9 @@ std::string_view wordsOf(Pair pair);
 
 //===--- The table -------------------------------------------------------===//
 
-/// Kernels of GEMMs, each with a planner and a builder.
-enum class Kernel : uint8_t {
-#define FP4_KERNEL(Enumerator) Enumerator,
+/// Planners of GEMMs, each of which chooses among routes.
+enum class Planner : uint8_t {
+#define FP4_PLANNER(Enumerator) Enumerator,
 #include "fp4/Routes/Routes.def"
 };
 
@@ -78,8 +78,7 @@ struct Record {
   uint32_t pairs;  ///< bits of the pairs that have the route
   uint32_t limits; ///< bits of Limit: GEMMs that do not have it
   uint32_t fields; ///< bits of the fields of plans that it reads and some others do not
-  Kernel planner;  ///< the kernel whose planner chooses among its routes
-  Kernel kernel;
+  Planner planner; ///< the one that chooses among its routes
   Tile tile;
   numerics::TensorCore unit; ///< the model of the arithmetic
 
