@@ -305,7 +305,7 @@ def add(role, operation, line, depth, channels):
     if channel:
         role.verbs.setdefault(channel, []).append(name)
         name += " " + channel
-    elif name in ("yield", "tile_coord", "load_scalar", "expect_tx"):
+    elif name in ("yield", "tile_coord", "load_entry", "expect_tx"):
         return
     text = "  " * depth + name
     if role.lines and role.lines[-1].split(" x ")[0] == text:

@@ -149,9 +149,9 @@ for name, pattern, new in [
 
 # --- pipe-split-warps ---------------------------------------------------------------------------
 SCALES = in_role("[scale_copy]")
-add("split-warps", "MMAs name other columns", r"(pipe\.copied_scales .* at )(\d+)", r"\g<1>4")
+add("split-warps", "MMAs name other columns", r"(pipe\.copy_scales .* at )(\d+)(?=.* copied)", r"\g<1>4")
 add("split-warps", "copies fill other columns", r"(pipe\.copy_scales .* at )(\d+)", r"\g<1>4", SCALES)
-add("split-warps", "MMAs name one set of two", r"(pipe\.copied_scales .* sets )2(?: set \d)?", r"\g<1>1")
+add("split-warps", "MMAs name one set of two", r"(pipe\.copy_scales .* sets )2(?: set \d)?(?= copied)", r"\g<1>1")
 add("split-warps", "copies fill one set of two", r"(pipe\.copy_scales .* sets )2(?: set \d)?", r"\g<1>1", SCALES)
 add("split-warps", "the channel does not know of the copies", r"\[tensor, scale_copy\]( depth)", r"tensor\1")
 add("split-warps", "a copy is lost", r"pipe\.copy_scales ", None, SCALES)

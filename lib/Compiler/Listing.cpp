@@ -64,7 +64,8 @@ json::Object describeKernel(gpu::GPUFuncOp kernel) {
       roles.push_back(describeRole(role));
     else if (auto channel = dyn_cast<pipe::ChannelOp>(op))
       channels.push_back(describeChannel(channel, int64_t(channels.size()), extents));
-    else if (auto tile = dyn_cast<pipe::TmemTileOpInterface>(op); tile && tile.getFirstColumn()) {
+    else if (auto tile = dyn_cast<pipe::TmemTileOpInterface>(op);
+             tile && tile.fillsTile() && tile.getFirstColumn()) {
       auto type = cast<pipe::TmemType>(tile.getTmemTile().getType());
       extents.push_back(extent(false, debugString(type), *tile.getFirstColumn(), type.getTmemColumns(),
                                tile.getNumSets(), type.getTmemColumns()));

@@ -2,8 +2,8 @@
 // expected-remark @+1 {{has 2 operations of dialect pipe}}
 module {
   func.func @scalars(%p: !pipe.global<f32>, %q: !pipe.global<f32>) {
-    %a = pipe.load_scalar %p : !pipe.global<f32>
-    %b = pipe.load_scalar %q : !pipe.global<f32>
+    %a = pipe.load_entry %p : !pipe.global<f32> -> f32
+    %b = pipe.load_entry %q : !pipe.global<f32> -> f32
     return
   }
 }

@@ -49,7 +49,7 @@ gpu.func @copy_tiles(%in: !map, %out: !pipe.global<?x16384xi8>, %count: i32) ker
     }
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
-    %o = pipe.global_ptr %out : !pipe.global<?x16384xi8>
+    %o = pipe.view %out : !pipe.global<?x16384xi8> -> !llvm.ptr<1>
     %tid = nvvm.read.ptx.sreg.tid.x : i32
     scf.for %t = %c0 to %count step %c1 : i32 {
       %tile = pipe.consumer_wait %ring[%t] : !ring

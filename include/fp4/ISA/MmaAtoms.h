@@ -42,6 +42,7 @@ enum class MmaForm : uint8_t {
   Tcgen05Scaled,    ///< both operands and their scales as memory has them
   Tcgen05Dense,     ///< both operands in shared memory, without scales
   Tcgen05TmemA,     ///< A in tensor memory
+  Tcgen05Slices,    ///< every 16 rows of A, transposed, by all of B
   WgmmaShared,      ///< both operands in shared memory
   WgmmaFloat,       ///< 16-bit floats as they are, A in shared memory or in registers
   WgmmaDequantized, ///< A from shared memory, dequantized in registers
@@ -118,6 +119,13 @@ inline constexpr MmaAtom mmaAtoms[] = {
      {MmaPlace::Tmem, MmaElements::Half},
      {MmaPlace::Shared, MmaElements::Half},
      MmaFields::Accumulate | MmaFields::Existing},
+    {"tcgen05 f16 of slices",
+     MmaForm::Tcgen05Slices,
+     MmaKind::F16,
+     MmaPlace::Tmem,
+     {MmaPlace::Shared, MmaElements::Half},
+     {MmaPlace::Shared, MmaElements::Half},
+     MmaFields::None},
     {"wgmma e4m3",
      MmaForm::WgmmaShared,
      MmaKind::F8F6F4,

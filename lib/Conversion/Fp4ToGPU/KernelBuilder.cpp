@@ -141,17 +141,22 @@ Value KernelBuilder::addOperand(Value hostValue) {
   return function.getArgument(index);
 }
 
+/// The address of an argument.
+static Value addressOf(ImplicitLocOpBuilder &b, Value argument) {
+  return pipe::ViewOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1), argument);
+}
+
 Value KernelBuilder::pointer(Value buffer, RankedTensorType type) {
   auto layout = scaleLayout(type) ? pipe::Layout::Tiled128x4 : pipe::Layout::Linear;
   auto global = pipe::GlobalType::get(type.getShape(), type.getElementType(), layout);
   if (type.getRank() > 2) { // prepacked weights, static: a row for each tile
     int64_t rows = type.getNumElements() / type.getShape().back();
     global = pipe::GlobalType::get({rows, type.getShape().back()}, type.getElementType());
-    buffer = pipe::BufferViewOp::create(hostBuilder, pipe::getBufferType(global), buffer,
-                                        /*offset=*/0, /*rows=*/Value());
+    buffer = pipe::ViewOp::create(hostBuilder, pipe::getBufferType(global), buffer,
+                                  /*offset=*/0, /*rows=*/Value());
   }
-  Value view = pipe::GlobalViewOp::create(hostBuilder, global, buffer);
-  return pipe::GlobalPtrOp::create(bodyBuilder, addOperand(view));
+  Value view = pipe::ViewOp::create(hostBuilder, global, buffer);
+  return addressOf(bodyBuilder, addOperand(view));
 }
 
 Value KernelBuilder::input(Value tensor) {
@@ -173,8 +178,8 @@ InputRows KernelBuilder::inputRows(Value tensor) {
   Value buffer = stridedBuffer(hostBuilder, loc, argument);
   auto global =
       pipe::GlobalType::get({ShapedType::kDynamic, ShapedType::kDynamic}, type.getElementType());
-  Value view = pipe::GlobalViewOp::create(hostBuilder, global, buffer);
-  InputRows rows{.base = pipe::GlobalPtrOp::create(bodyBuilder, addOperand(view)), .bytes = bytes};
+  Value view = pipe::ViewOp::create(hostBuilder, global, buffer);
+  InputRows rows{.base = addressOf(bodyBuilder, addOperand(view)), .bytes = bytes};
   unsigned rank = cast<MemRefType>(buffer.getType()).getRank();
   rows.pitch = scalar(strideBytes(hostBuilder, loc, argument, rank - 2));
   if (rank == 3) {

@@ -302,7 +302,7 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
         mapOf(rewriter, loc, adaptor.getQuery(), attention.boxOfQueries(), /*planes=*/2),
         mapOf(rewriter, loc, adaptor.getKey(), attention.boxOfKeys(), /*planes=*/1),
         mapOf(rewriter, loc, adaptor.getValue(), attention.boxOfKeys(), /*planes=*/1),
-        GlobalViewOp::create(rewriter, loc, ofResult, matrixOf(rewriter, loc, result))};
+        ViewOp::create(rewriter, loc, ofResult, matrixOf(rewriter, loc, result))};
     for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getSinks()})
       if (numbers)
         arguments.push_back(listOf(rewriter, loc, numbers));
@@ -325,8 +325,7 @@ private:
   /// The bytes of a buffer as one of `shape`.
   static Value viewOf(OpBuilder &b, Location loc, Value buffer, ArrayRef<int64_t> shape) {
     auto type = cast<MemRefType>(buffer.getType());
-    return BufferViewOp::create(b, loc, MemRefType::get(shape, type.getElementType()), buffer,
-                                b.getI64IntegerAttr(0), Value());
+    return ViewOp::create(b, loc, MemRefType::get(shape, type.getElementType()), buffer);
   }
 
   /// A buffer of tokens x heads x elements as the matrix of all tokens.
@@ -339,16 +338,16 @@ private:
   static Value listOf(OpBuilder &b, Location loc, Value buffer) {
     auto type = cast<MemRefType>(buffer.getType());
     int64_t count = type.getNumElements();
-    return GlobalViewOp::create(b, loc, GlobalType::get({count}, type.getElementType()),
-                                viewOf(b, loc, buffer, {count}));
+    return ViewOp::create(b, loc, GlobalType::get({count}, type.getElementType()),
+                          viewOf(b, loc, buffer, {count}));
   }
 
   /// A buffer of tokens x heads as the matrix of all tokens.
   static Value rowsOf(OpBuilder &b, Location loc, Value buffer) {
     auto type = cast<MemRefType>(buffer.getType());
     int64_t rows = type.getShape()[0] * type.getShape()[1], heads = type.getShape()[2];
-    return GlobalViewOp::create(b, loc, GlobalType::get({rows, heads}, type.getElementType()),
-                                viewOf(b, loc, buffer, {rows, heads}));
+    return ViewOp::create(b, loc, GlobalType::get({rows, heads}, type.getElementType()),
+                          viewOf(b, loc, buffer, {rows, heads}));
   }
 
   /// A map of tokens, or of planes: with `planes` 1 a sequence is a plane of tokens, and with 2 a

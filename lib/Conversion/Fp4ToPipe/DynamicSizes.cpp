@@ -190,5 +190,5 @@ Value fp4::viewOf(OpBuilder &b, Location loc, Type type, Value buffer) {
   if (MemRefType any = pipe::getBufferType(global);
       isSized && memory != any && memory.getLayout().isIdentity())
     buffer = memref::CastOp::create(b, loc, any, buffer);
-  return pipe::GlobalViewOp::create(b, loc, type, buffer);
+  return pipe::ViewOp::create(b, loc, type, buffer);
 }

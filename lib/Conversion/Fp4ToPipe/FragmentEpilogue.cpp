@@ -26,7 +26,7 @@ FragmentEpilogue::FragmentEpilogue(GemmKernel &kernel, FragmentSums &fragments)
 void FragmentEpilogue::begin() {
   bool reducesLate = gemm.work.hasWorkspace() && !gemm.work.stream; // and reads sums beside alpha
   if (gemm.results.alpha == Results::Alpha::One && !reducesLate && !gemm.problem.dual)
-    alphaOfAll = LoadScalarOp::create(b, b.getF32Type(), args.alpha);
+    alphaOfAll = LoadEntryOp::create(b, b.getF32Type(), args.alpha);
   if (gemm.results.quantizer && !gemm.problem.dual)
     results.emplace(b, gemm, args.derived);
 }
@@ -66,7 +66,7 @@ FragmentEpilogue::Factors FragmentEpilogue::broadcastAlphas(RankedTensorType typ
   if (gemm.results.alpha != Results::Alpha::One)
     return {all(group.alpha), all(group.alpha2)};
   auto load = [&](Value from) -> Value {
-    return from ? LoadScalarOp::create(b, b.getF32Type(), from).getResult() : Value();
+    return from ? LoadEntryOp::create(b, b.getF32Type(), from).getResult() : Value();
   };
   return {all(alphaOfAll ? alphaOfAll : load(args.alpha)), all(load(args.alpha2))};
 }

@@ -54,8 +54,8 @@ static Value scaleArgument(OpBuilder &b, Location loc, const Gemm &gemm, Type ty
 static Value packedArgument(OpBuilder &b, Location loc, const Gemm &gemm, Value buffer) {
   pipe::GlobalType type = gemm.packedTiles();
   return viewOf(b, loc, type,
-                pipe::BufferViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
-                                           /*rows=*/Value()));
+                pipe::ViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
+                                     /*rows=*/Value()));
 }
 
 /// The operands with the scales of those that have some, and their alphas.
@@ -103,10 +103,10 @@ static void addResults(OpBuilder &b, Location loc, const Gemm &gemm,
     args.result = viewOf(b, loc, gemm.withoutSizes(gemm.resultBuffer()), results.front());
     args.pitch = pitchBytes(b, loc, results.front());
   } else if (gemm.results.storesElements) {
-    args.result = pipe::GlobalViewOp::create(b, loc, gemm.result(), results.front());
+    args.result = pipe::ViewOp::create(b, loc, gemm.result(), results.front());
   }
   if (gemm.storesEnds())
-    args.resultBuffer = pipe::GlobalViewOp::create(b, loc, gemm.resultBuffer(), results.front());
+    args.resultBuffer = pipe::ViewOp::create(b, loc, gemm.resultBuffer(), results.front());
   SmallVector<Value> buffers;
   if (adaptor.quantizeAmax)
     buffers.push_back(adaptor.quantizeAmax);
@@ -115,8 +115,8 @@ static void addResults(OpBuilder &b, Location loc, const Gemm &gemm,
        llvm::zip_equal(args.derived.derived(gemm.results), gemm.derivedTypes(), buffers)) {
     Value view = buffer;
     if (gemm.problem.groups && type.isScales()) // a list of tiles
-      view = pipe::BufferViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
-                                        /*rows=*/Value());
+      view = pipe::ViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
+                                  /*rows=*/Value());
     *place = viewOf(b, loc, gemm.argumentOf(type, /*hasRows=*/gemm.problem.dynamicWidth()), view);
   }
 }
@@ -146,8 +146,8 @@ static void addWorkspace(OpBuilder &b, Location loc, const Gemm &gemm, Value row
   Value counters =
       allocateCounters(b, loc, pipe::getBufferType(countersType),
                        sizes(gemm.tiling.clusterM * tilesOfRow * gemm.tiling.clusterN));
-  args.workspace = pipe::GlobalViewOp::create(b, loc, partsType, parts);
-  args.counters = pipe::GlobalViewOp::create(b, loc, countersType, counters);
+  args.workspace = pipe::ViewOp::create(b, loc, partsType, parts);
+  args.counters = pipe::ViewOp::create(b, loc, countersType, counters);
 }
 
 KernelArguments fp4::gemmArguments(OpBuilder &b, Location loc, const Gemm &gemm,
@@ -158,8 +158,8 @@ KernelArguments fp4::gemmArguments(OpBuilder &b, Location loc, const Gemm &gemm,
   for (auto [input, buffer] : llvm::zip_equal(gemm.results.inputs, adaptor.inputs)) {
     Value matrix = buffer;
     if (input.isOfGroups)
-      matrix = pipe::BufferViewOp::create(b, loc, pipe::getBufferType(input.type), buffer,
-                                          /*offset=*/0, /*rows=*/Value());
+      matrix = pipe::ViewOp::create(b, loc, pipe::getBufferType(input.type), buffer,
+                                    /*offset=*/0, /*rows=*/Value());
     args.inputs.push_back(viewOf(b, loc, gemm.argumentOf(input.type), matrix));
   }
   addResults(b, loc, gemm, adaptor, results, sizes.columns, args);

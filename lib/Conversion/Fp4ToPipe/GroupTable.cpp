@@ -56,7 +56,7 @@ Value fp4::scalesOfGroups(OpBuilder &builder, Location loc, const Gemm &gemm, Va
   MemRefType buffer = pipe::getBufferType(type);
   if (tiles.getType() == buffer)
     return tiles;
-  return pipe::BufferViewOp::create(builder, loc, buffer, tiles, /*offset=*/0, /*rows=*/Value());
+  return pipe::ViewOp::create(builder, loc, buffer, tiles, /*offset=*/0, /*rows=*/Value());
 }
 
 /// The words of the table where the rows of groups are known.
@@ -148,20 +148,20 @@ static Value tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value
                            Value rows, const Gemm &gemm) {
   if (gemm.work.searchedOffsets) {
     MemRefType words = pipe::getBufferType(gemm.table());
-    Value view = pipe::BufferViewOp::create(rewriter, op.getLoc(), words, offsets, /*offset=*/0,
-                                            /*rows=*/Value());
-    return pipe::GlobalViewOp::create(rewriter, op.getLoc(), gemm.table(), view);
+    Value view = pipe::ViewOp::create(rewriter, op.getLoc(), words, offsets, /*offset=*/0,
+                                      /*rows=*/Value());
+    return pipe::ViewOp::create(rewriter, op.getLoc(), gemm.table(), view);
   }
   Value table = op.getGroups()
                     ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), gemm), gemm)
                     : makeTable(rewriter, op, offsets, rows, gemm);
-  return pipe::GlobalViewOp::create(rewriter, op.getLoc(), gemm.table(), table);
+  return pipe::ViewOp::create(rewriter, op.getLoc(), gemm.table(), table);
 }
 
 void fp4::addGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets, Value rows,
                     const Gemm &gemm, KernelArguments &args) {
   args.table = tableOfGroups(rewriter, op, offsets, rows, gemm);
   if (gemm.work.searchedOffsets)
-    args.report = pipe::GlobalViewOp::create(
-        rewriter, op.getLoc(), groupReportType(op.getContext()), allocateReport(rewriter, op));
+    args.report = pipe::ViewOp::create(rewriter, op.getLoc(), groupReportType(op.getContext()),
+                                       allocateReport(rewriter, op));
 }

@@ -34,8 +34,8 @@ ItemKernel::ItemKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef
       b(op.getLoc(), func.getBody()) {}
 
 Value ItemKernel::pointer(unsigned number) {
-  return pipe::GlobalPtrOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
-                                   func.getArgument(number));
+  return pipe::ViewOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),
+                              func.getArgument(number));
 }
 
 Int32 ItemKernel::size(int64_t known) {

@@ -109,8 +109,8 @@ static Value sized(TileBuilder &b, Value global, Type type, Value sizeOfRows, Va
     Value wide = arith::ExtUIOp::create(b, b.getI64Type(), count);
     pitch = b.mul(wide, arith::ConstantIntOp::create(b, bytes, 64));
   }
-  return MatrixOp::create(b, type, global, sizeOfRows,
-                          matrix.hasDynamicColumns() ? sizeOfColumns : Value(), pitch);
+  return ViewOp::create(b, type, global, /*offset=*/uint64_t(0), sizeOfRows,
+                        matrix.hasDynamicColumns() ? sizeOfColumns : Value(), pitch);
 }
 
 /// Buffers whose sizes are numbers.

@@ -8,7 +8,7 @@ using namespace fp4::pipe;
 
 void LaneEpilogue::begin() {
   auto scalar = [&](Value from) -> Value {
-    return from ? broadcast(LoadScalarOp::create(b, b.getF32Type(), from)) : Value();
+    return from ? broadcast(LoadEntryOp::create(b, b.getF32Type(), from)) : Value();
   };
   if (gemm.results.alpha == Results::Alpha::One) {
     alphaVector = scalar(args.alpha);

@@ -224,7 +224,7 @@ Value LaneSums::sumOfParts(Value column) {
   column = columnOfSums(column);
   Value sum;
   for (int64_t part = 0; part < gemm.work.splits; ++part) {
-    Value next = FetchOp::create(b, chunkType(), args.workspace, row, column);
+    Value next = FetchOp::create(b, chunkType(), args.workspace, row, column, IntegerAttr());
     sum = sum ? arith::AddFOp::create(b, sum, next).getResult() : next;
     row = b.add(row, rowsOfPart);
   }
@@ -316,9 +316,9 @@ Value LaneSums::fetchShare(Value row, Value column) {
   row = b.add(row, b.mul(b.div(column, count), kMmaM));
   SmallVector<Value> sums;
   for (int64_t first = 0; first < gemm.chunk(); first += count) {
-    Value part =
-        b.toVector(FetchOp::create(b, lanesType(count), args.workspace,
-                                   b.add(row, b.constant(linesOfColumns(first))), b.constant(0)));
+    Value part = b.toVector(FetchOp::create(b, lanesType(count), args.workspace,
+                                            b.add(row, b.constant(linesOfColumns(first))),
+                                            b.constant(0), IntegerAttr()));
     for (int64_t i = 0; i < count; ++i)
       sums.push_back(vector::ExtractOp::create(b, part, i));
   }

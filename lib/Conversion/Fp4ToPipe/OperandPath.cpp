@@ -167,7 +167,7 @@ void OperandPath::begin(Tile &tile) {
   if (gemm.route().accumulate == route::Accumulate::Fast) {
     auto ofRows = DistributionAttr::tensorOf(FragmentKind::Wgmma, 8, b.getF32Type());
     for (int64_t part = 0; part < parts(); ++part)
-      tile.powers.push_back(LoadFactorsOp::create(b, ofRows, sources.front().data,
+      tile.powers.push_back(FetchOp::create(b, ofRows, sources.front().data,
                                                   loads.firstPacked(ofPart(tile.rowB, part))));
   }
   if (!gemm.holdsWeights())

@@ -127,8 +127,8 @@ ConvertedWeights fp4::preDequantizeWeights(RewriterBase &rewriter, BlockScaledMa
       gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(powersType),
                            /*asyncToken=*/Type(), ValueRange(), ValueRange(), ValueRange())
           .getMemref();
-  Value source = pipe::BufferViewOp::create(rewriter, loc, pipe::getBufferType(packed), tiles,
-                                            /*offset=*/0, /*rows=*/Value());
+  Value source = pipe::ViewOp::create(rewriter, loc, pipe::getBufferType(packed), tiles,
+                                      /*offset=*/0, /*rows=*/Value());
   Value blocks = arith::ConstantIndexOp::create(rewriter, loc, packed.getShape()[0]);
   return {
       launchItems(rewriter, loc, kernel.finish(), {source, powers}, blocks, /*sizes=*/{}, kPdlAttr),

@@ -19,7 +19,7 @@ static RankedTensorType lanesOf(int64_t columns, Type element) {
 ResultStores::ResultStores(TileBuilder &builder, const Gemm &gemm, const ResultArguments &to)
     : b(builder), gemm(gemm), to(to) {
   if (to.quantizeAmax)
-    tensorAmax = LoadScalarOp::create(b, b.getF32Type(), to.quantizeAmax);
+    tensorAmax = LoadEntryOp::create(b, b.getF32Type(), to.quantizeAmax);
 }
 
 /// Emits a loop over the columns. There is no loop if all columns are read before any is stored, or

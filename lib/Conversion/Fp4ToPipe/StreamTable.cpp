@@ -114,6 +114,6 @@ static SmallVector<int32_t> wordsOf(const Gemm &gemm) {
 }
 
 Value fp4::tableOfStream(OpBuilder &builder, Location loc, const Gemm &gemm) {
-  return pipe::GlobalViewOp::create(builder, loc, gemm.table(),
-                                    constantTable(builder, loc, wordsOf(gemm), gemm));
+  return pipe::ViewOp::create(builder, loc, gemm.table(),
+                              constantTable(builder, loc, wordsOf(gemm), gemm));
 }

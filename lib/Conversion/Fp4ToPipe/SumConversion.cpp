@@ -14,7 +14,7 @@ using namespace fp4::pipe;
 
 Value SumConversion::load(RankedTensorType type, Value global, Value rows, bool ofGroup,
                           const Place &place) {
-  return LoadFactorsOp::create(b, type, global, ofGroup ? place.group : place.row, place.column,
+  return FetchOp::create(b, type, global, ofGroup ? place.group : place.row, place.column,
                                rows, place.transposed, /*one_row=*/ofGroup);
 }
 
@@ -62,7 +62,7 @@ Value SumConversion::loadInput(Value input, bool isOfGroups, RankedTensorType su
   auto global = cast<GlobalType>(input.getType());
   RankedTensorType type = sums.clone(global.getElementType());
   if (global.getRank() == 0) {
-    Value scalar = LoadScalarOp::create(b, global.getElementType(), input);
+    Value scalar = LoadEntryOp::create(b, global.getElementType(), input);
     return widenToF32(b, b.splat(type, scalar));
   }
   Value limit = ShapedType::isDynamic(global.getShape()[0]) ? args.rows : Value();

@@ -93,7 +93,7 @@ private:
 
 void TransformBuilder::build() {
   if (args.amax)
-    amax = LoadScalarOp::create(b, b.getF32Type(), args.amax);
+    amax = LoadEntryOp::create(b, b.getF32Type(), args.amax);
   auto type = SharedType::get({kDenseMmaK, kDenseMmaK}, b.getBF16Type(), Layout::Swizzle32B);
   auto signs = b.getI64IntegerAttr(transform.op.getColumnwiseHadamard()->getSignMask());
   hadamard = HadamardMatrixOp::create(b, type, signs, Value()).getResult();
@@ -117,7 +117,7 @@ void TransformBuilder::buildTile(Value row, Value column) {
   Value tile = LoadOp::create(b, tileType, args.x, row, column, /*existing=*/Value()).getResult();
   auto accType = TmemType::get({kMmaM, transform.tileM}, b.getF32Type());
   Value acc = AccumulatorOp::create(b, accType);
-  MmaBlockwiseOp::create(b, acc, tile, hadamard);
+  MmaOp::create(b, acc, tile, hadamard);
   buildEpilogue(acc, row, column);
 }
 
@@ -186,7 +186,7 @@ struct TransformLowering : OpConversionPattern<QuantizeOp> {
               ? Value(MakeTensorMapOp::create(rewriter, loc, type, buffer,
                                               /*dynamic_columns=*/Value(),
                                               rewriter.getI64IntegerAttr(transform.k)))
-              : Value(GlobalViewOp::create(rewriter, loc, type, buffer)));
+              : Value(ViewOp::create(rewriter, loc, type, buffer)));
     });
     launchPersistent(rewriter, loc, kernel, *plan, transform.strips(), target, arguments);
     rewriter.replaceOp(op, {buffers.codes, buffers.scales});

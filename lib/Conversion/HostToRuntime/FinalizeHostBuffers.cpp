@@ -231,7 +231,7 @@ private:
     while (Operation *producer = buffer.getDefiningOp()) {
       if (auto view = dyn_cast<memref::SubViewOp>(producer)) // see allocateBuffer
         buffer = view.getSource();
-      else if (auto view = dyn_cast<fp4::pipe::BufferViewOp>(producer))
+      else if (auto view = dyn_cast<fp4::pipe::ViewOp>(producer))
         buffer = view.getSource();
       else if (auto cast = dyn_cast<UnrealizedConversionCastOp>(producer);
                cast && cast.getNumOperands() == 1)

@@ -79,7 +79,7 @@ LogicalResult view(Operation *op, Value source, int64_t offset, function_ref<Val
         "take columns of which a row has a multiple of 16 bytes, or make the result an argument");
   Value buffer = UnrealizedConversionCastOp::create(b, op->getLoc(), from, source).getResult(0);
   Value dynamic = to.hasStaticShape() ? Value() : rows(buffer);
-  replaceBy(op, b, fp4::pipe::BufferViewOp::create(b, op->getLoc(), to, buffer, offset, dynamic));
+  replaceBy(op, b, fp4::pipe::ViewOp::create(b, op->getLoc(), to, buffer, offset, dynamic));
   return success();
 }
 

@@ -186,7 +186,7 @@ LLVM::LLVMFuncOp kernelOf(gpu::LaunchFuncOp launch) {
 
 /// The buffer that a launch takes a view of.
 Value bufferOf(Value operand) {
-  while (isa_and_present<fp4::pipe::GlobalViewOp, fp4::pipe::BufferViewOp>(operand.getDefiningOp()))
+  while (isa_and_present<fp4::pipe::ViewOp>(operand.getDefiningOp()))
     operand = operand.getDefiningOp()->getOperand(0);
   return operand;
 }

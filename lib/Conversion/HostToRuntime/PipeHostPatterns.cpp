@@ -64,14 +64,35 @@ int64_t elementsOfUnit(fp4::pipe::TensorMapType map) {
   return countsBytes ? 2 : 1;
 }
 
-struct GlobalViewLowering : ConvertOpToLLVMPattern<fp4::pipe::GlobalViewOp> {
+/// Lowers an argument of a kernel to an address, and bytes of a buffer to another descriptor.
+struct ViewLowering : ConvertOpToLLVMPattern<fp4::pipe::ViewOp> {
   using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::GlobalViewOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::ViewOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    auto type = cast<MemRefType>(op.getBuffer().getType());
-    rewriter.replaceOp(op, MemRefDescriptor(adaptor.getBuffer())
-                               .bufferPtr(rewriter, op.getLoc(), *getTypeConverter(), type));
+    Location loc = op.getLoc();
+    auto sourceType = dyn_cast<MemRefType>(op.getSource().getType());
+    if (!sourceType)
+      return rewriter.notifyMatchFailure(op, "belongs to a kernel");
+    MemRefDescriptor source(adaptor.getSource());
+    Value first = source.bufferPtr(rewriter, loc, *getTypeConverter(), sourceType);
+    auto type = dyn_cast<MemRefType>(op.getType());
+    if (!type) {
+      rewriter.replaceOp(op, first);
+      return success();
+    }
+    Value address = LLVM::GEPOp::create(rewriter, loc, LLVM::LLVMPointerType::get(getContext()),
+                                        rewriter.getI8Type(), first,
+                                        ValueRange(constantInt(rewriter, loc, 64, op.getOffset())));
+    SmallVector<Value> rows;
+    if (op.getRows())
+      rows.push_back(adaptor.getRows());
+    SmallVector<Value, 4> sizes, strides;
+    Value bytes;
+    getMemRefDescriptorSizes(loc, type, rows, rewriter, sizes, strides, bytes);
+    Value descriptor = createMemRefDescriptor(loc, type, source.allocatedPtr(rewriter, loc),
+                                              address, sizes, strides, rewriter);
+    rewriter.replaceOp(op, descriptor);
     return success();
   }
 };
@@ -95,32 +116,6 @@ struct DeviceConstantLowering : ConvertOpToLLVMPattern<fp4::pipe::DeviceConstant
     Value descriptor =
         MemRefDescriptor::fromStaticShape(rewriter, loc, *getTypeConverter(),
                                           cast<MemRefType>(op.getBuffer().getType()), address);
-    rewriter.replaceOp(op, descriptor);
-    return success();
-  }
-};
-
-struct BufferViewLowering : ConvertOpToLLVMPattern<fp4::pipe::BufferViewOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-
-  LogicalResult matchAndRewrite(fp4::pipe::BufferViewOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    auto sourceType = cast<MemRefType>(op.getSource().getType());
-    auto type = cast<MemRefType>(op.getResult().getType());
-    MemRefDescriptor source(adaptor.getSource());
-    Value first = source.bufferPtr(rewriter, loc, *getTypeConverter(), sourceType);
-    Value address = LLVM::GEPOp::create(
-        rewriter, loc, LLVM::LLVMPointerType::get(getContext()), rewriter.getI8Type(), first,
-        ValueRange(constantInt(rewriter, loc, 64, op.getOffset())));
-    SmallVector<Value> rows;
-    if (op.getRows())
-      rows.push_back(adaptor.getRows());
-    SmallVector<Value, 4> sizes, strides;
-    Value bytes;
-    getMemRefDescriptorSizes(loc, type, rows, rewriter, sizes, strides, bytes);
-    Value descriptor = createMemRefDescriptor(loc, type, source.allocatedPtr(rewriter, loc),
-                                              address, sizes, strides, rewriter);
     rewriter.replaceOp(op, descriptor);
     return success();
   }
@@ -299,6 +294,6 @@ void fp4::populatePipeHostPatterns(LLVMTypeConverter &converter, RewritePatternS
   auto toPointer = [](Type type) { return LLVM::LLVMPointerType::get(type.getContext()); };
   converter.addConversion([=](fp4::pipe::GlobalType type) -> Type { return toPointer(type); });
   converter.addConversion([=](fp4::pipe::TensorMapType type) -> Type { return toPointer(type); });
-  patterns.add<BufferViewLowering, DeviceConstantLowering, ExpectSizeLowering, GlobalViewLowering,
-               MakeTensorMapLowering, ResultPitchLowering>(converter);
+  patterns.add<DeviceConstantLowering, ExpectSizeLowering, MakeTensorMapLowering,
+               ResultPitchLowering, ViewLowering>(converter);
 }

@@ -5,14 +5,14 @@
 // CHECK-LABEL: gpu.module @whole_amax_0
 // CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x1024xbf16>, %[[OUT:.*]]: !pipe.global<f32>, %[[CHUNKS:.*]]: i32, %[[WORDS:.*]]: !pipe.global<592xi32>)
 // CHECK-SAME:    kernel attributes {known_block_size = array<i32: 512, 1, 1>}
-// CHECK:         %[[P:.*]] = pipe.global_ptr %[[OUT]]
+// CHECK:         %[[P:.*]] = pipe.view %[[OUT]]
 // CHECK:         scf.for unsigned %{{.*}} = %{{.*}} to %[[CHUNKS]] step
 // CHECK:           llvm.load %{{.*}} invariant {alignment = 32 : i64} : !llvm.ptr<1> -> vector<8xi32>
 // Two magnitudes at once. NaN elements are skipped: maxnum, not maximum.
 // CHECK-COUNT-7:   llvm.call_intrinsic "llvm.nvvm.fmax.xorsign.abs.bf16x2"
 // CHECK:           llvm.intr.maxnum
 // CHECK-NOT:       llvm.intr.maximum
-// CHECK:         %[[W:.*]] = pipe.global_ptr %[[WORDS]]
+// CHECK:         %[[W:.*]] = pipe.view %[[WORDS]]
 // CHECK:         %[[CTA:.*]] = nvvm.read.ptx.sreg.ctaid.x
 // CHECK:         %[[CTAS:.*]] = nvvm.read.ptx.sreg.nctaid.x
 // The first CTA waits for what the others leave, clears their words, and stores the largest.
@@ -38,10 +38,10 @@
 // CHECK:         %[[ROWS:.*]] = memref.dim %[[XB]]
 // CHECK:         %[[R:.*]] = gpu.alloc () : memref<f32>
 // CHECK-NOT:     gpu.memset
-// CHECK:         %[[G0:.*]] = pipe.global_view %{{.*}} : memref<?x1024xbf16> -> !pipe.global<?x1024xbf16>
-// CHECK:         %[[G1:.*]] = pipe.global_view %[[R]] : memref<f32> -> !pipe.global<f32>
+// CHECK:         %[[G0:.*]] = pipe.view %{{.*}} : memref<?x1024xbf16> -> !pipe.global<?x1024xbf16>
+// CHECK:         %[[G1:.*]] = pipe.view %[[R]] : memref<f32> -> !pipe.global<f32>
 // CHECK:         %[[C:.*]] = gpu.alloc () {fp4.counters} : memref<592xi32>
-// CHECK:         %[[G2:.*]] = pipe.global_view %[[C]] : memref<592xi32> -> !pipe.global<592xi32>
+// CHECK:         %[[G2:.*]] = pipe.view %[[C]] : memref<592xi32> -> !pipe.global<592xi32>
 // CHECK:         gpu.launch_func @whole_amax_0::@kernel blocks in (%{{.*}}, %{{.*}}, %{{.*}}) threads in (%c512{{[^)]*}})
 // CHECK-SAME:      args(%[[G0]] : !pipe.global<?x1024xbf16>, %[[G1]] : !pipe.global<f32>, %{{.*}} : i32, %[[G2]] : !pipe.global<592xi32>)
 func.func @whole(%x: tensor<?x1024xbf16>) -> tensor<f32> {

@@ -7,7 +7,7 @@
 // CHECK-LABEL: gpu.module @nvfp4_quantize_0
 // CHECK:       gpu.func @kernel(%{{.*}}: !pipe.global<?x64xbf16>, %{{.*}}: !pipe.global<f32>, %[[RNG:.*]]: !pipe.global<2xi64>,
 // CHECK-NOT:     arith.divf
-// CHECK:         %[[P:.*]] = pipe.global_ptr %[[RNG]]
+// CHECK:         %[[P:.*]] = pipe.view %[[RNG]]
 // CHECK-NOT:     arith.divf
 // CHECK:         %[[SEED:.*]] = llvm.load %[[P]] invariant {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK-NOT:     arith.divf

@@ -6,7 +6,7 @@
 !operand = !fp4.scaled<nvfp4, !e, !s>
 // CHECK-LABEL: func.func @gate
 // CHECK: gpu.func @kernel
-// CHECK: %[[TENSOR:.*]] = pipe.load_scalar %{{.*}} : !pipe.global<f32>
+// CHECK: %[[TENSOR:.*]] = pipe.load_entry %{{.*}} : !pipe.global<f32> -> f32
 // CHECK: pipe.for_each_work
 // CHECK:   %[[UP:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>
 // CHECK:   %[[GATE:.*]] = pipe.accumulator : !pipe.tmem<128x128xf32>

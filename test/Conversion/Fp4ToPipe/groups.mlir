@@ -7,7 +7,7 @@
 // one. The first row is 0 to 170 of group 0, the third 170 to 300 of group 2. The list of tiles of scales
 // is what a matrix with whole blocks of each group has.
 // CHECK-LABEL: func.func @known
-// CHECK-DAG: pipe.buffer_view %{{.*}} offset 0 : memref<16x1x512xi8> -> memref<4x4x512xi8>
+// CHECK-DAG: pipe.view %{{.*}} : memref<16x1x512xi8> -> memref<4x4x512xi8>
 // CHECK-DAG: pipe.device_constant dense<[0, 0, 0, 0, -86, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -128, 0, 0, 0, -86, 0, 0, 0, 0, 0, 0, 0, -128, 0, 0, 0, -86, 0, 0, 0, 44, 1, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0,
 // CHECK: gpu.launch_func @known_matmul_0::@kernel blocks in (%c4
 

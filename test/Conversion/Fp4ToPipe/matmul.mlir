@@ -13,8 +13,8 @@
 // CHECK: %[[Y:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x512xbf16>
 // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
 // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<512x512xi8>
-// CHECK: pipe.global_view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
-// CHECK: pipe.global_view %[[Y]] : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
+// CHECK: pipe.view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
+// CHECK: pipe.view %[[Y]] : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
 // CHECK: %[[M:.*]] = arith.index_cast %[[ROWS]] : index to i32
 // CHECK: arith.minui %{{.*}}, %[[SMS]]
 // FEWER: arith.minui %{{.*}}, %c3

@@ -150,7 +150,7 @@ func.func @zeroed(%a: tensor<200x512xf8E4M3FN>, %sa: tensor<200x4xf32>, %b: tens
 // group begin where the group before ends.
 // CHECK-LABEL: func.func @searched
 // CHECK-NOT: gpu.alloc () : memref<{{.*}}xi32>
-// CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x2xi64> -> memref<2x4xi32>
+// CHECK: pipe.view %{{.*}} : memref<2x2xi64> -> memref<2x4xi32>
 // CHECK: gpu.alloc () {fp4.group_report = "operand 'offsets' of the matmul at {{.*}}"} : memref<8xi64>
 // CHECK-COUNT-1: gpu.launch_func
 // CHECK-NOT: gpu.launch_func

@@ -8,17 +8,17 @@
 // CHECK: arith.cmpi ule, %[[ROWS]], %c16
 // CHECK: scf.if
 // CHECK-NOT: gpu.alloc
-// CHECK:   pipe.global_view %[[Y]]
+// CHECK:   pipe.view %[[Y]]
 // CHECK:   gpu.launch_func @chosen_matmul_0::@kernel {{.*}}fp4.waits
 // CHECK: } else {
 // CHECK:   arith.cmpi ule, %[[ROWS]], %c100
 // CHECK:   scf.if
-// CHECK:     pipe.global_view %[[Y]]
+// CHECK:     pipe.view %[[Y]]
 // CHECK:     gpu.alloc {{.*}}memref<?x16384xf32>
 // CHECK:     gpu.launch_func @chosen_matmul_1::@kernel {{.*}}fp4.pdl
 // CHECK:   } else {
 // CHECK-NOT: gpu.alloc
-// CHECK:     pipe.global_view %[[Y]]
+// CHECK:     pipe.view %[[Y]]
 // CHECK:     gpu.launch_func @chosen_matmul_2::@kernel
 // CHECK-NOT: gpu.launch_func
 // CHECK: pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>

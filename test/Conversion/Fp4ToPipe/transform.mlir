@@ -11,19 +11,19 @@
 
 // CHECK-LABEL: func.func @f
 // CHECK: %[[MAP:.*]] = pipe.make_tensor_map %{{.*}} columns 512 : memref<1024x512xbf16> -> !pipe.tensor_map<64x64xbf16, swizzle_128B>
-// CHECK: %[[AMAX:.*]] = pipe.global_view %{{.*}} : memref<f32> -> !pipe.global<f32>
-// CHECK: %[[Q:.*]] = pipe.global_view %{{.*}} : memref<512x512xi8> -> !pipe.global<512x1024xf4E2M1FN>
-// CHECK: %[[S:.*]] = pipe.global_view %{{.*}} : memref<4x16x512xi8> -> !pipe.global<512x64xf8E4M3FN, tiled_128x4>
+// CHECK: %[[AMAX:.*]] = pipe.view %{{.*}} : memref<f32> -> !pipe.global<f32>
+// CHECK: %[[Q:.*]] = pipe.view %{{.*}} : memref<512x512xi8> -> !pipe.global<512x1024xf4E2M1FN>
+// CHECK: %[[S:.*]] = pipe.view %{{.*}} : memref<4x16x512xi8> -> !pipe.global<512x64xf8E4M3FN, tiled_128x4>
 // CHECK: gpu.launch_func @f_transform_0::@kernel blocks in (%[[N:.*]], %{{.*}}, %{{.*}}) threads in (%{{.*}}, %{{.*}}, %{{.*}}) args(%[[MAP]] : {{.*}}, %[[AMAX]] : {{.*}}, %[[Q]] : {{.*}}, %[[S]] :
 
 // CHECK-LABEL: gpu.module @f_transform_0
-// CHECK: pipe.load_scalar
+// CHECK: pipe.load_entry
 // CHECK: %[[H:.*]] = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
 // CHECK: pipe.for_each_work
 // CHECK: scf.for
 // CHECK: %[[X:.*]] = pipe.load %{{.*}} -> !pipe.shared<64x128xbf16, swizzle_128B>
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.tmem<128x64xf32>
-// CHECK: pipe.mma_blockwise %[[ACC]], %[[X]], %[[H]]
+// CHECK: pipe.mma %[[ACC]], %[[X]], %[[H]]
 // CHECK: %[[V:.*]] = pipe.read %[[ACC]]
 // CHECK: %[[R:.*]] = arith.truncf %[[V]] : tensor<128x64xf32, #pipe.distribution<lanes>> to tensor<128x64xbf16, #pipe.distribution<lanes>>
 // CHECK: %[[CODES:.*]], %[[SCALES:.*]] = pipe.quantize_blocks %[[R]] amax %{{.*}} {columnwise, recipe = #fp4.recipe<transformer_engine>} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> tensor<128x64xf4E2M1FN, #pipe.distribution<lanes>>, tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>

@@ -5,7 +5,7 @@
 // k tiles of 4, so that their number is said.
 // CHECK-LABEL: func.func @prepacked
 // CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B, residue>
-// CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x5x4608xi8> -> memref<10x4608xi8>
+// CHECK: pipe.view %{{.*}} : memref<2x5x4608xi8> -> memref<10x4608xi8>
 // CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.pdl
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
@@ -78,7 +78,7 @@ func.func @split(%x: tensor<7x512xbf16>, %p: tensor<2x8x4352xi8, #fp4.weight_lay
 // CHECK:   %[[FIRST:.*]] = arith.cmpi eq, %[[PART:.*]], %c0_i32
 // CHECK:   %[[A:.*]] = scf.if %[[FIRST]]
 // CHECK:     pipe.read
-// CHECK:     pipe.fetch %{{.*}}[%[[ROW:.*]], 0]
+// CHECK:     pipe.fetch %{{.*}}[%[[ROW:.*]]] first 0
 // CHECK:   %[[SECOND:.*]] = arith.cmpi eq, %[[PART]], %c1_i32
 // CHECK:   %[[B:.*]] = scf.if %[[SECOND]]
 // CHECK:     pipe.read
@@ -119,11 +119,11 @@ func.func @many(%x: tensor<70x768xbf16>, %p: tensor<2x12x4352xi8, #fp4.weight_la
 // CHECK-LABEL: func.func @five
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.count_partial
-// CHECK: %[[FIRST:.*]] = pipe.fetch %[[LEFT:.*]][%{{.*}}, 0]
-// CHECK: %[[SECOND:.*]] = pipe.fetch %[[LEFT]][%{{.*}}, 0]
+// CHECK: %[[FIRST:.*]] = pipe.fetch %[[LEFT:.*]][%{{.*}}] first 0
+// CHECK: %[[SECOND:.*]] = pipe.fetch %[[LEFT]][%{{.*}}] first 0
 // CHECK: %[[BOTH:.*]] = arith.addf %[[FIRST]], %[[SECOND]]
 // CHECK: scf.for %{{.*}} = %c2_i32 to %c5_i32 {{.*}} iter_args(%[[SUM:[^ ]*]] = %[[BOTH]],
-// CHECK:   %[[NEXT:.*]] = pipe.fetch %[[LEFT]][%{{.*}}, 0]
+// CHECK:   %[[NEXT:.*]] = pipe.fetch %[[LEFT]][%{{.*}}] first 0
 // CHECK:   arith.addf %[[SUM]], %[[NEXT]]
 // CHECK: pipe.store
 func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<64x256xf32> {
@@ -226,7 +226,7 @@ func.func @plain(%x: tensor<5x256xf16>, %w: tensor<200x256xf4E2M1FN>,
 // Beside e4m3 a tile has 128 elements of K, and every MMA begins with an accumulator of zeros.
 // CHECK-LABEL: func.func @bytes
 // CHECK: pipe.make_tensor_map %{{.*}} columns 384 : memref<20x384xi8> -> !pipe.tensor_map<32x128xf8E4M3FN, swizzle_128B, residue>
-// CHECK: pipe.buffer_view %{{.*}} offset 0 : memref<2x3x8704xi8> -> memref<6x8704xi8>
+// CHECK: pipe.view %{{.*}} : memref<2x3x8704xi8> -> memref<6x8704xi8>
 // CHECK: %[[MORE:.*]] = arith.constant true
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: %[[W:.*]] = pipe.load %{{.*}} existing %[[COUNT:.*]] : !pipe.global<6x8704xi8> -> !pipe.shared<2x8704xi8>
@@ -246,9 +246,9 @@ func.func @bytes(%x: tensor<20x384xf8E4M3FN>, %p: tensor<2x3x8704xi8, #fp4.weigh
 // sums before alpha does.
 // CHECK-LABEL: func.func @fast
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x256xf32, wgmma>
-// CHECK: %[[POWERS:.*]] = pipe.load_factors %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+// CHECK: %[[POWERS:.*]] = pipe.fetch %{{.*}}[%{{.*}}] : !pipe.global<8x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
 // CHECK: pipe.mma %[[ACC]], %{{.*}}, %{{.*}} accumulate %{{.*}} without_powers
-// CHECK-COUNT-8: pipe.load_factors
+// CHECK-COUNT-8: pipe.fetch
 // CHECK: %[[SUMS:.*]] = pipe.read %[[ACC]][0] {{.*}}-> tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: %[[VECTOR:.*]] = pipe.elements %[[POWERS]]
 // CHECK: %[[REPEATED:.*]] = vector.shuffle %[[VECTOR]], %[[VECTOR]] [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
@@ -298,11 +298,11 @@ func.func @ahead(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weig
 
 // Alphas of rows are asked for before any is used, as many as a part of the tile has.
 // CHECK-LABEL: func.func @ahead_rows
-// CHECK-COUNT-4: pipe.load_factors
+// CHECK-COUNT-4: pipe.fetch
 // CHECK: pipe.read
-// CHECK-NOT: pipe.load_factors
+// CHECK-NOT: pipe.fetch
 // CHECK-COUNT-4: pipe.store
-// CHECK-COUNT-4: pipe.load_factors
+// CHECK-COUNT-4: pipe.fetch
 func.func @ahead_rows(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>, %s: tensor<300x1xf32>) -> tensor<300x256xbf16> {
   %y = fp4.matmul %x, %p alpha %s {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128], route = <a = pre>>}
       : (tensor<300x512xf8E4M3FN>, tensor<2x4x8704xi8, #fp4.weight_layout<wgmma>>,

@@ -4,8 +4,8 @@
 
 // CHECK-LABEL: func.func @views
 // CHECK-SAME:    (%[[X:.*]]: memref<2x40x64xbf16>)
-// CHECK:         %[[M:.*]] = pipe.buffer_view %[[X]] offset 0 : memref<2x40x64xbf16> -> memref<80x64xbf16>
-// CHECK:         %[[R:.*]] = pipe.buffer_view %[[M]] offset 1024 : memref<80x64xbf16> -> memref<16x64xbf16>
+// CHECK:         %[[M:.*]] = pipe.view %[[X]] : memref<2x40x64xbf16> -> memref<80x64xbf16>
+// CHECK:         %[[R:.*]] = pipe.view %[[M]] offset 1024 : memref<80x64xbf16> -> memref<16x64xbf16>
 // CHECK:         gpu.memcpy %{{.*}}, %[[R]]
 // CHECK-NOT:     gpu.memcpy
 // CHECK:         return
@@ -19,7 +19,7 @@ func.func @views(%x: tensor<2x40x64xbf16>) -> tensor<16x64xbf16> {
 
 // CHECK-LABEL: func.func @own
 // CHECK:         %[[Y:.*]] = gpu.alloc () {fp4.result = 0 : i32} : memref<8x64xbf16>
-// CHECK:         %[[V:.*]] = pipe.buffer_view %[[Y]] offset 0 : memref<8x64xbf16> -> memref<2x4x64xbf16>
+// CHECK:         %[[V:.*]] = pipe.view %[[Y]] : memref<8x64xbf16> -> memref<2x4x64xbf16>
 // CHECK:         %[[C:.*]] = gpu.alloc () {fp4.result = 1 : i32} : memref<8x64xbf16>
 // CHECK:         gpu.memcpy %[[C]], %[[Y]]
 // CHECK-NOT:     gpu.dealloc
@@ -35,7 +35,7 @@ func.func @own() -> (tensor<2x4x64xbf16>, tensor<8x64xbf16>) {
 
 // CHECK-LABEL: func.func @temporary
 // CHECK:         %[[T:.*]] = gpu.alloc () : memref<4x8x64xbf16>
-// CHECK:         %[[V:.*]] = pipe.buffer_view %[[T]] offset 1024
+// CHECK:         %[[V:.*]] = pipe.view %[[T]] offset 1024
 // CHECK:         gpu.memcpy %{{.*}}, %[[V]]
 // CHECK:         gpu.dealloc %[[T]] :
 func.func @temporary() {
@@ -51,7 +51,7 @@ func.func @temporary() {
 // Second tile of rows: 512 bytes for each of two tiles of blocks before it.
 
 // CHECK-LABEL: func.func @tiles
-// CHECK:         pipe.buffer_view %{{.*}} offset 1024 : memref<3x2x512xi8> -> memref<2x2x512xi8>
+// CHECK:         pipe.view %{{.*}} offset 1024 : memref<3x2x512xi8> -> memref<2x2x512xi8>
 func.func @tiles(%s: tensor<300x5xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
     -> tensor<172x5xf8E4M3FN, #fp4.scale_layout<tiled_128x4>> {
   %t = tensor.extract_slice %s[128, 0] [172, 5] [1, 1]
@@ -66,11 +66,11 @@ func.func @tiles(%s: tensor<300x5xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
 // CHECK-SAME:    (%[[X:.*]]: memref<?x8x32xbf16>, %{{.*}})
 // CHECK-DAG:     %[[ROWS:.*]] = memref.dim %[[X]]
 // CHECK-DAG:     %[[ALL:.*]] = arith.muli %[[ROWS]], %{{.*}}
-// CHECK-DAG:     %[[M:.*]] = pipe.buffer_view %[[X]] offset 0 rows %[[ALL]] : memref<?x8x32xbf16> -> memref<?x32xbf16>
+// CHECK-DAG:     %[[M:.*]] = pipe.view %[[X]] rows %[[ALL]] : memref<?x8x32xbf16> -> memref<?x32xbf16>
 // CHECK:         %[[THIRD:.*]] = arith.divui %{{.*}}, %{{.*}}
 // CHECK:         %[[BACK:.*]] = arith.muli %[[THIRD]], %{{.*}}
 // CHECK:         pipe.expect_size "rows of a tensor that is reshaped" %{{.*}} is %[[BACK]]
-// CHECK:         pipe.buffer_view %[[M]] offset 0 rows %[[THIRD]] : memref<?x32xbf16> -> memref<?x3x32xbf16>
+// CHECK:         pipe.view %[[M]] rows %[[THIRD]] : memref<?x32xbf16> -> memref<?x3x32xbf16>
 func.func @dynamic(%x: tensor<?x8x32xbf16>, %n: tensor<f32>) -> tensor<?x3x32xbf16> {
   %m = tensor.collapse_shape %x [[0, 1], [2]] : tensor<?x8x32xbf16> into tensor<?x32xbf16>
   %c0 = arith.constant 0 : index

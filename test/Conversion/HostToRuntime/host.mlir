@@ -41,7 +41,7 @@ func.func @f(%q: memref<?x144xi8> {fp4.name = "q"}, %y: memref<?x64xbf16>) {
   // CHECK: llvm.call @fp4rt_tensor_map(%[[MAP]],
   %map = pipe.make_tensor_map %q columns 272
       : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
-  %out = pipe.global_view %y : memref<?x64xbf16> -> !pipe.global<?x64xbf16>
+  %out = pipe.view %y : memref<?x64xbf16> -> !pipe.global<?x64xbf16>
   // CHECK: %[[GX:.*]] = llvm.trunc %[[ROWS]] : i64 to i32
   // CHECK: %[[GY:.*]] = llvm.trunc %[[ONE]] : i64 to i32
   // CHECK: %[[GZ:.*]] = llvm.trunc %[[ONE]] : i64 to i32
@@ -159,7 +159,7 @@ func.func @constant_and_view(%x: memref<8x64xbf16>) -> (memref<2xbf16>, memref<?
   %c = pipe.device_constant dense<[1, 2, 3, 4]> : tensor<4xi8> -> memref<2xbf16>
   %rows = arith.constant 3 : index
   // CHECK: llvm.getelementptr {{.*}}512] : (!llvm.ptr) -> !llvm.ptr, i8
-  %v = pipe.buffer_view %x offset 512 rows %rows : memref<8x64xbf16> -> memref<?x64xbf16>
+  %v = pipe.view %x offset 512 rows %rows : memref<8x64xbf16> -> memref<?x64xbf16>
   return %c, %v : memref<2xbf16>, memref<?x64xbf16>
 }
 

@@ -142,9 +142,9 @@ gpu.module @other {
 // CHECK: gpu.launch_func @quantize::@kernel {{.*}}fp4.dependent
 func.func @together(%x: memref<64xf32>, %amax: memref<64xf32>, %y: memref<64xf32>) {
   %c1 = arith.constant 1 : index
-  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
-  %a = pipe.global_view %amax : memref<64xf32> -> !pipe.global<64xf32>
-  %q = pipe.global_view %y : memref<64xf32> -> !pipe.global<64xf32>
+  %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
+  %a = pipe.view %amax : memref<64xf32> -> !pipe.global<64xf32>
+  %q = pipe.view %y : memref<64xf32> -> !pipe.global<64xf32>
   gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.leads}
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.cooperative}
   gpu.launch_func @quantize::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %a : !pipe.global<64xf32>) {fp4.follows}
@@ -156,9 +156,9 @@ func.func @together(%x: memref<64xf32>, %amax: memref<64xf32>, %y: memref<64xf32
 // CHECK-COUNT-3: fp4.dependent
 func.func @views(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
-  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
-  %bytes = pipe.buffer_view %x offset 128 : memref<64xf32> -> memref<32xf32>
-  %end = pipe.global_view %bytes : memref<32xf32> -> !pipe.global<32xf32>
+  %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
+  %bytes = pipe.view %x offset 128 : memref<64xf32> -> memref<32xf32>
+  %end = pipe.view %bytes : memref<32xf32> -> !pipe.global<32xf32>
   gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %end : !pipe.global<32xf32>) {fp4.leads}
   gpu.launch_func @quantize_view::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
   gpu.launch_func @amax_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads, fp4.pdl}
@@ -171,7 +171,7 @@ func.func @views(%x: memref<64xf32>) {
 // CHECK: gpu.launch_func @waiting::@kernel {{.*}}fp4.dependent
 func.func @alone(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
-  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
   gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
   gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
   gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
@@ -183,7 +183,7 @@ func.func @alone(%x: memref<64xf32>) {
 // CHECK: return
 func.func @apart(%x: memref<64xf32>, %zero: f32) {
   %c1 = arith.constant 1 : index
-  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads}
   gpu.memset %x, %zero : memref<64xf32>, f32
   gpu.launch_func @other::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}

@@ -76,7 +76,7 @@ gpu.module @product {
 // CHECK: gpu.launch_func {{.*}}fp4.dependent
 func.func @host(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
-  %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+  %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
   gpu.launch_func @streaming::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>)
   return
 }

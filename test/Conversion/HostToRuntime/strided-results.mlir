@@ -14,7 +14,7 @@
 // CHECK:         return %[[ROWS]] : memref<?x20xf32, strided<[?, 1]>>
 // CHECK-LABEL: gpu.module @product_matmul_0
 // CHECK:         gpu.func @kernel({{.*}}, %[[Y:[a-z0-9]+]]: !pipe.global<?x?xf32>, %[[PITCH:[a-z0-9]+]]: i64, %{{[a-z0-9]+}}: i32)
-// CHECK:         pipe.matrix %[[Y]] pitch %[[PITCH]] : !pipe.global<?x?xf32> -> !pipe.global<?x20xf32>
+// CHECK:         pipe.view %[[Y]] pitch %[[PITCH]] : !pipe.global<?x?xf32> -> !pipe.global<?x20xf32>
 // HOST-LABEL:  llvm.func {{.*}}@fp4_inner_product
 // HOST:          llvm.call @fp4rt_result_pitch(%{{.*}}, %{{.*}}) : (i32, i64) -> i64
 // HOST:          llvm.call @fp4rt_alloc_result(

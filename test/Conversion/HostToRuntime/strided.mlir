@@ -9,7 +9,7 @@
 // CHECK-LABEL: func.func @quantizer
 // CHECK-SAME:    (%[[X:.*]]: memref<?x64xbf16, strided<[?, 1]>>
 // CHECK-NOT:     gpu.memcpy
-// CHECK:         pipe.global_view %[[X]] : memref<?x64xbf16, strided<[?, 1]>> -> !pipe.global<?x?xbf16>
+// CHECK:         pipe.view %[[X]] : memref<?x64xbf16, strided<[?, 1]>> -> !pipe.global<?x?xbf16>
 // CHECK-NOT:     gpu.memcpy
 // CHECK:         return
 func.func @quantizer(%x: tensor<?x64xbf16> {fp4.strided}) -> (tensor<?x64xf4E2M1FN>, tensor<?x2xf8E8M0FNU>) {
@@ -115,8 +115,8 @@ func.func @dual(%a: !e, %s: !u, %b: !e {fp4.strided}, %c: !e {fp4.strided}) -> t
 // CHECK:         %[[COPY:.*]] = gpu.alloc (%[[ROWS]]) : memref<?x32xbf16>
 // CHECK:         gpu.memcpy %[[COPY]], %[[X]]
 // CHECK-NOT:     gpu.memcpy
-// CHECK-DAG:     pipe.global_view %[[COPY]] : memref<?x32xbf16>
-// CHECK-DAG:     pipe.global_view %[[X]] : memref<?x32xbf16, strided<[?, 1]>>
+// CHECK-DAG:     pipe.view %[[COPY]] : memref<?x32xbf16>
+// CHECK-DAG:     pipe.view %[[X]] : memref<?x32xbf16, strided<[?, 1]>>
 // CHECK:         return
 func.func @copied(%x: tensor<?x32xbf16> {fp4.strided}) -> (tensor<?x32xbf16>, tensor<f32>) {
   %h = fp4.hadamard %x {size = 16 : i64, dimension = 1 : i64} : tensor<?x32xbf16> -> tensor<?x32xbf16>

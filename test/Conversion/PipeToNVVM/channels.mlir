@@ -146,7 +146,7 @@ gpu.func @fences(%n: i32) kernel
     scf.for %i = %c0 to %n step %c1 : i32 {
       %a = pipe.producer_acquire %acc[%i] : !accs
       %x = pipe.consumer_wait %xs[%i] : !pipe.channel<!x>
-      pipe.mma_blockwise %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
+      pipe.mma %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
       pipe.consumer_release %xs[%i] : !pipe.channel<!x>
       pipe.producer_commit %acc[%i] : !accs
     }
@@ -176,7 +176,7 @@ gpu.func @back_edge(%n: i32) kernel
     %a = pipe.producer_acquire %acc[%c0] : !accs
     %x = pipe.consumer_wait %xs[%c0] : !pipe.channel<!x>
     scf.for %i = %c0 to %n step %c1 : i32 {
-      pipe.mma_blockwise %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
+      pipe.mma %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
       pipe.await_release %xs[%i] distance 1 : !pipe.channel<!x>
     }
   }
@@ -200,7 +200,7 @@ gpu.func @no_back_edge(%n: i32) kernel
     %h = pipe.consumer_wait %hs[%c0] : !pipe.channel<!h>
     %a = pipe.producer_acquire %acc[%c0] : !accs
     %x = pipe.consumer_wait %xs[%c0] : !pipe.channel<!x>
-    pipe.mma_blockwise %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
+    pipe.mma %a, %x, %h : !pipe.tmem<128x64xf32>, !x, !h
     pipe.await_release %xs[%c0] distance 1 : !pipe.channel<!x>
   }
   gpu.return

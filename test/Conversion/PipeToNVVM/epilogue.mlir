@@ -87,11 +87,11 @@ gpu.func @factors(%y: !pipe.global<?x64xf32>, %p: !pipe.global<?x1xf32>, %q: !pi
     // CHECK: %[[LAST:.*]] = llvm.sub %{{.*}}, %{{.*}} : i32
     // CHECK: %[[AT:.*]] = llvm.intr.smin(%{{.*}}, %[[LAST]])
     // CHECK: llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
-    %f = pipe.load_factors %p[%row, %col] rows %m : !pipe.global<?x1xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
+    %f = pipe.fetch %p[%row, %col] rows %m : !pipe.global<?x1xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
     // CHECK: llvm.load %{{.*}} invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
-    %g = pipe.load_factors %q[%row, %col] : !pipe.global<1x64xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
+    %g = pipe.fetch %q[%row, %col] : !pipe.global<1x64xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
     // CHECK-COUNT-4: llvm.load %{{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
-    %h = pipe.load_factors %r[%row, %col] : !pipe.global<1x6xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
+    %h = pipe.fetch %r[%row, %col] : !pipe.global<1x6xf32> -> tensor<128x4xf32, #pipe.distribution<lanes>>
     pipe.store %f, %y[%row, %col] rows %m : tensor<128x4xf32, #pipe.distribution<lanes>>, !pipe.global<?x64xf32>
     pipe.store %g, %y[%row, %col] rows %m : tensor<128x4xf32, #pipe.distribution<lanes>>, !pipe.global<?x64xf32>
     pipe.store %h, %y[%row, %col] rows %m : tensor<128x4xf32, #pipe.distribution<lanes>>, !pipe.global<?x64xf32>

@@ -25,7 +25,7 @@ gpu.func @even(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %tile
   pipe.role math warps 0 to 4 drives [tensor, threads] {
     %first = arith.muli %tile, %c16 : i32
     %m = arith.addi %first, %c8 : i32
-    %f = pipe.load_factors %p[%m, %n] transposed : !pipe.global<300x1xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+    %f = pipe.fetch %p[%m, %n] transposed : !pipe.global<300x1xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %f, %y[%m, %n] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<300x512xf32>
   }
   gpu.return
@@ -34,21 +34,21 @@ gpu.func @odd(%p: !pipe.global<301x1xf32>, %y: !pipe.global<301x512xf32>, %tile:
   %c16 = arith.constant 16 : i32
   pipe.role math warps 0 to 4 drives [tensor, threads] {
     %m = arith.muli %tile, %c16 : i32
-    %f = pipe.load_factors %p[%m, %n] transposed : !pipe.global<301x1xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+    %f = pipe.fetch %p[%m, %n] transposed : !pipe.global<301x1xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %f, %y[%m, %n] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<301x512xf32>
   }
   gpu.return
 }
 gpu.func @anywhere(%p: !pipe.global<300x1xf32>, %y: !pipe.global<300x512xf32>, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
   pipe.role math warps 0 to 4 drives [tensor, threads] {
-    %f = pipe.load_factors %p[%m, %n] transposed : !pipe.global<300x1xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+    %f = pipe.fetch %p[%m, %n] transposed : !pipe.global<300x1xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %f, %y[%m, %n] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<300x512xf32>
   }
   gpu.return
 }
 gpu.func @group(%p: !pipe.global<5x512xf32>, %y: !pipe.global<300x512xf32>, %group: i32, %m: i32, %n: i32) kernel attributes {pipe.shared_bytes = 0 : i64} {
   pipe.role math warps 0 to 4 drives [tensor, threads] {
-    %f = pipe.load_factors %p[%group, %n] transposed one_row : !pipe.global<5x512xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
+    %f = pipe.fetch %p[%group, %n] transposed one_row : !pipe.global<5x512xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
     pipe.store %f, %y[%m, %n] transposed : tensor<64x16xf32, #pipe.distribution<wgmma>>, !pipe.global<300x512xf32>
   }
   gpu.return

@@ -22,7 +22,7 @@ gpu.func @join(%table: !pipe.global<24x4xi32>, %counters: !pipe.global<24x4xi32>
     %row = vector.extract %e[0] : i32 from vector<4xi32>
     %last = pipe.count_partial %counters[%row] of 2 : !pipe.global<24x4xi32>
     scf.if %last {
-      %v = pipe.fetch %parts[%c128, %c0] : !pipe.global<256x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+      %v = pipe.fetch %parts[%c128, %c0] written : !pipe.global<256x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
       pipe.store %v, %y[%c0, %c0] : tensor<128x32xf32, #pipe.distribution<lanes>>, !pipe.global<128x64xf32>
     }
   }

@@ -1,4 +1,4 @@
-// A streaming kernel: pipe.global_ptr, gpu indices, structured control flow, vectors and math all
+// A streaming kernel: pipe.view, gpu indices, structured control flow, vectors and math all
 // end in llvm and nvvm; nothing calls libdevice.
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 // RUN: fp4-opt %s --pass-pipeline='builtin.module(fp4-set-target{target=sm_90a},pipe-schedule,gpu.module(convert-pipe-to-nvvm),fp4-emit-kernels)' \
@@ -21,8 +21,8 @@
 gpu.module @m {
 gpu.func @amax(%x: !pipe.global<?x1024xbf16>, %out: !pipe.global<f32>, %n: i32) kernel
     attributes {known_block_size = array<i32: 256, 1, 1>} {
-  %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
-  %o = pipe.global_ptr %out : !pipe.global<f32>
+  %p = pipe.view %x : !pipe.global<?x1024xbf16> -> !llvm.ptr<1>
+  %o = pipe.view %out : !pipe.global<f32> -> !llvm.ptr<1>
   %t = gpu.thread_id x
   %i = arith.index_cast %t : index to i32
   %zero = arith.constant 0.0 : f32

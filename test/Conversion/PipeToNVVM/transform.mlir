@@ -60,7 +60,7 @@ gpu.func @transform(%it: i32) kernel attributes {pipe.tmem_columns = 64 : i64, p
     // CHECK: nvvm.tcgen05.mma %[[P1]], %[[A1]], %{{.*}}, %[[IDESC]], %[[FALSE]]
     // CHECK-COUNT-2: nvvm.tcgen05.mma
     // CHECK-NOT: nvvm.tcgen05.mma
-    pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+    pipe.mma %acc, %x, %h : !acc, !x, !h
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
     %slot = pipe.producer_acquire %hs[%it] : !hs

@@ -21,10 +21,10 @@ gpu.func @carried(%p: !pipe.global<1024x32xf32>, %alpha: !pipe.global<f32>, %y: 
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %zero = arith.constant dense<0.0> : !tile
-    %f = pipe.load_scalar %alpha : !pipe.global<f32>
+    %f = pipe.load_entry %alpha : !pipe.global<f32> -> f32
     %factors = tensor.splat %f : !tile
     %sum = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> !tile : i32 {
-      %next = pipe.fetch %p[%i, %c0] : !pipe.global<1024x32xf32> -> !tile
+      %next = pipe.fetch %p[%i, %c0] written : !pipe.global<1024x32xf32> -> !tile
       %more = arith.addf %s, %next : !tile
       scf.yield %more : !tile
     }

@@ -73,6 +73,51 @@ func.func @operation() {
 // -----
 
 func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.copied_scales' is unknown}}
+  // expected-note @+1 {{'pipe.copied_scales' is called 'pipe.copy_scales copied' now}}
+  pipe.copied_scales
+  return
+}
+
+// -----
+
+func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.mma_blockwise' is unknown}}
+  // expected-note @+1 {{'pipe.mma_blockwise' is called 'pipe.mma' now}}
+  pipe.mma_blockwise
+  return
+}
+
+// -----
+
+func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.load_scalar' is unknown}}
+  // expected-note @+1 {{'pipe.load_scalar' is called 'pipe.load_entry' now}}
+  pipe.load_scalar
+  return
+}
+
+// -----
+
+func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.load_factors' is unknown}}
+  // expected-note @+1 {{'pipe.load_factors' is called 'pipe.fetch' now}}
+  pipe.load_factors
+  return
+}
+
+// -----
+
+func.func @operation() {
+  // expected-error @+2 {{custom op 'pipe.matrix' is unknown}}
+  // expected-note @+1 {{'pipe.matrix' is called 'pipe.view' now}}
+  pipe.matrix
+  return
+}
+
+// -----
+
+func.func @operation() {
   // expected-error @+2 {{custom op 'pipe.mma_sync' is unknown}}
   // expected-note @+1 {{'pipe.mma_sync' is called 'pipe.mma' now}}
   pipe.mma_sync

@@ -8,10 +8,13 @@
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 
 func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64xbf16>,
-                %p: memref<?x?xi8>, %k: index, %found: index, %expected: index) {
+                %p: memref<?x?xi8>, %k: index, %found: index, %expected: index,
+                %s: !pipe.global<?x?xbf16>, %n: i32, %b: i64) {
   %w = pipe.device_constant dense<[1, 2, 3, 4]> : tensor<4xi8> -> memref<2xbf16>
-  %v = pipe.buffer_view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
-  %g = pipe.global_view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
+  %v = pipe.view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
+  %g = pipe.view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
+  %y = pipe.view %s columns %n pitch %b : !pipe.global<?x?xbf16> -> !pipe.global<?x?xbf16>
+  %address = pipe.view %g : !pipe.global<?x512xbf16> -> !llvm.ptr<1>
   %map = pipe.make_tensor_map %q columns 272
       : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
   %any = pipe.make_tensor_map %p columns %k
@@ -21,16 +24,18 @@ func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64
   return
 }
 
-func.func @any_sizes(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %bytes: index) {
-  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<?x?xbf16>
+func.func @any_sizes(%bytes: index) {
   %pitch = pipe.result_pitch 0 of %bytes
   return
 }
 
-func.func @scalars(%x: !pipe.global<?x1024xbf16>, %p: !pipe.global<f32>, %num_m: i32, %num_n: i32,
-                   %c128: i32) {
-  %ptr = call @pointer(%x) : (!pipe.global<?x1024xbf16>) -> !llvm.ptr<1>
-  %alpha = pipe.load_scalar %p : !pipe.global<f32>
+func.func @entries(%tiles: !pipe.global<24x4xi32>, %m: i32, %p: !pipe.global<f32>) {
+  %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
+  %alpha = pipe.load_entry %p : !pipe.global<f32> -> f32
+  return
+}
+
+func.func @scalars(%num_m: i32, %num_n: i32, %c128: i32) {
   pipe.for_each_work %m, %n in (%num_m, %num_n) schedule #pipe.static_persistent<along_m> {
     %row = arith.muli %m, %c128 : i32
     %column = arith.muli %n, %c128 : i32
@@ -51,16 +56,14 @@ gpu.module @requests {
 }
 
 func.func @factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<1x512xf32>, %m0: i32, %n0: i32, %m: i32,
-                   %w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %f = pipe.load_factors %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-  %g = pipe.load_factors %q[%m0, %n0] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-  %h = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+                   %w: !pipe.global<64x8704xi8>, %tile: i32, %parts: !pipe.global<1024x512xf32>,
+                   %left: !pipe.global<64x16384xf32>) {
+  %f = pipe.fetch %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %g = pipe.fetch %q[%m0, %n0] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %h = pipe.fetch %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %v = pipe.fetch %parts[%m0, %n0] written : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %u = pipe.fetch %left[%m0] first 4096 : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
-}
-
-func.func @pointer(%x: !pipe.global<?x1024xbf16>) -> !llvm.ptr<1> {
-  %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
-  return %p : !llvm.ptr<1>
 }
 
 func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !data, %row: i32, %k: i32, %it: i32,
@@ -94,10 +97,14 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
                     %more: i1, %n: i32, %e: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>,
                     %f: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %w: !pipe.shared<4x4608xi8>,
                     %x: !pipe.shared<16x256xbf16, swizzle_128B>, %out: !pipe.fragment<64x64xf32, wgmma>,
-                    %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %v: !pipe.shared<128x64xbf16, swizzle_128B>) {
+                    %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %v: !pipe.shared<128x64xbf16, swizzle_128B>,
+                    %slices: !pipe.tmem<128x64xf32>, %tile: !pipe.shared<64x128xbf16, swizzle_128B>,
+                    %h: !pipe.shared<16x16xbf16, swizzle_32B>) {
   %sums = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
   %part = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+      -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  %u = pipe.copy_scales %s at 256 sets 4 copied : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
       -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %more existing %n
       : !pipe.tmem<128x128xf32>,
@@ -109,6 +116,8 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
       tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.mma %slices, %tile, %h : !pipe.tmem<128x64xf32>,
+      !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
   pipe.mma %part, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
@@ -250,12 +259,9 @@ func.func @converted_lanes(%w: !pipe.tmem<128x128xbf16>, %x: !pipe.shared<16x128
   return
 }
 
-func.func @transforms(%acc: !pipe.tmem<128x64xf32>, %x: !pipe.shared<64x128xbf16, swizzle_128B>,
-                      %slot: !pipe.shared<16x16xbf16, swizzle_32B>) {
+func.func @transforms(%slot: !pipe.shared<16x16xbf16, swizzle_32B>) {
   %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
   pipe.hadamard_matrix signs 55272 into %slot : !pipe.shared<16x16xbf16, swizzle_32B>
-  pipe.mma_blockwise %acc, %x, %h : !pipe.tmem<128x64xf32>,
-      !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
   return
 }
 
@@ -341,12 +347,6 @@ func.func @carried_stages(%it: i32, %stage: i32, %phase: i32, %stage2: i32, %pha
   return
 }
 
-func.func @copied(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
-  %t = pipe.copied_scales %s at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
-      -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-  return
-}
-
 func.func @overlapping_stages(%it: i32) {
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
@@ -362,14 +362,9 @@ func.func @overlapping_stages(%it: i32) {
   return
 }
 
-func.func @groups_and_parts(%tiles: !pipe.global<24x4xi32>, %counters: !pipe.global<24x4xi32>,
-    %parts: !pipe.global<1024x512xf32>, %m: i32, %tile: i32, %n: i32, %row: i32, %column: i32,
-    %left: !pipe.global<64x16384xf32>) {
-  %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
+func.func @parts(%counters: !pipe.global<24x4xi32>, %tile: i32, %n: i32) {
   %last = pipe.count_partial %counters[%tile] of 4 : !pipe.global<24x4xi32>
   %also = pipe.count_partial %counters[%tile] of %n : !pipe.global<24x4xi32>
-  %v = pipe.fetch %parts[%row, %column] : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-  %w = pipe.fetch %left[%row, 4096] : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 

@@ -129,11 +129,11 @@ func.func @read(%sums: !pipe.fragment<64x64xf32, wgmma>, %i: i32) {
 // -----
 
 func.func @factors(%p: !pipe.global<1x512xf32>, %i: i32) {
-  %twin = pipe.load_factors %p[%i, %i] : !pipe.global<1x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %twin = pipe.fetch %p[%i, %i] : !pipe.global<1x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C144)
   // expected-error @+2 {{result must be of wgmma, mma_sync or lanes, but got 'tensor<128x32xf32, #pipe.distribution<columns>>'}}
   // expected-note @+1 {{load the numbers before pipe.transpose}}
-  %bad = pipe.load_factors %p[%i, %i] : !pipe.global<1x512xf32> -> tensor<128x32xf32, #pipe.distribution<columns>>
+  %bad = pipe.fetch %p[%i, %i] : !pipe.global<1x512xf32> -> tensor<128x32xf32, #pipe.distribution<columns>>
   return
 }
 
@@ -162,11 +162,21 @@ func.func @workspace(%fragment: tensor<64x32xf32, #pipe.distribution<wgmma>>, %r
 // -----
 
 func.func @fetch(%p: !pipe.global<1024x512xf32>, %i: i32) {
-  %twin = pipe.fetch %p[%i, %i] : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %twin = pipe.fetch %p[%i, %i] written : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C172)
-  // expected-error @+2 {{column must be a value for lanes and a number for other tiles, but got a value for 'tensor<64x32xf32, #pipe.distribution<wgmma>>'}}
-  // expected-note @+1 {{write '[%row, %column]' of a matrix, and '[%row, 0]' of what threads left}}
-  %bad = pipe.fetch %p[%i, %i] : !pipe.global<1024x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  // expected-error @+2 {{of what the kernel stores must have a column and 'written' for lanes, 'first' for other tiles, and no other field, but got 'tensor<64x32xf32, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{write '[%row, %column] written' of a matrix, and '[%row] first 0' of what threads left}}
+  %bad = pipe.fetch %p[%i, %i] written : !pipe.global<1024x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  return
+}
+
+// -----
+
+func.func @fetch(%p: !pipe.global<1024x512xf32>, %i: i32) {
+  // (C172)
+  // expected-error @+2 {{of what the kernel stores must have a column and 'written' for lanes, 'first' for other tiles, and no other field, but got 'tensor<128x32xf32, #pipe.distribution<lanes>>'}}
+  // expected-note @+1 {{write '[%row, %column] written' of a matrix, and '[%row] first 0' of what threads left}}
+  %bad = pipe.fetch %p[%i, %i] transposed written : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 

@@ -240,28 +240,28 @@ func.func @bad(%acc: !pipe.fragment<64x128xf8E4M3FN, wgmma>) {
 // -----
 
 func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
-  %f = pipe.load_factors %p[%m, %n] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %f = pipe.fetch %p[%m, %n] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%p: !pipe.global<1x512xbf16>, %m: i32, %n: i32, %r: i32) {
   // (C144)
   // expected-error @+2 {{buffer must have 2 dimensions of 'f32', but got}}
   // expected-note @+1 {{pass a buffer of that element type, in rows and columns}}
-  %f = pipe.load_factors %p[%m, %n] : !pipe.global<1x512xbf16> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %f = pipe.fetch %p[%m, %n] : !pipe.global<1x512xbf16> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
 func.func @twin(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32) {
-  %f = pipe.load_factors %p[%m, %n] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %f = pipe.fetch %p[%m, %n] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%p: !pipe.global<1x512xf32>, %m: i32, %n: i32, %r: i32) {
   // (C144)
   // expected-error @+2 {{expects no operand 'rows' for static rows, but got one}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %f = pipe.load_factors %p[%m, %n] rows %r : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %f = pipe.fetch %p[%m, %n] rows %r : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -436,28 +436,28 @@ func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x256xbf16, swizzl
 // -----
 
 func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %p = pipe.fetch %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%w: !pipe.global<64x4352xi8>, %tile: i32) {
   // (C605)
   // expected-error @+2 {{weights must be i8 in linear rows of 8704 bytes, but got '!pipe.global<64x4352xi8>'}}
   // expected-note @+1 {{fp4.prepack makes such weights for e4m3, a row for each tile}}
-  %p = pipe.load_factors %w[%tile] : !pipe.global<64x4352xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %p = pipe.fetch %w[%tile] : !pipe.global<64x4352xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
 // -----
 
 func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
-  %p = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  %p = pipe.fetch %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
   // (C605)
   // expected-error @+2 {{result must be of wgmma, but got 'tensor<16x8xf32, #pipe.distribution<mma_sync>>'}}
   // expected-note @+1 {{write #pipe.distribution<wgmma>}}
-  %p = pipe.load_factors %w[%tile] : !pipe.global<64x8704xi8> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
+  %p = pipe.fetch %w[%tile] : !pipe.global<64x8704xi8> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
   return
 }
 
@@ -467,7 +467,7 @@ func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
   // (C605)
   // expected-error @+2 {{of a tile of weights must have neither 'rows', 'transposed' nor 'one_row'}}
   // expected-note @+1 {{write '[%tile]' alone: its rows are those of the fragments}}
-  %p = pipe.load_factors %w[%tile] one_row : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  %p = pipe.fetch %w[%tile] one_row : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -622,7 +622,7 @@ func.func @bad(%w: !pipe.shared<1x8704xi8>) {
 
 func.func @twin(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {
   pipe.store %v, %p[%i, 4080] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<8x4096xf32>
-  %w = pipe.fetch %p[%i, 0] : !pipe.global<8x4096xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %w = pipe.fetch %p[%i] first 0 : !pipe.global<8x4096xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 func.func @bad(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe.global<8x4096xf32>, %i: i32) {

@@ -151,7 +151,7 @@ func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<32x55xf32>, %m: i32,
 func.func @bad(%a: !pipe.global<?x56xf32>, %b: !pipe.global<?x56xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C221)
   // expected-error @+2 {{b must have known rows, but got}}
-  // expected-note @+1 {{take a buffer with static rows, or pipe.matrix with 'rows'}}
+  // expected-note @+1 {{take a buffer with static rows, or pipe.view with 'rows'}}
   %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x56xf32>, !pipe.global<?x56xf32> -> f32
   return %s : f32
 }
@@ -214,7 +214,7 @@ func.func @bad(%a: !pipe.global<56xf32>, %b: !pipe.global<32x56xf32>, %m: i32, %
 
 func.func @bad(%a: !pipe.global<?x?xf32>, %b: !pipe.global<32x?xf32>, %m: i32, %n: i32, %k: i32, %rows: i32) -> f32 {
   // (C492)
-  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got}}
+  // expected-error @+2 {{buffer must have static columns or come from a pipe.view with a pitch, but got}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
   %s = pipe.scales %a[%m], %b[%n of 64] block %k rows %rows : !pipe.global<?x?xf32>, !pipe.global<32x?xf32> -> f32
   return %s : f32
@@ -683,7 +683,7 @@ func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x
 !x = !pipe.shared<16x128xbf16, swizzle_128B>
 func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf32>, %x: !x, %more: i1) {
   // (C650)
-  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2 in shared memory or f16, bf16 in tensor memory, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, f16, bf16 in shared memory or f16, bf16 in tensor memory, but got '!pipe.tmem<128x128xf32>'}}
   // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, tcgen05 mxf8f6f4, tcgen05 f8f6f4, tcgen05 f16 with A in tensor memory}}
   pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
   return

@@ -2,14 +2,14 @@
 // RUN: fp4-opt %s -split-input-file -verify-diagnostics
 
 func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64) {
-  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
+  %y = pipe.view %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
   return
 }
 func.func @bad(%g: !pipe.global<64x?xbf16>, %n: i32, %p: i64) {
   // (C490)
   // expected-error @+2 {{expects a buffer with dynamic rows and columns of the result's element type and layout, but got '!pipe.global<64x?xbf16>' and '!pipe.global<64x?xbf16>'}}
   // expected-note @+1 {{the result has the element type and layout of the argument, !pipe.global<?x?xT>}}
-  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<64x?xbf16> -> !pipe.global<64x?xbf16>
+  %y = pipe.view %g columns %n pitch %p : !pipe.global<64x?xbf16> -> !pipe.global<64x?xbf16>
   return
 }
 
@@ -17,9 +17,9 @@ func.func @bad(%g: !pipe.global<64x?xbf16>, %n: i32, %p: i64) {
 
 func.func @bad(%g: !pipe.global<?x?xbf16>, %p: i64) {
   // (C490)
-  // expected-error @+2 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x?xbf16>'}}
-  // expected-note @+1 {{write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic}}
-  %y = pipe.matrix %g pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
+  // expected-error @+2 {{expects 'pitch', 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x?xbf16>'}}
+  // expected-note @+1 {{write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic, and always 'pitch %b'}}
+  %y = pipe.view %g pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
   return
 }
 
@@ -27,9 +27,74 @@ func.func @bad(%g: !pipe.global<?x?xbf16>, %p: i64) {
 
 func.func @bad(%g: !pipe.global<?x?xbf16>, %m: i32, %p: i64) {
   // (C490)
-  // expected-error @+2 {{expects 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x64xbf16>'}}
-  // expected-note @+1 {{write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic}}
-  %y = pipe.matrix %g rows %m pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x64xbf16>
+  // expected-error @+2 {{expects 'pitch', 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x64xbf16>'}}
+  // expected-note @+1 {{write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic, and always 'pitch %b'}}
+  %y = pipe.view %g rows %m pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x64xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%g: !pipe.global<?x?xbf16>, %n: i32) {
+  // (C490)
+  // expected-error @+2 {{expects 'pitch', 'columns' for dynamic columns and 'rows' for no static rows, but got '!pipe.global<64x?xbf16>'}}
+  // expected-note @+1 {{write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic, and always 'pitch %b'}}
+  %y = pipe.view %g columns %n : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
+  return
+}
+
+// -----
+
+func.func @twin(%x: memref<8x64xbf16>, %g: !pipe.global<8x64xbf16>) {
+  %argument = pipe.view %x : memref<8x64xbf16> -> !pipe.global<8x64xbf16>
+  %address = pipe.view %g : !pipe.global<8x64xbf16> -> !llvm.ptr<1>
+  return
+}
+func.func @bad(%x: memref<8x64xbf16>) {
+  // (C107)
+  // expected-error @+2 {{source of a pointer must be a !pipe.global, but got 'memref<8x64xbf16>'}}
+  // expected-note @+1 {{view the buffer as an argument of the kernel first}}
+  %address = pipe.view %x : memref<8x64xbf16> -> !llvm.ptr<1>
+  return
+}
+
+// -----
+
+func.func @bad(%g: !pipe.global<8x64xbf16>) {
+  // (C107)
+  // expected-error @+2 {{result must be a !pipe.global or a pointer of '!pipe.global<8x64xbf16>', but got 'memref<8x64xbf16>'}}
+  // expected-note @+1 {{view the buffer on the host, before a kernel gets it}}
+  %x = pipe.view %g : !pipe.global<8x64xbf16> -> memref<8x64xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%x: memref<8x64xbf16>, %m: i32) {
+  // (C128)
+  // expected-error @+2 {{rows must be an index, but got 'i32'}}
+  // expected-note @+1 {{the host counts in index, and kernels in 32 bits}}
+  %rows = "pipe.view"(%x, %m) {operandSegmentSizes = array<i32: 1, 1, 0, 0>} : (memref<8x64xbf16>, i32) -> memref<?x64xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%x: memref<8x64xbf16>) {
+  // (C128)
+  // expected-error @+2 {{must have 'offset' and 'rows' of a buffer in another one, and 'rows', 'columns' and 'pitch' of an argument alone}}
+  // expected-note @+1 {{leave out what the types of the view do not ask for}}
+  %argument = pipe.view %x offset 32 : memref<8x64xbf16> -> !pipe.global<8x64xbf16>
+  return
+}
+
+// -----
+
+func.func @bad(%g: !pipe.global<8x64xbf16>, %n: i32) {
+  // (C128)
+  // expected-error @+2 {{must have 'offset' and 'rows' of a buffer in another one, and 'rows', 'columns' and 'pitch' of an argument alone}}
+  // expected-note @+1 {{leave out what the types of the view do not ask for}}
+  %address = pipe.view %g columns %n : !pipe.global<8x64xbf16> -> !llvm.ptr<1>
   return
 }
 
@@ -60,13 +125,13 @@ func.func @bad(%q: memref<?x256xi8>, %k: index) {
 // -----
 
 func.func @twin(%g: !pipe.global<?x?xbf16>, %n: i32, %p: i64, %v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %c: i32) {
-  %y = pipe.matrix %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
+  %y = pipe.view %g columns %n pitch %p : !pipe.global<?x?xbf16> -> !pipe.global<64x?xbf16>
   pipe.store %v, %y[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<64x?xbf16>
   return
 }
 func.func @bad(%y: !pipe.global<64x?xbf16>, %v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %c: i32) {
   // (C492)
-  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<64x?xbf16>'}}
+  // expected-error @+2 {{buffer must have static columns or come from a pipe.view with a pitch, but got '!pipe.global<64x?xbf16>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
   pipe.store %v, %y[%c, %c] : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<64x?xbf16>
   return
@@ -76,7 +141,7 @@ func.func @bad(%y: !pipe.global<64x?xbf16>, %v: tensor<128x32xbf16, #pipe.distri
 
 func.func @bad(%y: !pipe.global<64x?xbf16>, %v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %c: i32) {
   // (C492)
-  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<64x?xbf16>'}}
+  // expected-error @+2 {{buffer must have static columns or come from a pipe.view with a pitch, but got '!pipe.global<64x?xbf16>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
   pipe.store %v, %y[%c, %c] : tensor<64x64xbf16, #pipe.distribution<wgmma>>, !pipe.global<64x?xbf16>
   return
@@ -86,9 +151,9 @@ func.func @bad(%y: !pipe.global<64x?xbf16>, %v: tensor<64x64xbf16, #pipe.distrib
 
 func.func @bad(%f: !pipe.global<1x?xf32>, %c: i32) {
   // (C492)
-  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<1x?xf32>'}}
+  // expected-error @+2 {{buffer must have static columns or come from a pipe.view with a pitch, but got '!pipe.global<1x?xf32>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  %v = pipe.load_factors %f[%c, %c] : !pipe.global<1x?xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %v = pipe.fetch %f[%c, %c] : !pipe.global<1x?xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -96,8 +161,8 @@ func.func @bad(%f: !pipe.global<1x?xf32>, %c: i32) {
 
 func.func @bad(%f: !pipe.global<1x?xf32>, %c: i32) {
   // (C492)
-  // expected-error @+2 {{buffer must have static columns or come from pipe.matrix, but got '!pipe.global<1x?xf32>'}}
+  // expected-error @+2 {{buffer must have static columns or come from a pipe.view with a pitch, but got '!pipe.global<1x?xf32>'}}
   // expected-note @+1 {{a pointer does not say where its rows are}}
-  %v = pipe.load_factors %f[%c, %c] : !pipe.global<1x?xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %v = pipe.fetch %f[%c, %c] : !pipe.global<1x?xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }

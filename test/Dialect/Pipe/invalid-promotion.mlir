@@ -121,7 +121,7 @@ func.func @twin(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<32x56xf32>, %m0
 func.func @bad(%sa: !pipe.global<512x56xf32>, %sb: !pipe.global<?x56xf32>, %m0: i32, %n0: i32, %k: i32) {
   // (C221)
   // expected-error @+2 {{b must have known rows, but got}}
-  // expected-note @+1 {{take a buffer with static rows, or pipe.matrix with 'rows'}}
+  // expected-note @+1 {{take a buffer with static rows, or pipe.view with 'rows'}}
   %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k
       : !pipe.global<512x56xf32>, !pipe.global<?x56xf32> -> vector<3xf32>
   return

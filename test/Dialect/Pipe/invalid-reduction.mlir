@@ -13,6 +13,26 @@ func.func @entry(%t: !pipe.global<24x4xi32>, %line: !pipe.global<8xf32>, %wide: 
 
 // -----
 
+func.func @entry(%p: !pipe.global<f32>, %t: !pipe.global<24x4xi32>) {
+  // (C170)
+  // expected-error @+2 {{of a number must have a buffer of no dimensions with its element type and no index, but got '!pipe.global<24x4xi32>' for 'i32'}}
+  // expected-note @+1 {{pass a !pipe.global<T>, or write '[%index]' for a row of a table}}
+  %0 = pipe.load_entry %t : !pipe.global<24x4xi32> -> i32
+  return
+}
+
+// -----
+
+func.func @entry(%t: !pipe.global<24x4xi32>, %i: i32) {
+  // (C170)
+  // expected-error @+2 {{of a row must give a vector, but got 'i32'}}
+  // expected-note @+1 {{extract the number from the vector of the row}}
+  %0 = pipe.load_entry %t[%i] : !pipe.global<24x4xi32> -> i32
+  return
+}
+
+// -----
+
 func.func @join(%c: !pipe.global<24x4xi32>, %bad: !pipe.global<24x1xi32>, %i: i32) {
   %0 = pipe.count_partial %c[%i] of 2 : !pipe.global<24x4xi32>
   // (C171)
@@ -35,11 +55,11 @@ func.func @join(%c: !pipe.global<24x4xi32>, %i: i32) {
 // -----
 
 func.func @fetch(%s: !pipe.global<256x64xf32>, %bad: !pipe.global<256x48xf32>, %i: i32) {
-  %0 = pipe.fetch %s[%i, %i] : !pipe.global<256x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %0 = pipe.fetch %s[%i, %i] written : !pipe.global<256x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C172)
   // expected-error @+2 {{buffer must have 2 dimensions with whole segments of 'tensor<128x32xf32, #pipe.distribution<lanes>>' in a row, but got '!pipe.global<256x48xf32>'}}
   // expected-note @+1 {{fetch tiles whose columns divide those of the buffer}}
-  %1 = pipe.fetch %bad[%i, %i] : !pipe.global<256x48xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %1 = pipe.fetch %bad[%i, %i] written : !pipe.global<256x48xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
@@ -118,7 +138,7 @@ gpu.func @alone() kernel attributes {known_cluster_size = array<i32: 1, 2, 1>} {
 
 func.func @join_of_value(%c: !pipe.global<24x4xi32>, %i: i32) {
   %0 = pipe.count_partial %c[%i] of %i : !pipe.global<24x4xi32>
-  // (C419)
+  // (C171)
   // expected-error @+2 {{parts must be a constant or a value, but got both}}
   // expected-note @+1 {{write 'of N' or 'of %n', and not both}}
   %1 = "pipe.count_partial"(%c, %i, %i) {parts = 2 : i64} : (!pipe.global<24x4xi32>, i32, i32) -> i1

@@ -339,10 +339,11 @@ func.func @awaited(%i: index) {
 // -----
 
 func.func @scalar(%p: !pipe.global<f32>, %i: index) {
-  %twin = pipe.load_scalar %p : !pipe.global<f32>
-  // expected-error @+2 {{global must be of type !pipe.global, but got 'index'}}
-  // expected-note @+1 {{pass a buffer of the kernel}}
-  %bad = pipe.load_scalar %i : index
+  %twin = pipe.load_entry %p : !pipe.global<f32> -> f32
+  // (C170)
+  // expected-error @+2 {{of a number must have a buffer of no dimensions with its element type and no index, but got '!pipe.global<f32>' for 'i32'}}
+  // expected-note @+1 {{pass a !pipe.global<T>, or write '[%index]' for a row of a table}}
+  %bad = pipe.load_entry %p : !pipe.global<f32> -> i32
   return
 }
 
@@ -443,44 +444,44 @@ func.func @constant_elements() {
 // -----
 
 func.func @view_offset(%x: memref<8x64xbf16>) {
-  %twin = pipe.buffer_view %x offset 32 : memref<8x64xbf16> -> memref<4x64xbf16>
+  %twin = pipe.view %x offset 32 : memref<8x64xbf16> -> memref<4x64xbf16>
   // (C128)
   // expected-error @+2 {{offset must be a multiple of 32, but got 16}}
   // expected-note @+1 {{buffers begin at multiples of 32 bytes, so that vectors and TMA can reach them}}
-  %bad = pipe.buffer_view %x offset 16 : memref<8x64xbf16> -> memref<4x64xbf16>
+  %bad = pipe.view %x offset 16 : memref<8x64xbf16> -> memref<4x64xbf16>
   return
 }
 
 // -----
 
 func.func @view_end(%x: memref<8x64xbf16>) {
-  %twin = pipe.buffer_view %x offset 512 : memref<8x64xbf16> -> memref<4x64xbf16>
+  %twin = pipe.view %x offset 512 : memref<8x64xbf16> -> memref<4x64xbf16>
   // (C128)
   // expected-error @+2 {{result must end within the 1024 bytes of the source, but has 512 from 544 on}}
   // expected-note @+1 {{allocate a larger source, or take fewer elements}}
-  %bad = pipe.buffer_view %x offset 544 : memref<8x64xbf16> -> memref<4x64xbf16>
+  %bad = pipe.view %x offset 544 : memref<8x64xbf16> -> memref<4x64xbf16>
   return
 }
 
 // -----
 
 func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
-  %twin = pipe.buffer_view %x offset 0 rows %rows : memref<?x64xbf16> -> memref<?x32xbf16>
+  %twin = pipe.view %x rows %rows : memref<?x64xbf16> -> memref<?x32xbf16>
   // (C128)
   // expected-error @+2 {{rows must be there for a result with one dynamic dimension, but got 'memref<?x32xbf16>'}}
   // expected-note @+1 {{add 'rows %m' for a dynamic first dimension, and leave it out for a static one}}
-  %bad = pipe.buffer_view %x offset 0 : memref<?x64xbf16> -> memref<?x32xbf16>
+  %bad = pipe.view %x : memref<?x64xbf16> -> memref<?x32xbf16>
   return
 }
 
 // -----
 
 func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x64xbf16>) {
-  %twin = pipe.buffer_view %y offset 0 : memref<8x64xbf16> -> memref<512xbf16>
+  %twin = pipe.view %y : memref<8x64xbf16> -> memref<512xbf16>
   // (C128)
   // expected-error @+2 {{source and result must be row-major memrefs of numbers}}
   // expected-note @+1 {{copy a strided memref first}}
-  %bad = pipe.buffer_view %x offset 0 : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
+  %bad = pipe.view %x : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
   return
 }
 

@@ -96,11 +96,11 @@ func.func private @bad(!pipe.global<4x3x2xi64>)
 // -----
 
 func.func @view(%dense: memref<?x136xi8>, %padded: memref<?x144xi8>) {
-  %twin = pipe.global_view %padded : memref<?x144xi8> -> !pipe.global<?x272xf4E2M1FN>
+  %twin = pipe.view %padded : memref<?x144xi8> -> !pipe.global<?x272xf4E2M1FN>
   // (C107)
-  // expected-error @+2 {{buffer of '!pipe.global<?x272xf4E2M1FN>' must be 'memref<?x144xi8>', but got 'memref<?x136xi8>'}}
+  // expected-error @+2 {{source of '!pipe.global<?x272xf4E2M1FN>' must be 'memref<?x144xi8>', but got 'memref<?x136xi8>'}}
   // expected-note @+1 {{the buffer has the type of fp4's own layout; dynamic rows and columns, !pipe.global<?x?xT>, take any strides}}
-  %bad = pipe.global_view %dense : memref<?x136xi8> -> !pipe.global<?x272xf4E2M1FN>
+  %bad = pipe.view %dense : memref<?x136xi8> -> !pipe.global<?x272xf4E2M1FN>
   return
 }
 
@@ -208,7 +208,7 @@ func.func @scales(%fixed: !pipe.global<384x16xf8E4M3FN, tiled_128x4>, %dynamic: 
   %twin = pipe.load %fixed[%i, %i] : !pipe.global<384x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   // (C111)
   // expected-error @+2 {{source must have known rows for a tile of 256 rows, but got '!pipe.global<?x16xf8E4M3FN, tiled_128x4>'}}
-  // expected-note @+1 {{take a source with static rows, or pipe.matrix with 'rows'}}
+  // expected-note @+1 {{take a source with static rows, or pipe.view with 'rows'}}
   %bad = pipe.load %dynamic[%i, %i] : !pipe.global<?x16xf8E4M3FN, tiled_128x4> -> !pipe.shared<256x16xf8E4M3FN, tiled_128x4>
   return
 }
@@ -245,6 +245,27 @@ func.func @copy(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
   // expected-error @+2 {{tensor memory tile must be the scale tile of its source '!pipe.shared<128x16xf8E4M3FN, tiled_128x4>', but got '!pipe.tmem<128x8xf8E4M3FN, tiled_128x4>'}}
   // expected-note @+1 {{write the shape, element type and layout of the source}}
   %bad = pipe.copy_scales %s : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x8xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+func.func @copied(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>) {
+  %twin = pipe.copy_scales %s at 0 sets 2 copied : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  // (C113)
+  // expected-error @+2 {{copied must have a first column and no blocks, but got no column}}
+  // expected-note @+1 {{write 'at COLUMN', that of the warp that copies}}
+  %bad = pipe.copy_scales %s copied : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+  return
+}
+
+// -----
+
+func.func @copied(%s: !pipe.shared<128x16xf8E4M3FN, tiled_128x4>, %n: i32) {
+  // (C113)
+  // expected-error @+2 {{copied must have a first column and no blocks, but got blocks}}
+  // expected-note @+1 {{write 'at COLUMN', that of the warp that copies}}
+  %bad = pipe.copy_scales %s blocks %n at 0 copied : !pipe.shared<128x16xf8E4M3FN, tiled_128x4> -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   return
 }
 
@@ -356,23 +377,23 @@ func.func @read(%acc: !pipe.tmem<128x96xf32>, %c: i32) {
 // -----
 
 func.func @load_factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<64x64xbf16>, %c: i32) {
-  %ok = pipe.load_factors %p[%c, %c] rows %c : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-  %matrix = pipe.load_factors %q[%c, %c] : !pipe.global<64x64xbf16> -> tensor<128x32xbf16, #pipe.distribution<lanes>>
+  %ok = pipe.fetch %p[%c, %c] rows %c : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %matrix = pipe.fetch %q[%c, %c] : !pipe.global<64x64xbf16> -> tensor<128x32xbf16, #pipe.distribution<lanes>>
   // (C144)
   // expected-error @+2 {{expects operand 'rows' for dynamic rows, but got none}}
   // expected-note @+1 {{='rows' is the number of rows that exist, which only a dynamic buffer leaves open}}
-  %bad = pipe.load_factors %p[%c, %c] : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %bad = pipe.fetch %p[%c, %c] : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
 // -----
 
 func.func @load_factors(%p: !pipe.global<1x64xf32>, %q: !pipe.global<1x64xbf16>, %c: i32) {
-  %ok = pipe.load_factors %p[%c, %c] : !pipe.global<1x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %ok = pipe.fetch %p[%c, %c] : !pipe.global<1x64xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   // (C144)
   // expected-error @+2 {{buffer must have 2 dimensions of 'f32', but got '!pipe.global<1x64xbf16>'}}
   // expected-note @+1 {{pass a buffer of that element type, in rows and columns}}
-  %bad = pipe.load_factors %q[%c, %c] : !pipe.global<1x64xbf16> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+  %bad = pipe.fetch %q[%c, %c] : !pipe.global<1x64xbf16> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   return
 }
 
@@ -425,11 +446,11 @@ func.func @store(%v: tensor<128x4xf8E4M3FN, #pipe.distribution<lanes>>, %w: tens
 !x = !pipe.shared<64x128xbf16, swizzle_128B>
 !h = !pipe.shared<16x16xbf16, swizzle_32B>
 func.func @blockwise(%acc: !acc, %wide: !pipe.tmem<128x128xf32>, %x: !x, %h: !h) {
-  pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+  pipe.mma %acc, %x, %h : !acc, !x, !h
   // (C125)
   // expected-error @+2 {{accumulator must have 64 columns, 16 for each of 4 slices, but got '!pipe.tmem<128x128xf32>'}}
   // expected-note @+1 {{write an accumulator of these columns, of one CTA}}
-  pipe.mma_blockwise %wide, %x, %h : !pipe.tmem<128x128xf32>, !x, !h
+  pipe.mma %wide, %x, %h : !pipe.tmem<128x128xf32>, !x, !h
   return
 }
 
@@ -440,11 +461,11 @@ func.func @blockwise(%acc: !acc, %wide: !pipe.tmem<128x128xf32>, %x: !x, %h: !h)
 !narrow = !pipe.shared<64x64xbf16, swizzle_128B>
 !h = !pipe.shared<16x16xbf16, swizzle_32B>
 func.func @blockwise(%acc: !acc, %x: !x, %n: !narrow, %h: !h) {
-  pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+  pipe.mma %acc, %x, %h : !acc, !x, !h
   // (C125)
-  // expected-error @+2 {{a must be bf16 or f16, a multiple of 16 rows of 128 and swizzled, but got '!pipe.shared<64x64xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{a must be a multiple of 16 rows of 128 and swizzled, but got '!pipe.shared<64x64xbf16, swizzle_128B>'}}
   // expected-note @+1 {{load 128 columns, with a swizzle}}
-  pipe.mma_blockwise %acc, %n, %h : !acc, !narrow, !h
+  pipe.mma %acc, %n, %h : !acc, !narrow, !h
   return
 }
 
@@ -455,11 +476,11 @@ func.func @blockwise(%acc: !acc, %x: !x, %n: !narrow, %h: !h) {
 !h = !pipe.shared<16x16xbf16, swizzle_32B>
 !linear = !pipe.shared<16x16xbf16>
 func.func @blockwise(%acc: !acc, %x: !x, %h: !h, %l: !linear) {
-  pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+  pipe.mma %acc, %x, %h : !acc, !x, !h
   // (C125)
   // expected-error @+2 {{b must be 'bf16', a multiple of 16 rows of 16 with layout swizzle_32B, but got '!pipe.shared<16x16xbf16>'}}
   // expected-note @+1 {{pipe.hadamard_matrix makes such a tile}}
-  pipe.mma_blockwise %acc, %x, %l : !acc, !x, !linear
+  pipe.mma %acc, %x, %l : !acc, !x, !linear
   return
 }
 

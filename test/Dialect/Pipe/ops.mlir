@@ -24,13 +24,13 @@ func.func private @fragments(!pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<3
 func.func @host(%a: memref<?x512xi8>, %sfa: memref<?x16x512xi8>, %y: memref<?x512xbf16>, %rng: memref<2xi64>) {
   // CHECK: pipe.make_tensor_map %{{.*}} columns 1024 : memref<?x512xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
   %map = pipe.make_tensor_map %a columns 1024 : memref<?x512xi8> -> !map
-  // CHECK: pipe.global_view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
-  %s = pipe.global_view %sfa : memref<?x16x512xi8> -> !sfa
+  // CHECK: pipe.view %{{.*}} : memref<?x16x512xi8> -> !pipe.global<?x64xf8E4M3FN, tiled_128x4>
+  %s = pipe.view %sfa : memref<?x16x512xi8> -> !sfa
   // CHECK: pipe.make_tensor_map %{{.*}} columns 64 : memref<?x16x512xi8> -> !pipe.tensor_map<256x16xf8E4M3FN, tiled_128x4>
   %sm = pipe.make_tensor_map %sfa columns 64 : memref<?x16x512xi8> -> !pipe.tensor_map<256x16xf8E4M3FN, tiled_128x4>
-  %g = pipe.global_view %y : memref<?x512xbf16> -> !y
-  // CHECK: pipe.global_view %{{.*}} : memref<2xi64> -> !pipe.global<2xi64>
-  %r = pipe.global_view %rng : memref<2xi64> -> !pipe.global<2xi64>
+  %g = pipe.view %y : memref<?x512xbf16> -> !y
+  // CHECK: pipe.view %{{.*}} : memref<2xi64> -> !pipe.global<2xi64>
+  %r = pipe.view %rng : memref<2xi64> -> !pipe.global<2xi64>
   return
 }
 
@@ -69,8 +69,8 @@ gpu.func @sequential(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar
       // CHECK: pipe.mma %{{.*}}, %{{.*}} scaled %{{.*}}, %{{.*}} scaled %{{.*}} accumulate %{{.*}} :
       pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %more : !acc, !data, !tscales, !data, !tscales
     }
-    // CHECK: pipe.load_scalar %{{.*}} : !pipe.global<f32>
-    %scale = pipe.load_scalar %alpha : !scalar
+    // CHECK: pipe.load_entry %{{.*}} : !pipe.global<f32> -> f32
+    %scale = pipe.load_entry %alpha : !scalar -> f32
     %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     scf.for %c = %c0 to %c128 step %c32 : i32 {
       // CHECK: pipe.read %{{.*}}[%{{.*}}] : !pipe.tmem<128x128xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
@@ -138,7 +138,7 @@ gpu.func @specialized(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scala
     }
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
-    %scale = pipe.load_scalar %alpha : !scalar
+    %scale = pipe.load_entry %alpha : !scalar -> f32
     %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m> {
       %m0 = arith.muli %tm, %c128 : i32
@@ -226,7 +226,7 @@ gpu.func @pipelined(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !scalar,
     }
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
-    %scale = pipe.load_scalar %alpha : !scalar
+    %scale = pipe.load_entry %alpha : !scalar -> f32
     %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m>
         iter_args(%it = %c0) -> (i32) {
@@ -277,8 +277,8 @@ gpu.func @ragged(%b: !mxmap, %sfb: !pipe.global<384x9xf8E8M0FNU, tiled_128x4>, %
 
 // CHECK-LABEL: gpu.func @pointer
 gpu.func @pointer(%x: !pipe.global<?x1024xbf16>) kernel {
-  // CHECK: pipe.global_ptr %{{.*}} : !pipe.global<?x1024xbf16>
-  %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
+  // CHECK: pipe.view %{{.*}} : !pipe.global<?x1024xbf16>
+  %p = pipe.view %x : !pipe.global<?x1024xbf16> -> !llvm.ptr<1>
   gpu.return
 }
 }

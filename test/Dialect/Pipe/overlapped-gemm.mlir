@@ -93,7 +93,7 @@ gpu.func @overlapped(%a: !map, %b: !map, %sfa: !scale_map, %sfb: !scale_map, %al
     }
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
-    %factor = pipe.load_scalar %alpha : !scalar
+    %factor = pipe.load_entry %alpha : !scalar -> f32
     %factors = tensor.splat %factor : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c2) schedule #pipe.static_persistent<along_m>
         iter_args(%it = %c0) -> (i32) {

@@ -74,7 +74,7 @@ gpu.func @two_sizes(%a: !half_map, %b: !half_map, %sfa: !scale_map, %sfb: !scale
       %more = arith.cmpi sgt, %k, %c0 : i32
       pipe.mma %acc, %as scaled %sat, %bs scaled %sbt accumulate %more : !pipe.tmem<256x128xf32, pair>, !data, !pscales, !pipe.shared<64x256xf4E2M1FN, swizzle_128B>, !pscales
     }
-    %factor = pipe.load_scalar %alpha : !scalar
+    %factor = pipe.load_entry %alpha : !scalar -> f32
     %factors = tensor.splat %factor : tensor<128x32xf32, #pipe.distribution<lanes>>
     scf.for %c = %c0 to %c128 step %c32 : i32 {
       %v = pipe.read %acc[%c] : !pipe.tmem<256x128xf32, pair> -> tensor<128x32xf32, #pipe.distribution<lanes>>

@@ -82,7 +82,7 @@ gpu.func @two_consumers(%a: !map, %b: !map, %sfa: !sfa, %sfb: !sfb, %alpha: !sca
     }
   }
   pipe.role epilogue warps 0 to 4 drives [threads] {
-    %scale = pipe.load_scalar %alpha : !scalar
+    %scale = pipe.load_entry %alpha : !scalar -> f32
     %scales = tensor.splat %scale : tensor<128x32xf32, #pipe.distribution<lanes>>
     pipe.for_each_work %tm, %tn in (%num_m, %c4) schedule #pipe.static_persistent<along_m>
         iter_args(%it0 = %c0, %tile_it = %c0) -> (i32, i32) {

@@ -18,7 +18,7 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
     in a `gpu.module @<function>_<operation>_<number>`; its result is a `gpu.alloc` of the type that
     BufferTypes.h gives, joined to the remaining tensor operations by
     `builtin.unrealized_conversion_cast`. Constant `tensor<f32>` operands become one-element
-    buffers. Kernels hold arith, scf, llvm, nvvm and vector operations and `pipe.global_ptr`. The
+    buffers. Kernels hold arith, scf, llvm, nvvm and vector operations and `pipe.view`. The
     fp32 arithmetic of a recipe is spelled out operation by operation. `fp4.matmul` is
     left for `convert-fp4-to-pipe`.
 
@@ -46,11 +46,11 @@ def ConvertFp4ToGPU : Pass<"convert-fp4-to-gpu", "::mlir::ModuleOp"> {
       %b = gpu.alloc () : memref<f32>
       %amax = builtin.unrealized_conversion_cast %b : memref<f32> to tensor<f32>
       %xb = builtin.unrealized_conversion_cast %x : tensor<64x32xbf16> to memref<64x32xbf16>
-      %g0 = pipe.global_view %xb : memref<64x32xbf16> -> !pipe.global<64x32xbf16>
-      %g1 = pipe.global_view %b : memref<f32> -> !pipe.global<f32>
+      %g0 = pipe.view %xb : memref<64x32xbf16> -> !pipe.global<64x32xbf16>
+      %g1 = pipe.view %b : memref<f32> -> !pipe.global<f32>
       ...
       %c = gpu.alloc () {fp4.counters} : memref<592xi32>
-      %g2 = pipe.global_view %c : memref<592xi32> -> !pipe.global<592xi32>
+      %g2 = pipe.view %c : memref<592xi32> -> !pipe.global<592xi32>
       ...
       gpu.launch_func @f_amax_0::@kernel blocks in (%n, %c1, %c1) threads in (%c256, %c1, %c1)
           args(%g0 : !pipe.global<64x32xbf16>, %g1 : !pipe.global<f32>, %blocks : i32,

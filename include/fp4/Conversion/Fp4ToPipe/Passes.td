@@ -15,7 +15,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     free.
 
     **Postcondition.** None of these operations is left. Each became a result buffer
-    (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.global_view`), a
+    (`gpu.alloc`), kernel arguments (`pipe.make_tensor_map`, `pipe.view`), a
     `gpu.launch_func` of as many CTAs as there are output tiles, at most as many as fit on the GPU
     at once, and a kernel `@<function>_matmul_<n>::@kernel` in the sequential form. Tensors and
     buffers (BufferTypes.h) are joined by unrealized casts.
@@ -40,7 +40,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
     }
     // becomes
     ...
-    %a = pipe.load_scalar %amax : !pipe.global<f32>
+    %a = pipe.load_entry %amax : !pipe.global<f32> -> f32
     %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
     ...
     pipe.for_each_work %c, %strip in (%num_c, %strips) schedule #pipe.static_persistent<along_m> {
@@ -49,7 +49,7 @@ def ConvertFp4ToPipe : Pass<"convert-fp4-to-pipe", "::mlir::ModuleOp"> {
         ...
         %tile = pipe.load %map[%row, %column] : ...
         %acc = pipe.accumulator : !pipe.tmem<128x64xf32>
-        pipe.mma_blockwise %acc, %tile, %h : ...
+        pipe.mma %acc, %tile, %h : ...
         ...
         %v = pipe.read %acc[%zero] : !pipe.tmem<128x64xf32> -> tensor<128x64xf32, #pipe.distribution<lanes>>
         %r = arith.truncf %v : ...

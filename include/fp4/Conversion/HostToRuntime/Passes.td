@@ -28,7 +28,7 @@ def LowerHostTensors : Pass<"fp4-lower-host-tensors", "::mlir::ModuleOp"> {
     func.func @f(%x: tensor<8x16x64xbf16>) -> tensor<128x64xbf16> {
       %buffer = builtin.unrealized_conversion_cast %x
           : tensor<8x16x64xbf16> to memref<8x16x64xbf16>
-      %v = pipe.buffer_view %buffer offset 0 : memref<8x16x64xbf16> -> memref<128x64xbf16>
+      %v = pipe.view %buffer : memref<8x16x64xbf16> -> memref<128x64xbf16>
       %y = builtin.unrealized_conversion_cast %v : memref<128x64xbf16> to tensor<128x64xbf16>
       return %y : tensor<128x64xbf16>
     }
@@ -104,7 +104,7 @@ def ConvertHostToRuntime : Pass<"convert-host-to-runtime", "::mlir::ModuleOp"> {
       func.func @f(%x: memref<64xf32>) {
         %c1 = arith.constant 1 : index
         %c192 = arith.constant 192 : index
-        %p = pipe.global_view %x : memref<64xf32> -> !pipe.global<64xf32>
+        %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
         gpu.launch_func @m::@k blocks in (%c1, %c1, %c1) threads in (%c192, %c1, %c1)
             args(%p : !pipe.global<64xf32>)
         return

@@ -12,7 +12,7 @@ def ConvertPipeToNVVM : Pass<"convert-pipe-to-nvvm", "::mlir::gpu::GPUModuleOp">
     layout authority (include/fp4/ISA).
 
     **Precondition.** Kernels are in the scheduled form (pipe-schedule), or streaming: no pipe op
-    but `pipe.global_ptr` and `pipe.load_scalar`, the rest `llvm`, `arith`, `math`, `scf`, `vector`,
+    but `pipe.view` and `pipe.load_entry`, the rest `llvm`, `arith`, `math`, `scf`, `vector`,
     `nvvm` and the index ops of `gpu`.
 
     **Postcondition.** The module holds `llvm` and `nvvm` ops only. Each kernel is an

@@ -105,25 +105,13 @@ struct LowerReturn : OpConversionPattern<gpu::ReturnOp> {
   }
 };
 
-/// The operation becomes its buffer's address. Code that reads and writes through a pipe.matrix
-/// asks that operation for its sizes (BufferLines.h).
-template <typename Op> struct LowerToAddress : OpConversionPattern<Op> {
-  using OpConversionPattern<Op>::OpConversionPattern;
-  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getGlobal());
-    return success();
-  }
-};
-
-struct LowerLoadScalar : OpConversionPattern<fp4::pipe::LoadScalarOp> {
+/// The view becomes its buffer's address. Code that reads and writes through one with sizes asks
+/// the operation for these (BufferLines.h).
+struct LowerView : OpConversionPattern<fp4::pipe::ViewOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult matchAndRewrite(fp4::pipe::LoadScalarOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::ViewOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    // The load is invariant: the NVPTX backend then uses ld.global.nc.
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), adaptor.getGlobal(),
-                                              /*alignment=*/0, /*isVolatile=*/false,
-                                              /*isNonTemporal=*/false, /*isInvariant=*/true);
+    rewriter.replaceOp(op, adaptor.getSource());
     return success();
   }
 };
@@ -143,6 +131,5 @@ struct LowerOpaque : fp4::PipePattern<fp4::pipe::OpaqueOp> {
 void fp4::populateBoundaryPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                    const KernelState &state) {
   patterns.add<LowerKernel, LowerOpaque>(converter, patterns.getContext(), state);
-  patterns.add<LowerReturn, LowerToAddress<pipe::GlobalPtrOp>, LowerToAddress<pipe::MatrixOp>,
-               LowerLoadScalar>(converter, patterns.getContext());
+  patterns.add<LowerReturn, LowerView>(converter, patterns.getContext());
 }

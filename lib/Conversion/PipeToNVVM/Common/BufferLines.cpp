@@ -53,7 +53,7 @@ Value fp4::scaleBlockColumnsOfBuffer(OpBuilder &b, Location loc, Value global) {
 }
 
 Value fp4::lineOfBuffer(OpBuilder &b, Location loc, Value global, Value base, Value row) {
-  pipe::MatrixOp matrix = pipe::matrixOf(global);
+  pipe::ViewOp matrix = pipe::matrixOf(global);
   if (!matrix)
     return stridedPointer(b, loc, base, row, typeOf(global).getRowPitch());
   Value wide = arith::ExtUIOp::create(b, loc, b.getI64Type(), row);
@@ -81,7 +81,7 @@ bool fp4::hasMultipleColumns(pipe::GlobalType type, int64_t count) {
 }
 
 void fp4::pinSizes(gpu::GPUFuncOp kernel) {
-  kernel.walk([](pipe::MatrixOp matrix) {
+  kernel.walk([](pipe::ViewOp matrix) { // a raw pointer has no sizes
     OpBuilder b(matrix);
     for (OpOperand &size : matrix->getOpOperands().drop_front()) {
       if (!isa<BlockArgument>(size.get()))

@@ -1,7 +1,7 @@
 //===- BufferLines.h - Places and number of a buffer's rows ---------------===//
 //
 // Sizes and pitches that the type of a buffer has are constants. All other sizes are operands of
-// the pipe.matrix that makes the buffer. `global` is a buffer before the conversion.
+// the pipe.view that makes the buffer. `global` is a buffer before the conversion.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -25,13 +25,13 @@ using namespace mlir;
 namespace {
 
 /// Loads the factors of rows of threads; FragmentElements.cpp has those of fragments.
-struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::LoadFactorsOp> {
+struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::FetchOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(fp4::pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (fp4::pipe::distributionOf(op.getResult().getType()).isFragment())
-      return rewriter.notifyMatchFailure(op, "loads the factors of a fragment");
+    if (fp4::pipe::distributionOf(op.getResult().getType()).isFragment() || op.isOfKernel())
+      return rewriter.notifyMatchFailure(op, "fetches elements of a fragment, or stored ones");
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
@@ -62,8 +62,7 @@ private:
 
   /// Loads numbers from `column` on; columns behind the last one read some that exist. Numbers are
   /// loaded one by one, or, where columns are dynamic and thus whole units of 16 bytes, by units.
-  static SmallVector<Value> units(OpBuilder &b, fp4::pipe::LoadFactorsOp op, Value start,
-                                  Value column) {
+  static SmallVector<Value> units(OpBuilder &b, fp4::pipe::FetchOp op, Value start, Value column) {
     Location loc = op.getLoc();
     VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
     Type element = type.getElementType();
@@ -98,7 +97,7 @@ private:
   }
 
   /// The numbers of this thread's column of the buffer.
-  SmallVector<Value> column(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
+  SmallVector<Value> column(OpBuilder &b, fp4::pipe::FetchOp op, OpAdaptor adaptor) const {
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
@@ -123,19 +122,19 @@ private:
     return numbers;
   }
 
-  static bool isOneRow(fp4::pipe::LoadFactorsOp op) {
+  static bool isOneRow(fp4::pipe::FetchOp op) {
     return op.getOneRow() || op.getGlobal().getType().getShape()[0] == 1;
   }
 
   /// The address of the buffer, or of the one row that all elements read.
-  static Value oneRow(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) {
+  static Value oneRow(OpBuilder &b, fp4::pipe::FetchOp op, OpAdaptor adaptor) {
     if (!op.getOneRow())
       return adaptor.getGlobal();
     return fp4::lineOfBuffer(b, op.getLoc(), op.getGlobal(), adaptor.getGlobal(), adaptor.getRow());
   }
 
   /// The address of the row of this thread, or of the last row.
-  Value rowStart(OpBuilder &b, fp4::pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
+  Value rowStart(OpBuilder &b, fp4::pipe::FetchOp op, OpAdaptor adaptor) const {
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     Value limit = adaptor.getRows() ? adaptor.getRows() : fp4::constantI32(b, loc, shape[0]);

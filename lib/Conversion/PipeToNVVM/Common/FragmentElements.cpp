@@ -92,10 +92,10 @@ Value rowLimit(OpBuilder &b, Location loc, pipe::GlobalType type, Value rows) {
   return rows ? rows : constantI32(b, loc, type.getShape()[0]);
 }
 
-struct LowerFragmentFactors : PipePattern<pipe::LoadFactorsOp> {
+struct LowerFragmentFactors : PipePattern<pipe::FetchOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::LoadFactorsOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     if (!pipe::distributionOf(op.getResult().getType()).isFragment() || !op.getColumn())
       return rewriter.notifyMatchFailure(op, "loads the factors of rows of threads, or powers");
@@ -124,7 +124,7 @@ struct LowerFragmentFactors : PipePattern<pipe::LoadFactorsOp> {
 private:
   /// The first element that has the same number as element i: one of the same row, or column, if
   /// only that counts.
-  static int64_t firstLike(int64_t i, pipe::LoadFactorsOp op) {
+  static int64_t firstLike(int64_t i, pipe::FetchOp op) {
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     bool everyLine = shape[0] == 1 || op.getOneRow(), everyPlace = shape[1] == 1;
     if (op.getTransposed())
@@ -134,14 +134,14 @@ private:
     return everyLine ? i & ~2 : i;
   }
 
-  static bool isMatrix(pipe::LoadFactorsOp op) {
+  static bool isMatrix(pipe::FetchOp op) {
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     return !op.getOneRow() && shape[0] != 1 && shape[1] != 1;
   }
 
   /// Returns true when two neighbours of a row of 16 bits both exist, or do not, and warps can
   /// transpose them.
-  static bool comesInMatrices(pipe::LoadFactorsOp op) {
+  static bool comesInMatrices(pipe::FetchOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     return op.getTransposed() && isMatrix(op) && hasMultipleColumns(global, 2) &&
            global.getElementType().getIntOrFloatBitWidth() == 16;
@@ -149,7 +149,7 @@ private:
 
   /// Loads elements of a thread that are in different rows. A thread loads two neighbours of a row
   /// instead, and warps transpose every 8 x 8, as they do to store such elements.
-  Value loadMatrices(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op, OpAdaptor adaptor) const {
+  Value loadMatrices(ImplicitLocOpBuilder &b, pipe::FetchOp op, OpAdaptor adaptor) const {
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
     Location loc = op.getLoc();
     Int32 rows(b, rowLimit(b, loc, op.getGlobal().getType(), adaptor.getRows())),
@@ -172,12 +172,12 @@ private:
   }
 
   /// Returns true when every two elements are of two columns that both exist, or do not.
-  static bool hasPairsOfColumns(pipe::LoadFactorsOp op) {
+  static bool hasPairsOfColumns(pipe::FetchOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     return !op.getTransposed() && global.getShape()[1] != 1 && hasMultipleColumns(global, 2);
   }
 
-  static SmallVector<Value> loadColumns(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op,
+  static SmallVector<Value> loadColumns(ImplicitLocOpBuilder &b, pipe::FetchOp op,
                                         OpAdaptor adaptor, const ElementPlaces &places, int64_t i) {
     Type element = op.getGlobal().getType().getElementType();
     unsigned bits = element.getIntOrFloatBitWidth();
@@ -192,7 +192,7 @@ private:
 
   /// Returns true when every two elements have the numbers of two neighbouring rows that both
   /// exist, or do not.
-  static bool hasPairsOfRows(pipe::LoadFactorsOp op) {
+  static bool hasPairsOfRows(pipe::FetchOp op) {
     pipe::GlobalType global = op.getGlobal().getType();
     bool isOfRows = op.getTransposed() && !op.getOneRow() && global.getShape()[1] == 1;
     return isOfRows && global.getElementType().isF32() && !op.getRows() &&
@@ -201,7 +201,7 @@ private:
 
   /// Loads the numbers of `row` and the next one with one access. If these rows do not exist, the
   /// last two are loaded, for elements that nobody stores.
-  static SmallVector<Value> loadRows(ImplicitLocOpBuilder &b, Value buffer, pipe::LoadFactorsOp op,
+  static SmallVector<Value> loadRows(ImplicitLocOpBuilder &b, Value buffer, pipe::FetchOp op,
                                      Int32 row) {
     int64_t rows = op.getGlobal().getType().getShape()[0];
     Value pointer = stridedPointer(b, op.getLoc(), buffer, minimum(row, Int32(b, rows - 2)), 4);
@@ -209,7 +209,7 @@ private:
     return {vector::ExtractOp::create(b, pair, 0), vector::ExtractOp::create(b, pair, 1)};
   }
 
-  static Value loadElement(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op, OpAdaptor adaptor,
+  static Value loadElement(ImplicitLocOpBuilder &b, pipe::FetchOp op, OpAdaptor adaptor,
                            const ElementPlaces &places, int64_t i) {
     pipe::GlobalType global = op.getGlobal().getType();
     int64_t bytes = global.getElementType().getIntOrFloatBitWidth() / 8;
@@ -222,8 +222,7 @@ private:
   }
 
   /// The address of `row`, or of the last row, or of the one row that all elements read.
-  static Value lineOf(ImplicitLocOpBuilder &b, pipe::LoadFactorsOp op, OpAdaptor adaptor,
-                      Int32 row) {
+  static Value lineOf(ImplicitLocOpBuilder &b, pipe::FetchOp op, OpAdaptor adaptor, Int32 row) {
     pipe::GlobalType global = op.getGlobal().getType();
     if (op.getOneRow())
       return lineOfBuffer(b, op.getLoc(), op.getGlobal(), adaptor.getGlobal(), adaptor.getRow());

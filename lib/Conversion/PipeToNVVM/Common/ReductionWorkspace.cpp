@@ -31,7 +31,13 @@ struct LowerLoadEntry : PipePattern<pipe::LoadEntryOp> {
 
   LogicalResult matchAndRewrite(pipe::LoadEntryOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    VectorType type = op.getResult().getType();
+    auto type = dyn_cast<VectorType>(op.getType());
+    if (!type) {
+      rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(), adaptor.getTable(),
+                                                /*alignment=*/0, /*isVolatile=*/false,
+                                                /*isNonTemporal=*/false, /*isInvariant=*/true);
+      return success();
+    }
     Value pointer = stridedPointer(rewriter, op.getLoc(), adaptor.getTable(), adaptor.getIndex(),
                                    4 * type.getNumElements());
     // The load is invariant: the NVPTX backend then uses ld.global.nc.
@@ -49,7 +55,7 @@ private:
       if (auto extract = dyn_cast<vector::ExtractOp>(user);
           extract && extract.getStaticPosition().size() == 1)
         places.insert(extract.getStaticPosition().front());
-    if (!op.getResult().getType().getElementType().isInteger(32))
+    if (!getElementTypeOrSelf(op.getType()).isInteger(32))
       return row; // factors, which threads multiply
     for (int64_t place : places) {
       Value number = vector::ExtractOp::create(b, loc, row, place);
@@ -98,14 +104,14 @@ struct LowerFetchFragment : PipePattern<pipe::FetchOp> {
 
   LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getColumn())
-      return rewriter.notifyMatchFailure(op, "fetches rows of threads");
+    if (!op.getFirst())
+      return rewriter.notifyMatchFailure(op, "fetches from a matrix");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
     auto part = VectorType::get(kTogether, b.getF32Type());
     SmallVector<Value> elements;
     for (int64_t i = 0; i < type.getNumElements(); i += kTogether) {
-      Value pointer = partPointer(b, op, state, op.getSource().getType(), adaptor.getSource(),
+      Value pointer = partPointer(b, op, state, op.getGlobal().getType(), adaptor.getGlobal(),
                                   adaptor.getRow(), int64_t(*op.getFirst()), i);
       Value four = LLVM::LoadOp::create(b, part, pointer, 4 * kTogether);
       for (int64_t j = 0; j < kTogether; ++j)
@@ -158,13 +164,13 @@ struct LowerFetch : PipePattern<pipe::FetchOp> {
 
   LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.getColumn())
-      return rewriter.notifyMatchFailure(op, "fetches a part of a fragment");
+    if (!op.getWritten())
+      return rewriter.notifyMatchFailure(op, "fetches what the kernel does not store");
     Location loc = op.getLoc();
     Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
                                       accumulatorLane(rewriter, loc, state));
-    Value start = stridedPointer(rewriter, loc, adaptor.getSource(), row,
-                                 op.getSource().getType().getRowPitch());
+    Value start = stridedPointer(rewriter, loc, adaptor.getGlobal(), row,
+                                 op.getGlobal().getType().getRowPitch());
     Value pointer = stridedPointer(rewriter, loc, start, adaptor.getColumn(), 4);
     rewriter.replaceOp(op, loadGlobal(rewriter, loc, pipe::vectorOfThread(op.getResult().getType()),
                                       pointer,

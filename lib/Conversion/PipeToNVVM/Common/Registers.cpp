@@ -36,7 +36,7 @@ static LogicalResult checkElementwise(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op);
       constant && !isa<SplatElementsAttr>(constant.getValue()))
     return withNote(op->emitOpError("of a tile in registers must have one number for all elements"),
-                    "write dense<NUMBER>, or load numbers with pipe.load_factors");
+                    "write dense<NUMBER>, or load numbers with pipe.fetch");
   if (OpTrait::hasElementwiseMappableTraits(op) ||
       isa<arith::ConstantOp, tensor::SplatOp, scf::ForOp, scf::IfOp, scf::YieldOp>(op))
     return success();

@@ -493,7 +493,11 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
 bool fp4::hasSizes(gpu::GPUFuncOp kernel) {
   auto isSize = [](Type type) { return type.isInteger(32); };
   return llvm::any_of(kernel.getArgumentTypes(), isSize) ||
-         kernel.walk([](pipe::LoadEntryOp) { return WalkResult::interrupt(); }).wasInterrupted();
+         kernel
+             .walk([](pipe::LoadEntryOp entry) {
+               return entry.getIndex() ? WalkResult::interrupt() : WalkResult::advance();
+             })
+             .wasInterrupted();
 }
 
 void fp4::populateRolePatterns(const TypeConverter &converter, RewritePatternSet &patterns,

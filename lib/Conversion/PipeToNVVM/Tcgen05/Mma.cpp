@@ -10,7 +10,7 @@
 // K = 32, and the scales of mxfp8 (block 32, scale_vec 1X) in scale tile s / 4, id s mod 4. With K
 // = 96 MMA s reads 48 bytes from byte 48 s on, in this panel and the next, and scales from the 6
 // s-th or 3 s-th of the row on (k96Slice, k96ScaleStep): descriptors have the addresses of both
-// lines. pipe.mma_blockwise reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
+// lines. pipe.mma of slices reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
 // operand in panels of the swizzle's width. Slice s of 16 rows starts 16 s lines further. PTX ISA:
 // "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
 //
@@ -139,8 +139,7 @@ Value addColumns(OpBuilder &b, Location loc, Value address, int64_t columns) {
 
 /// The first column of the set for the iteration that the source of `op`, a tile of scales, is a
 /// stage of.
-template <typename OpT>
-FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter, OpT op,
+FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter, fp4::pipe::CopyScalesOp op,
                              const fp4::KernelState &state) {
   Location loc = op.getLoc();
   Value first = addColumns(rewriter, loc, state.tmemBase, op.getTmemColumnAttr().getInt());
@@ -149,10 +148,10 @@ FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter, OpT op,
     return addColumns(rewriter, loc, first, int64_t(*op.getSet()) * columns);
   if (sets == 1)
     return first;
-  auto wait = op.getSource().template getDefiningOp<fp4::pipe::ConsumerWaitOp>();
+  auto wait = op.getSource().getDefiningOp<fp4::pipe::ConsumerWaitOp>();
   if (!wait || !wait.getIteration())
     return rewriter.notifyMatchFailure(op, "expects a stage of a channel as source of its sets");
-  auto channel = wait.getChannel().template getDefiningOp<fp4::pipe::ChannelOp>();
+  auto channel = wait.getChannel().getDefiningOp<fp4::pipe::ChannelOp>();
   fp4::pipe::StageOfOp known = fp4::pipe::stageOf(wait.getIteration());
   bool isStage = channel && sets == channel.getDepth() && known;
   Value set = isStage ? known.getStage()
@@ -164,20 +163,6 @@ FailureOr<Value> firstColumn(ConversionPatternRewriter &rewriter, OpT op,
       arith::MulIOp::create(rewriter, loc, set, fp4::constantI32(rewriter, loc, columns));
   return arith::AddIOp::create(rewriter, loc, first, offset).getResult();
 }
-
-/// Another warp has copied the tile: it is a place.
-struct LowerCopiedScales : fp4::PipePattern<fp4::pipe::CopiedScalesOp> {
-  using PipePattern::PipePattern;
-
-  LogicalResult matchAndRewrite(fp4::pipe::CopiedScalesOp op, OpAdaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    FailureOr<Value> target = firstColumn(rewriter, op, state);
-    if (failed(target))
-      return failure();
-    rewriter.replaceOp(op, *target);
-    return success();
-  }
-};
 
 struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
   using PipePattern::PipePattern;
@@ -193,6 +178,10 @@ struct LowerCopyScales : fp4::PipePattern<fp4::pipe::CopyScalesOp> {
     FailureOr<Value> target = firstColumn(rewriter, op, state);
     if (failed(target))
       return failure();
+    if (op.getCopied()) { // by another warp: the tile is a place
+      rewriter.replaceOp(op, *target);
+      return success();
+    }
     Descriptor source = descriptorAt(rewriter, op, state, adaptor.getSource(),
                                      hw::SmemDescriptor::scaleFactorBlock());
     for (int64_t k = 0; k < columnBlocks; ++k)
@@ -410,13 +399,14 @@ private:
   }
 };
 
-struct LowerMmaBlockwise : fp4::PipePattern<fp4::pipe::MmaBlockwiseOp> {
-  using PipePattern::PipePattern;
+struct LowerTcgen05Slices : fp4::MmaPattern<hw::MmaForm::Tcgen05Slices> {
+  using MmaPattern::MmaPattern;
 
-  LogicalResult matchAndRewrite(fp4::pipe::MmaBlockwiseOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
+  LogicalResult lower(fp4::pipe::MmaOp op, OpAdaptor adaptor,
+                      ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    fp4::pipe::SharedType a = op.getA().getType(), b = op.getB().getType();
+    auto a = op.getAAs<fp4::pipe::SharedType>();
+    fp4::pipe::SharedType b = op.getB().getType();
     hw::InstrDesc form;
     form.n = b.getRows();
     form.aType = form.bType = a.getElementType().isBF16() ? hw::MmaType::BF16 : hw::MmaType::F16;
@@ -432,7 +422,7 @@ struct LowerMmaBlockwise : fp4::PipePattern<fp4::pipe::MmaBlockwiseOp> {
     Descriptor bTile = descriptorAt(rewriter, op, state, adaptor.getB(),
                                     hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B32));
     Value never = arith::ConstantIntOp::create(rewriter, loc, 0, 1);
-    for (int64_t slice = 0; slice < op.getSlices(); ++slice) {
+    for (int64_t slice = 0; slice < a.getRows() / fp4::pipe::kDenseMmaK; ++slice) {
       Value sums = fp4::tmemPointer(
           rewriter, loc, addColumns(rewriter, loc, adaptor.getAccumulator(), slice * form.n));
       Value start = aTile.at(rewriter, loc, slice * sliceBytes);
@@ -552,6 +542,6 @@ private:
 
 void fp4::populateMmaPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                               const KernelState &state) {
-  patterns.add<LowerCopiedScales, LowerCopyScales, LowerTcgen05Scaled, LowerMmaBlockwise,
-               LowerTcgen05Dense, LowerTcgen05TmemA>(converter, patterns.getContext(), state);
+  patterns.add<LowerCopyScales, LowerTcgen05Scaled, LowerTcgen05Slices, LowerTcgen05Dense,
+               LowerTcgen05TmemA>(converter, patterns.getContext(), state);
 }

@@ -7,7 +7,7 @@
 // before. Without powers, the tensor core adds to the accumulator, and half a tile is converted at
 // a time.
 //
-// load_factors: a thread reads the words of its two rows from device memory.
+// fetch: a thread reads the words of its two rows from device memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/MmaPattern.h"
@@ -92,12 +92,12 @@ private:
   }
 };
 
-struct LowerRowPowers : PipePattern<pipe::LoadFactorsOp> {
+struct LowerRowPowers : PipePattern<pipe::FetchOp> {
   using PipePattern::PipePattern;
 
-  LogicalResult matchAndRewrite(pipe::LoadFactorsOp op, OpAdaptor adaptor,
+  LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getColumn())
+    if (op.getColumn() || op.getFirst())
       return rewriter.notifyMatchFailure(op, "loads the factors of elements");
     constexpr int64_t ofBoth = 4; // elements of a thread in 8 columns, half of them of each row
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);

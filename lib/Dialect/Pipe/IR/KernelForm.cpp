@@ -16,7 +16,7 @@ bool fp4::pipe::belongsToRole(Operation *op) {
 /// Returns true when a kernel without roles may have `op`: one that streams through memory.
 static bool streams(Operation *op) {
   return !isa_and_present<PipeDialect>(op->getDialect()) ||
-         isa<GlobalPtrOp, LoadScalarOp, ForEachWorkOp, YieldOp>(op);
+         isa<ViewOp, LoadEntryOp, ForEachWorkOp, YieldOp>(op);
 }
 
 LogicalResult fp4::pipe::verifyInRoles(gpu::GPUFuncOp kernel) {

@@ -271,6 +271,8 @@ static LogicalResult verifyForm(MmaOp op) {
     return verifyTcgen05Dense(op);
   case MmaForm::Tcgen05TmemA:
     return verifyTcgen05TmemA(op);
+  case MmaForm::Tcgen05Slices:
+    return verifyTcgen05Slices(op);
   case MmaForm::WgmmaShared:
     return verifyWgmmaShared(op);
   case MmaForm::WgmmaFloat:

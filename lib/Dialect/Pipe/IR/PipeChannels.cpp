@@ -2,6 +2,8 @@
 
 #include "VerifyIteration.h"
 
+#include "ScaledTypes.h"
+
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"

@@ -259,12 +259,12 @@ static LogicalResult verifyTilesOfScales(LoadOp op) {
                     "round the tile up to whole scale tiles of 128 rows");
   if (failed(verifyColumns(op, op.getSource()))) // (C492)
     return failure();
-  MatrixOp matrix = matrixOf(op.getSource());
+  ViewOp matrix = matrixOf(op.getSource());
   if (tile.getRows() > kScaleBlockRows && ShapedType::isDynamic(source.getShape()[0]) &&
       !(matrix && matrix.getRows())) // (C111)
     return withNote(op.emitOpError() << "source must have known rows for a tile of "
                                      << tile.getRows() << " rows, but got " << source,
-                    "take a source with static rows, or pipe.matrix with 'rows'");
+                    "take a source with static rows, or pipe.view with 'rows'");
   int64_t tileBlocks = tile.getColumns() / kScaleBlockColumns;
   bool isWhole = source.hasDynamicColumns() || source.getScaleBlockColumns() % tileBlocks == 0;
   if (!op.getExisting() && !isWhole) { // (C112)

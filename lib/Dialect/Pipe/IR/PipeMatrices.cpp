@@ -174,36 +174,18 @@ LogicalResult MakeTensorMapOp::verify() {
 // Matrices
 //===----------------------------------------------------------------------===//
 
-LogicalResult MatrixOp::verify() {
-  GlobalType source = getGlobal().getType(), result = getType();
-  bool isOfKind = source.getRank() == 2 && result.getRank() == 2 &&
-                  llvm::all_of(source.getShape(), ShapedType::isDynamic) &&
-                  source.getElementType() == result.getElementType() &&
-                  source.getLayout() == result.getLayout();
-  if (!isOfKind) // (C490)
-    return withNote(
-        emitOpError() << "expects a buffer with dynamic rows and columns of the result's element "
-                         "type and layout, but got "
-                      << source << " and " << result,
-        "the result has the element type and layout of the argument, !pipe.global<?x?xT>");
-  if (result.hasDynamicColumns() != bool(getColumns()) || // (C490)
-      (getRows() && !ShapedType::isDynamic(result.getShape()[0])))
-    return withNote(
-        emitOpError() << "expects 'columns' for dynamic columns and 'rows' for no static rows, but "
-                         "got "
-                      << result,
-        "write 'rows %m' and 'columns %k' for the dimensions that the result leaves dynamic");
-  return success();
+ViewOp fp4::pipe::matrixOf(Value global) {
+  auto view = global.getDefiningOp<ViewOp>();
+  return view && view.getPitch() ? view : ViewOp();
 }
-
-MatrixOp fp4::pipe::matrixOf(Value global) { return global.getDefiningOp<MatrixOp>(); }
 
 LogicalResult fp4::pipe::verifyColumns(Operation *op, Value global) {
   if (!cast<GlobalType>(global.getType()).hasDynamicColumns() || matrixOf(global)) // (C492)
     return success();
-  InFlightDiagnostic diag = op->emitOpError()
-                            << "buffer must have static columns or come from pipe.matrix, but got "
-                            << global.getType();
+  InFlightDiagnostic diag =
+      op->emitOpError()
+      << "buffer must have static columns or come from a pipe.view with a pitch, but got "
+      << global.getType();
   diag.attachNote() << "a pointer does not say where its rows are";
   return diag;
 }

@@ -1,7 +1,7 @@
 //===- PipeMma.cpp - MMAs with accumulators in tensor memory --------------===//
 //
-// Verifiers of the forms of pipe.mma that tcgen05 executes, and of pipe.mma_blockwise. Labels such
-// as (C114) refer to PipeConstraints.td.
+// Verifiers of the forms of pipe.mma that tcgen05 executes. Labels such as (C114) refer to
+// PipeConstraints.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -240,28 +240,25 @@ LogicalResult fp4::pipe::verifyTcgen05TmemA(MmaOp op) {
                   "let the accumulator have a column for each row of b"); // (C468)
 }
 
-int64_t MmaBlockwiseOp::getSlices() { return getA().getType().getRows() / kDenseMmaK; }
-
-LogicalResult MmaBlockwiseOp::verify() { // (C125)
-  TmemType acc = getAccumulator().getType();
-  SharedType a = getA().getType(), b = getB().getType();
-  Type element = a.getElementType();
-  if (!(element.isBF16() || element.isF16()) || a.getColumns() != kMmaM ||
-      a.getRows() % kDenseMmaK || !swizzleWidth(a.getLayout()))
-    return withNote(emitOpError() << "a must be bf16 or f16, a multiple of " << kDenseMmaK
-                                  << " rows of " << kMmaM << " and swizzled, but got " << a,
+LogicalResult fp4::pipe::verifyTcgen05Slices(MmaOp op) { // (C125)
+  auto acc = op.getAccumulatorAs<TmemType>();
+  auto a = op.getAAs<SharedType>();
+  SharedType b = op.getB().getType();
+  if (a.getColumns() != kMmaM || a.getRows() % kDenseMmaK || !swizzleWidth(a.getLayout()))
+    return withNote(op.emitOpError() << "a must be a multiple of " << kDenseMmaK << " rows of "
+                                     << kMmaM << " and swizzled, but got " << a,
                     "load 128 columns, with a swizzle");
-  if (b.getElementType() != element || b.getColumns() != kDenseMmaK || b.getRows() % kDenseMmaK ||
-      b.getLayout() != Layout::Swizzle32B)
-    return withNote(emitOpError() << "b must be " << element << ", a multiple of " << kDenseMmaK
-                                  << " rows of " << kDenseMmaK
-                                  << " with layout swizzle_32B, but got " << b,
+  if (b.getElementType() != a.getElementType() || b.getColumns() != kDenseMmaK ||
+      b.getRows() % kDenseMmaK || b.getLayout() != Layout::Swizzle32B)
+    return withNote(op.emitOpError()
+                        << "b must be " << a.getElementType() << ", a multiple of " << kDenseMmaK
+                        << " rows of " << kDenseMmaK << " with layout swizzle_32B, but got " << b,
                     "pipe.hadamard_matrix makes such a tile");
-  int64_t columns = getSlices() * b.getRows();
-  if (!acc.isAccumulator() || acc.getPair() || acc.getColumns() != columns)
-    return withNote(emitOpError() << "accumulator must have " << columns << " columns, "
-                                  << b.getRows() << " for each of " << getSlices()
-                                  << " slices, but got " << acc,
-                    "write an accumulator of these columns, of one CTA");
-  return success();
+  int64_t slices = a.getRows() / kDenseMmaK;
+  if (!acc.getPair() && acc.getColumns() == slices * b.getRows())
+    return success();
+  return withNote(op.emitOpError()
+                      << "accumulator must have " << slices * b.getRows() << " columns, "
+                      << b.getRows() << " for each of " << slices << " slices, but got " << acc,
+                  "write an accumulator of these columns, of one CTA");
 }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "VerifyFragment.h"
 #include "VerifyIteration.h"
 #include "VerifyRows.h"
 
@@ -44,28 +45,6 @@ LogicalResult ExistingRowsOp::verify() { // (C472)
       "compute the number on the host, and pass it as an argument");
 }
 
-/// Called by the parser, before the types of operands are verified.
-LogicalResult LoadScalarOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
-                                             Adaptor adaptor, SmallVectorImpl<Type> &inferred) {
-  const Type type = adaptor.getGlobal().getType();
-  auto global = dyn_cast<GlobalType>(type);
-  if (!global && location)
-    return withNote(mlir::emitError(*location)
-                        << "global must be of type !pipe.global, but got " << type,
-                    "pass a buffer of the kernel");
-  if (!global)
-    return failure();
-  inferred.push_back(global.getElementType());
-  return success();
-}
-
-LogicalResult LoadScalarOp::verify() {
-  if (int64_t rank = getGlobal().getType().getRank())
-    return withNote(emitOpError() << "buffer must be a scalar, but got rank " << rank,
-                    "pass a buffer of no dimensions, !pipe.global<T>");
-  return success();
-}
-
 /// (C144) `op` has the operand `rows` exactly when the rows of `buffer` are dynamic.
 static LogicalResult verifyRows(Operation *op, GlobalType buffer, Value rows) {
   if (ShapedType::isDynamic(buffer.getShape()[0]) == bool(rows))
@@ -79,7 +58,7 @@ static LogicalResult verifyRows(Operation *op, GlobalType buffer, Value rows) {
 }
 
 /// (C605) Powers of the rows of prepacked weights.
-static LogicalResult verifyPowers(LoadFactorsOp op) {
+static LogicalResult verifyPowers(FetchOp op) {
   GlobalType weights = op.getGlobal().getType();
   bool areTiles = weights.getRank() == 2 && weights.getElementType().isInteger(8) &&
                   weights.getLayout() == Layout::Linear &&
@@ -100,7 +79,42 @@ static LogicalResult verifyPowers(LoadFactorsOp op) {
                   "write #pipe.distribution<wgmma>"); // (C605)
 }
 
-LogicalResult LoadFactorsOp::verify() {
+void FetchOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  if (isOfKernel()) // nobody writes the others while the kernel runs
+    effects.emplace_back(MemoryEffects::Read::get());
+}
+
+Speculation::Speculatability FetchOp::getSpeculatability() {
+  return isOfKernel() ? Speculation::NotSpeculatable : Speculation::Speculatable;
+}
+
+/// (C172) Numbers that the kernel stores.
+static LogicalResult verifyWritten(FetchOp op) {
+  GlobalType global = op.getGlobal().getType();
+  RankedTensorType tile = op.getResult().getType();
+  bool areLanes = distributionOf(tile).getKind() == FragmentKind::Lanes;
+  if (areLanes != bool(op.getColumn()) || areLanes == op.getFirst().has_value() ||
+      areLanes != op.getWritten() || op.getRows() || op.getTransposed() || op.getOneRow())
+    return withNote(op.emitOpError()
+                        << "of what the kernel stores must have a column and 'written' "
+                           "for lanes, 'first' for other tiles, and no other field, "
+                           "but got "
+                        << tile,
+                    "write '[%row, %column] written' of a matrix, and '[%row] first 0' of what "
+                    "threads left");
+  if (!areLanes)
+    return verifyWorkspace(op, global, tile, int64_t(*op.getFirst()));
+  if (global.getRank() == 2 && global.getElementType() == tile.getElementType() &&
+      !global.hasDynamicColumns() && global.getShape()[1] % tile.getDimSize(1) == 0)
+    return success();
+  return withNote(op.emitOpError() << "buffer must have 2 dimensions with whole segments of "
+                                   << tile << " in a row, but got " << global,
+                  "fetch tiles whose columns divide those of the buffer");
+}
+
+LogicalResult FetchOp::verify() {
+  if (isOfKernel())
+    return verifyWritten(*this);
   if (!getColumn())
     return verifyPowers(*this);
   GlobalType global = getGlobal().getType();
@@ -163,6 +177,8 @@ LogicalResult AccumulatorOp::verify() { // (C313)
 Value CopyScalesOp::getTmemTile() { return getResult(); }
 Value CopyScalesOp::getStageTile() { return getSource(); }
 std::optional<int64_t> CopyScalesOp::getFirstColumn() { return getTmemColumn(); }
+bool CopyScalesOp::fillsTile() { return !getCopied(); }
+Engine CopyScalesOp::getEngine() { return getCopied() ? Engine::Tensor : Engine::ScaleCopy; }
 int64_t CopyScalesOp::getNumSets() { return getSets().value_or(1); }
 void CopyScalesOp::setPlace(int64_t column, int64_t sets) {
   setTmemColumn(column);

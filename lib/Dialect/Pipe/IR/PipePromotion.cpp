@@ -83,10 +83,10 @@ LogicalResult fp4::pipe::verifyScaleBuffers(Operation *op, Value bufferA, Value 
   if (failed(verifySameBlocks(op, a, b, a.getShape()[1] == b.getShape()[1])) ||
       failed(verifyColumns(op, bufferA)) || failed(verifyColumns(op, bufferB))) // (C492)
     return failure();
-  MatrixOp matrix = matrixOf(bufferB);
+  ViewOp matrix = matrixOf(bufferB);
   if (ShapedType::isDynamic(b.getShape()[0]) && !(matrix && matrix.getRows()))
     return withNote(op->emitOpError() << "b must have known rows, but got " << b,
-                    "take a buffer with static rows, or pipe.matrix with 'rows'");
+                    "take a buffer with static rows, or pipe.view with 'rows'");
   if (ShapedType::isDynamic(a.getShape()[0]) == hasRows)
     return success();
   return withNote(

@@ -12,10 +12,21 @@ using namespace fp4::pipe;
 
 LogicalResult LoadEntryOp::verify() { // (C170)
   GlobalType table = getTable().getType();
-  VectorType entry = getResult().getType();
+  if (bool isScalar = table.getRank() == 0; isScalar || !getIndex()) {
+    if (isScalar && !getIndex() && !getOfWarp() && getType() == table.getElementType())
+      return success();
+    return withNote(emitOpError() << "of a number must have a buffer of no dimensions with its "
+                                     "element type and no index, but got "
+                                  << table << " for " << getType(),
+                    "pass a !pipe.global<T>, or write '[%index]' for a row of a table");
+  }
+  auto entry = dyn_cast<VectorType>(getType());
+  if (!entry)
+    return withNote(emitOpError() << "of a row must give a vector, but got " << getType(),
+                    "extract the number from the vector of the row");
   int64_t columns = table.getRank() == 2 ? table.getShape()[1] : 1;
-  if (table.getRank() < 1 || table.getElementType() != entry.getElementType() ||
-      columns != entry.getNumElements() || !llvm::is_contained({1, 2, 4}, columns))
+  if (table.getElementType() != entry.getElementType() || columns != entry.getNumElements() ||
+      !llvm::is_contained({1, 2, 4}, columns))
     return withNote(emitOpError() << "table must have rows of 1, 2 or 4 elements like " << entry
                                   << ", but got " << table,
                     "let the vector have as many elements as a row, of the same type");
@@ -33,7 +44,7 @@ LogicalResult CountPartialOp::verify() {
   if (getParts().has_value() == static_cast<bool>(getDynamicParts()))
     return withNote(emitOpError() << "parts must be a constant or a value, but got "
                                   << (getParts() ? "both" : "neither"),
-                    "write 'of N' or 'of %n', and not both"); // (C419)
+                    "write 'of N' or 'of %n', and not both"); // (C171)
   if (getParts() && int64_t(*getParts()) < 2)
     return withNote(emitOpError() << "parts must be at least 2, but got " << int64_t(*getParts()),
                     "one part has nothing to reduce: leave the operation out"); // (C171)
@@ -159,24 +170,4 @@ LogicalResult ReduceOp::verify() {
                            : "write known_cluster_size = array<i32: 2, 1, 1> at the kernel, "
                              "or pipe.count_partial where CTAs share no memory"); // (C261)
   return isOfTmem() ? verifyWidth(*this) : success();
-}
-
-LogicalResult FetchOp::verify() { // (C172)
-  GlobalType source = getSource().getType();
-  RankedTensorType tile = getResult().getType();
-  bool areLanes = distributionOf(tile).getKind() == FragmentKind::Lanes;
-  if (areLanes != bool(getColumn()) || areLanes == getFirst().has_value())
-    return withNote(
-        emitOpError() << "column must be a value for lanes and a number for other tiles, "
-                         "but got "
-                      << (getColumn() ? "a value" : "a number") << " for " << tile,
-        "write '[%row, %column]' of a matrix, and '[%row, 0]' of what threads left");
-  if (!areLanes)
-    return verifyWorkspace(*this, source, tile, int64_t(*getFirst()));
-  if (source.getRank() != 2 || source.getElementType() != tile.getElementType() ||
-      source.hasDynamicColumns() || source.getShape()[1] % tile.getDimSize(1))
-    return withNote(emitOpError() << "buffer must have 2 dimensions with whole segments of " << tile
-                                  << " in a row, but got " << source,
-                    "fetch tiles whose columns divide those of the buffer");
-  return success();
 }

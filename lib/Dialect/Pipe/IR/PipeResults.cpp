@@ -171,14 +171,14 @@ static LogicalResult verifyColumnsOfThreads(StoreOp op) {
                                         "scales of a thread, but got "
                                      << op.getElementsType(),
                     "quantize 32 elements of a column at a time"); // (C213)
-  MatrixOp matrix = matrixOf(op.getDest());
+  ViewOp matrix = matrixOf(op.getDest());
   bool knowsRows = !ShapedType::isDynamic(dest.getShape().front()) || (matrix && matrix.getRows());
   if (knowsRows && !dest.hasDynamicColumns() && !op.getRows())
     return success();
   return withNote(op.emitOpError() << "destination must have static columns, and static rows or "
-                                      "those of a pipe.matrix, but got "
+                                      "those of a pipe.view, but got "
                                    << dest,
-                  "say the rows with pipe.matrix in place of 'rows'"); // (C213)
+                  "say the rows with pipe.view in place of 'rows'"); // (C213)
 }
 
 /// (C184) Parts of an accumulator of an instruction.

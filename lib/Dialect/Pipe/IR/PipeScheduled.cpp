@@ -15,42 +15,29 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// (C624) The number of a set of columns.
-template <typename OpT> static LogicalResult verifySet(OpT op) {
-  int64_t sets = op.getSets().value_or(1);
-  if (!op.getSet() || (int64_t(*op.getSet()) >= 0 && int64_t(*op.getSet()) < sets))
-    return success();
-  return withNote(op.emitOpError() << "set must be one of " << sets << ", counted from 0, but got "
-                                   << *op.getSet(),
-                  "leave 'set' out: it follows from the iteration");
-}
-
-/// (C113) The tile in tensor memory is that of the source.
-template <typename OpT> static LogicalResult verifyScaleTile(OpT op) {
-  SharedType source = op.getSource().getType();
-  TmemType tile = op.getType();
+LogicalResult CopyScalesOp::verify() { // (C113)
+  SharedType source = getSource().getType();
+  TmemType tile = getType();
   if (!source.isScales() || source.getShape() != tile.getShape() ||
-      source.getElementType() != tile.getElementType() ||
-      source.getLayout() != tile.getLayout()) // (C113)
-    return withNote(op.emitOpError() << "tensor memory tile must be the scale tile of its source "
-                                     << source << ", but got " << tile,
+      source.getElementType() != tile.getElementType() || source.getLayout() != tile.getLayout())
+    return withNote(emitOpError() << "tensor memory tile must be the scale tile of its source "
+                                  << source << ", but got " << tile,
                     "write the shape, element type and layout of the source");
-  return verifySet(op);
-}
-
-LogicalResult CopyScalesOp::verify() {
-  if (failed(verifyScaleTile(*this)))
-    return failure();
-  if (getSets() && (*getSets() < 1 || !getTmemColumn())) // (C113)
+  int64_t sets = getSets().value_or(1);
+  if (getSet() && (int64_t(*getSet()) < 0 || int64_t(*getSet()) >= sets))
+    return withNote(emitOpError() << "set must be one of " << sets << ", counted from 0, but got "
+                                  << *getSet(),
+                    "leave 'set' out: it follows from the iteration");
+  if (getCopied() && (!getTmemColumn() || getBlocks()))
+    return withNote(emitOpError() << "copied must have a first column and no blocks, but got "
+                                  << (getBlocks() ? "blocks" : "no column"),
+                    "write 'at COLUMN', that of the warp that copies");
+  if (getSets() && (sets < 1 || !getTmemColumn()))
     return withNote(emitOpError() << "sets must be positive and have a first column, but got "
                                   << *getSets() << (getTmemColumn() ? "" : " without 'at'"),
                     "write 'at COLUMN sets N' with an N of at least 1");
   return success();
 }
-
-void CopiedScalesOp::getAsmResultNames(OpAsmSetValueNameFn name) { name(getResult(), "tscales"); }
-
-LogicalResult CopiedScalesOp::verify() { return verifyScaleTile(*this); } // (C624)
 
 LogicalResult StageOfOp::verify() { // (C623)
   if (int64_t(getDepth()) >= 1 && int64_t(getAhead()) >= 0 && getAhead() < getDepth())
@@ -79,12 +66,12 @@ StageAndPhase fp4::pipe::nextStage(OpBuilder &b, Location loc, const StageAndPha
 /// Returns true when all lanes of a warp may execute `op`.
 static bool isOfAllLanes(Operation *op) {
   if (isa<ProducerAcquireOp, ConsumerWaitOp, AwaitReleaseOp, ExpectTxOp, LoadOp, CopyScalesOp,
-          MmaBlockwiseOp, ProducerCommitOp, ConsumerReleaseOp, RoleRegionOp>(op))
+          ProducerCommitOp, ConsumerReleaseOp, RoleRegionOp>(op))
     return true;
   if (auto mma = dyn_cast<MmaOp>(op))
     return isa<TmemType>(mma.getAccumulator().getType());
   if (isa<PipeDialect>(op->getDialect()))
-    return isa<CopiedScalesOp, LoadEntryOp, OpaqueOp, StageOfOp>(op);
+    return isa<LoadEntryOp, OpaqueOp, StageOfOp>(op);
   if (auto effects = dyn_cast<MemoryEffectOpInterface>(op))
     return !effects.hasEffect<MemoryEffects::Write>();
   return op->hasTrait<OpTrait::HasRecursiveMemoryEffects>();
@@ -126,7 +113,8 @@ bool fp4::pipe::ordersTensorCore(Operation *op, RoleAttr role) {
 
 bool fp4::pipe::usesTensorCore(Operation *op) {
   auto engineOp = dyn_cast<EngineOpInterface>(op);
-  if (!engineOp || isa<CopiedScalesOp>(op))
+  auto tile = dyn_cast<TmemTileOpInterface>(op);
+  if (!engineOp || (tile && !tile.fillsTile()))
     return false;
   Engine engine = engineOp.getEngine();
   bool tmem = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<TmemType>);

@@ -12,6 +12,7 @@ llvm::LogicalResult verifyAtom(MmaOp op);
 llvm::LogicalResult verifyTcgen05Scaled(MmaOp op);
 llvm::LogicalResult verifyTcgen05Dense(MmaOp op);
 llvm::LogicalResult verifyTcgen05TmemA(MmaOp op);
+llvm::LogicalResult verifyTcgen05Slices(MmaOp op);
 
 // MMAs with accumulators in registers (PipeMmaRegisters.cpp).
 llvm::LogicalResult verifyWgmmaShared(MmaOp op);

@@ -200,8 +200,7 @@ static std::optional<std::pair<Counter, ChannelOp>> nextCounter(RoleRegionOp reg
 /// the accumulator.
 static ProducerAcquireOp acquireBefore(scf::ForOp loop) {
   std::optional<APInt> count = loop.getStaticTripCount();
-  if (!count || count->ule(1) ||
-      (loop.getOps<CopyScalesOp>().empty() && loop.getOps<CopiedScalesOp>().empty()))
+  if (!count || count->ule(1) || loop.getOps<CopyScalesOp>().empty())
     return {};
   ProducerAcquireOp found;
   for (auto product : loop.getOps<MmaOp>()) {

@@ -41,7 +41,7 @@ static void electThreads(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   }
   kernel.walk([](LoadEntryOp entry) {
     auto region = entry->getParentOfType<RoleRegionOp>();
-    entry.setOfWarp(!region || region.getRole().getWhole());
+    entry.setOfWarp(entry.getIndex() && (!region || region.getRole().getWhole()));
   });
 }
 

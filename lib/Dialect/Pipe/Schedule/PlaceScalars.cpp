@@ -41,6 +41,8 @@ static bool hasFewRegisters(RoleRegionOp region, const hw::TargetModel &target) 
 /// Returns true when a role may compute `op` itself. An entry of a table tells how many tiles there
 /// are.
 static bool isScalar(Operation *op) {
+  if (auto entry = dyn_cast_or_null<LoadEntryOp>(op); entry && !entry.getIndex())
+    return false;
   return op && isa<gpu::GPUFuncOp>(op->getParentOp()) && op->getNumResults() == 1 &&
          (isa<arith::ArithDialect>(op->getDialect()) ||
           isa<gpu::BlockIdOp, gpu::GridDimOp, LoadEntryOp, vector::ExtractOp>(op)) &&

@@ -84,12 +84,8 @@ static SmallVector<ChannelOp> addConsumers(gpu::GPUFuncOp kernel) {
 static void keepMmas(RoleRegionOp region) {
   erase(region, llvm::IsaPred<AwaitReleaseOp>);
   region.walk([](CopyScalesOp copy) {
-    OpBuilder b(copy);
-    auto named =
-        CopiedScalesOp::create(b, copy.getLoc(), copy.getType(), copy.getSource(),
-                               copy.getTmemColumnAttr(), copy.getSetsAttr(), copy.getSetAttr());
-    copy->replaceAllUsesWith(named);
-    copy.erase();
+    copy.getBlocksMutable().clear();
+    copy.setCopied(true);
   });
 }
 

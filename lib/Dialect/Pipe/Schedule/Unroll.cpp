@@ -164,9 +164,9 @@ static bool beginsWithFirst(const Counter &counter, int64_t sets) {
 
 /// The counter of the loop around `tile`, a tile of scales, whose iterations choose its set, and
 /// the number of that value.
-template <typename OpT> static std::optional<std::pair<Counter, size_t>> counterOf(OpT tile) {
+static std::optional<std::pair<Counter, size_t>> counterOf(CopyScalesOp tile) {
   auto loop = dyn_cast<scf::ForOp>(tile->getParentOp());
-  auto wait = tile.getSource().template getDefiningOp<ConsumerWaitOp>();
+  auto wait = tile.getSource().getDefiningOp<ConsumerWaitOp>();
   if (!loop || !wait || !wait.getIteration())
     return std::nullopt;
   for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number)
@@ -181,8 +181,8 @@ static constexpr int64_t kMostSets = 2; ///< as many k tiles of code
 
 /// Returns true when all tiles of scales of `loop` have two sets, which its iterations take in
 /// turn.
-template <typename OpT> static bool takeTwoSets(scf::ForOp loop) {
-  return llvm::all_of(loop.getOps<OpT>(), [](OpT tile) {
+static bool takeTwoSets(scf::ForOp loop) {
+  return llvm::all_of(loop.getOps<CopyScalesOp>(), [](CopyScalesOp tile) {
     auto counter = counterOf(tile);
     return tile.getSets().value_or(1) == kMostSets && counter &&
            counter->first.values.size() == 1 && beginsWithFirst(counter->first, kMostSets);
@@ -190,8 +190,8 @@ template <typename OpT> static bool takeTwoSets(scf::ForOp loop) {
 }
 
 /// Writes the set of each tile whose iterations have one residue.
-template <typename OpT> static void nameSets(RoleRegionOp region) {
-  region.walk([&](OpT tile) {
+static void nameSets(RoleRegionOp region) {
+  region.walk([&](CopyScalesOp tile) {
     int64_t sets = tile.getSets().value_or(1);
     auto counter = counterOf(tile);
     if (sets > 1 && counter && counter->first.values.size() % sets == 0 &&
@@ -205,13 +205,10 @@ static void unrollScaleSets(gpu::GPUFuncOp kernel) {
     if (!region.getRole().getWhole())
       continue;
     for (scf::ForOp loop : loopsOf(region)) {
-      bool hasScales =
-          !loop.getOps<CopyScalesOp>().empty() || !loop.getOps<CopiedScalesOp>().empty();
-      if (hasScales && takeTwoSets<CopyScalesOp>(loop) && takeTwoSets<CopiedScalesOp>(loop))
+      if (!loop.getOps<CopyScalesOp>().empty() && takeTwoSets(loop))
         (void)loopUnrollByFactor(loop, kMostSets); // two divide the number of iterations
     }
-    nameSets<CopyScalesOp>(region);
-    nameSets<CopiedScalesOp>(region);
+    nameSets(region);
   }
 }
 

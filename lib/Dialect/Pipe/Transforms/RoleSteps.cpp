@@ -45,7 +45,7 @@ private:
   LogicalResult walkIf(scf::IfOp branch);
   LogicalResult walkOther(Operation *op);
   LogicalResult checkStage(StageOfOp op);
-  template <typename OpT> LogicalResult bindScales(OpT op);
+  LogicalResult bindScales(CopyScalesOp op);
 
   void addStep(Operation *op);
   void addUse(RoleStep &step, Value tile, bool writes);
@@ -266,17 +266,18 @@ void RoleWalker::addStep(Operation *op) {
   if (isTake(op) && step.iteration)
     for (auto [i, slot] : llvm::enumerate(op->getResults()))
       tiles[slot] = {use.getChannel().getDefiningOp<ChannelOp>(), int64_t(i), *step.iteration, {}};
-  if (!isa<CopiedScalesOp>(op))
+  auto copy = dyn_cast<CopyScalesOp>(op);
+  if (!copy || copy.fillsTile())
     for (Value operand : op->getOperands())
       addUse(step, operand, isWritten(op, operand));
-  if (isa<CopyScalesOp>(op))
+  if (copy && copy.fillsTile())
     addUse(step, op->getResult(0), /*writes=*/true);
   if (use ? !isa<ExpectTxOp>(op) : !step.uses.empty())
     result.steps.push_back(std::move(step));
 }
 
 /// (C627) The columns of a set are those of the iteration.
-template <typename OpT> LogicalResult RoleWalker::bindScales(OpT op) {
+LogicalResult RoleWalker::bindScales(CopyScalesOp op) {
   auto source = tiles.find(op.getSource());
   if (source == tiles.end() || !op.getTmemColumnAttr())
     return success();
@@ -324,8 +325,6 @@ LogicalResult RoleWalker::walk(Block *block) {
       walked = checkStage(stage);
     else if (auto copy = dyn_cast<CopyScalesOp>(op))
       walked = bindScales(copy);
-    else if (auto copied = dyn_cast<CopiedScalesOp>(op))
-      walked = bindScales(copied);
     if (failed(walked))
       return failure();
     if (op.getNumRegions() == 0)

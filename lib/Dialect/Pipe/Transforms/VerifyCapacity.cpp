@@ -221,7 +221,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
   WalkResult placed = kernel.walk([&](Operation *op) {
     if (auto channel = dyn_cast<ChannelOp>(op)) {
       addChannel(ranges, channel);
-    } else if (auto tile = dyn_cast<TmemTileOpInterface>(op)) {
+    } else if (auto tile = dyn_cast<TmemTileOpInterface>(op); tile && tile.fillsTile()) {
       std::optional<int64_t> column = tile.getFirstColumn();
       if (!column) { // (C141)
         op->emitOpError("must have a place in tensor memory in the pipelined form").attachNote()

@@ -354,7 +354,8 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel) {
     if (failed(verifyChannel(channel, pairs, isScheduled)))
       return failure();
   WalkResult sets = kernel.walk([](TmemTileOpInterface tile) {
-    return failed(verifySets(tile)) ? WalkResult::interrupt() : WalkResult::advance();
+    return tile.fillsTile() && failed(verifySets(tile)) ? WalkResult::interrupt()
+                                                        : WalkResult::advance();
   });
   if (sets.wasInterrupted())
     return failure();

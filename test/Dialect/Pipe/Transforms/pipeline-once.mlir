@@ -23,8 +23,8 @@ func.func @host(%a: memref<128x144xi8>, %sf: memref<1x5x512xi8>, %y: memref<128x
   %c1 = arith.constant 1 : index
   %c192 = arith.constant 192 : index
   %map = pipe.make_tensor_map %a columns 272 : memref<128x144xi8> -> !map
-  %s = pipe.global_view %sf : memref<1x5x512xi8> -> !sf
-  %g = pipe.global_view %y : memref<128x128xf32> -> !y
+  %s = pipe.view %sf : memref<1x5x512xi8> -> !sf
+  %g = pipe.view %y : memref<128x128xf32> -> !y
   gpu.launch_func @kernels::@gemm blocks in (%c1, %c1, %c1) threads in (%c192, %c1, %c1)
       args(%map : !map, %s : !sf, %g : !y)
   gpu.launch_func @kernels::@other blocks in (%c1, %c1, %c1) threads in (%c192, %c1, %c1)

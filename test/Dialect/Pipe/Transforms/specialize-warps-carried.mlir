@@ -24,9 +24,9 @@ gpu.func @carried(%ws: !ws, %y: !ws, %counters: !pipe.global<1x4xi32>, %n: i32) 
   pipe.store %v, %ws[%c0, %c0] : tensor<128x16xf32, #pipe.distribution<lanes>>, !ws
   %last = pipe.count_partial %counters[%c0] of %n : !pipe.global<1x4xi32>
   scf.if %last {
-    %first = pipe.fetch %ws[%c0, %c0] : !ws -> tensor<128x16xf32, #pipe.distribution<lanes>>
+    %first = pipe.fetch %ws[%c0, %c0] written : !ws -> tensor<128x16xf32, #pipe.distribution<lanes>>
     %sum = scf.for %i = %c1 to %n step %c1 iter_args(%s = %first) -> tensor<128x16xf32, #pipe.distribution<lanes>> : i32 {
-      %next = pipe.fetch %ws[%i, %c0] : !ws -> tensor<128x16xf32, #pipe.distribution<lanes>>
+      %next = pipe.fetch %ws[%i, %c0] written : !ws -> tensor<128x16xf32, #pipe.distribution<lanes>>
       %more = arith.addf %s, %next : tensor<128x16xf32, #pipe.distribution<lanes>>
       scf.yield %more : tensor<128x16xf32, #pipe.distribution<lanes>>
     }

@@ -29,7 +29,7 @@ gpu.func @transform(%map: !pipe.tensor_map<64x64xbf16, swizzle_128B>, %y: !y, %b
   %h = pipe.hadamard_matrix signs 5 {pipe.role = "matrix"} -> !h
   %x = pipe.load %map[%c0, %c0] : !pipe.tensor_map<64x64xbf16, swizzle_128B> -> !x
   %acc = pipe.accumulator : !acc
-  pipe.mma_blockwise %acc, %x, %h : !acc, !x, !h
+  pipe.mma %acc, %x, %h : !acc, !x, !h
   %v = pipe.read %acc[%c0] : !acc -> !v
   pipe.store %v, %y[%c0, %c0] : !v, !y
   gpu.return

@@ -120,7 +120,7 @@ gpu.func @gemm(%a: !map, %b: !map, %sfa: !sf, %sfb: !sf, %factor: !pipe.global<f
 // CHECK-NEXT: %[[T:.*]], %[[S:.*]] = pipe.producer_acquire %tiles
 // CHECK: pipe.role mma
 // CHECK: pipe.role epilogue
-// CHECK-NEXT: pipe.load_scalar
+// CHECK-NEXT: pipe.load_entry
 // CHECK-NEXT: tensor.splat
 // CHECK-NEXT: pipe.consumer_wait
 gpu.module @kernels {
@@ -128,7 +128,7 @@ gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<1
     attributes {pipe.role_plan = #roles} {
   %c0 = arith.constant 0 : i32
   %false = arith.constant false
-  %scalar = pipe.load_scalar %s : !pipe.global<f32>
+  %scalar = pipe.load_entry %s : !pipe.global<f32> -> f32
   %f = tensor.splat %scalar : tensor<128x128xf32, #pipe.distribution<lanes>>
   %acc = pipe.accumulator : !acc
   %t = pipe.load %a[%c0, %c0] : !map -> !data
@@ -146,11 +146,11 @@ gpu.func @straight(%a: !map, %sf: !sf, %s: !pipe.global<f32>, %y: !pipe.global<1
 
 // A kernel without tile ops is none of this pass' business.
 // CHECK-LABEL: gpu.func @streaming
-// CHECK-NEXT: pipe.global_ptr
+// CHECK-NEXT: pipe.view
 // CHECK-NEXT: gpu.return
 gpu.module @kernels {
 gpu.func @streaming(%x: !pipe.global<?x1024xbf16>) kernel {
-  %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
+  %p = pipe.view %x : !pipe.global<?x1024xbf16> -> !llvm.ptr<1>
   gpu.return
 }
 }
@@ -173,7 +173,7 @@ gpu.func @streaming(%x: !pipe.global<?x1024xbf16>) kernel {
 // CHECK-NEXT: %[[H:.*]] = pipe.hadamard_matrix
 // CHECK-NEXT: %[[ACC:.*]] = pipe.accumulator
 // CHECK-NEXT: %[[X:.*]] = pipe.consumer_wait %tiles
-// CHECK-NEXT: pipe.mma_blockwise %[[ACC]], %[[X]], %[[H]]
+// CHECK-NEXT: pipe.mma %[[ACC]], %[[X]], %[[H]]
 // CHECK-NEXT: pipe.consumer_release %tiles
 // CHECK-NEXT: pipe.read %[[ACC]]
 gpu.module @kernels {
@@ -184,7 +184,7 @@ gpu.func @math(%x: !map, %y: !pipe.global<128x64xf32>) kernel
   %h = pipe.hadamard_matrix signs 0 -> !matrix
   %acc = pipe.accumulator : !acc
   %t = pipe.load %x[%c0, %c0] : !map -> !tile
-  pipe.mma_blockwise %acc, %t, %h : !acc, !tile, !matrix
+  pipe.mma %acc, %t, %h : !acc, !tile, !matrix
   %v = pipe.read %acc[%c0] : !acc -> tensor<128x64xf32, #pipe.distribution<lanes>>
   pipe.store %v, %y[%c0, %c0] : tensor<128x64xf32, #pipe.distribution<lanes>>, !pipe.global<128x64xf32>
   gpu.return

@@ -45,12 +45,12 @@ def : Pipe_Constraints<"Types", [{
 }]>;
 
 def : Pipe_Constraints<"Host operations", [{
-  - (C107) the buffer of `pipe.global_view` is the device buffer of the logical type
+  - (C107) `pipe.view` of a buffer as an argument: this is the device buffer of the logical type
     (`include/fp4/Dialect/Utils/BufferTypes.h`). A buffer with strides of its own is a
-    `!pipe.global<?x?xT>`.
+    `!pipe.global<?x?xT>`. A pointer, or another argument, is made of an argument.
   - (C139) `pipe.device_constant` has as many bytes as its buffer.
-  - (C128) `pipe.buffer_view` is row-major, of a row-major buffer, starts at a multiple of 32
-    bytes and ends within the source.
+  - (C128) `pipe.view` of a buffer as another: both are row-major, and the result starts at a
+    multiple of 32 bytes and ends within the source. Other views have no field of this one.
   - (C108) the row pitch of a buffer under `pipe.make_tensor_map` is a multiple of 16 bytes and
     holds `columns` elements, or is checked at run time by the entry point. The buffer of a map of
     scales has rows of the 512-byte blocks that `columns` scales need. Columns are a number or a
@@ -63,18 +63,19 @@ def : Pipe_Constraints<"Host operations", [{
 }]>;
 
 def : Pipe_Constraints<"Operations of any role", [{
-  - (C490) `pipe.matrix`: the source has dynamic rows and columns, and the element type and layout
-    of the result; `columns` is present when the columns of the result are dynamic, and `rows`
+  - (C490) `pipe.view` of an argument with sizes: the source has dynamic rows and columns, and the
+    element type and layout of the result; `pitch` is present, `columns` when the columns of the result are dynamic, and `rows`
     only when its rows are.
-  - (C492) where the columns of a buffer are dynamic that `pipe.load_factors`, `pipe.store`,
-    `pipe.load` or `pipe.scales` accesses, it is a result of `pipe.matrix`.
+  - (C492) where the columns of a buffer are dynamic that `pipe.fetch`, `pipe.store`,
+    `pipe.load` or `pipe.scales` accesses, it is a `pipe.view` with a pitch.
   - (C170) `pipe.load_entry`: the table has one dimension, or two of which the vector is the
-    second, 1, 2 or 4 columns; both have one element type of 32 bits.
+    second, 1, 2 or 4 columns; both have one element type of 32 bits. A buffer without dimensions
+    gives its number, without an index.
   - (C171) `pipe.count_partial`: the counters are a buffer of i32 with 4 or 8 columns, one for each
-    warp, and `parts` is at least 2.
-  - (C419) `pipe.count_partial`: the number of parts is a constant or a value, and not both.
-  - (C172) `pipe.fetch` of `lanes`: the column is a value. The buffer has two dimensions of the
-    element type of the result, and columns that are a multiple of those of the result.
+    warp, and `parts` is a constant of at least 2, or a value, and not both.
+  - (C172) `pipe.fetch` of what the kernel stores: `lanes` are `written`, and come from a column of
+    a buffer of two dimensions of their element type, whose columns are a multiple of theirs. Other
+    tiles have `first`.
   - (C260) `pipe.reduce` of fragments: they are f32 of wgmma with 64 rows, of one type, and `columns`
     are a multiple of 8 that divides their columns. There is no result.
   - (C261) `pipe.reduce`: the cluster has at least two CTAs along m, or two pairs where the
@@ -82,7 +83,7 @@ def : Pipe_Constraints<"Operations of any role", [{
   - (C520) `pipe.reduce` of tensor memory: there is one accumulator, with 128 rows, or 256 of a pair.
   - (C522) `pipe.reduce` of tensor memory: the result is `lanes` with a multiple of 4 columns, at most
     128. The results of all CTAs, or pairs, have all columns of a warpgroup.
-  - (C144) `pipe.load_factors`: the result is of wgmma, mma_sync or lanes; the buffer has two
+  - (C144) `pipe.fetch`: the result is of wgmma, mma_sync or lanes; the buffer has two
     dimensions of its element type; `rows` is present when its rows are dynamic.
   - (C654) `pipe.elements`: one type is a vector, of the elements that one thread has of the tile
     that the other type is.
@@ -110,7 +111,8 @@ def : Pipe_Constraints<"Tile operations", [{
     rows of equal size.
   - (C313) `pipe.accumulator`: the elements are f32, and not scales.
   - (C113) `pipe.copy_scales`: source and result are the same tile of scales; `sets` is positive
-    and comes with a first column.
+    and comes with a first column, and `set` is one of them. A `copied` tile has a column and no
+    blocks.
   - (C117) `pipe.read` of tensor memory: the result is `lanes` with 1, 2, 4, .. 128 columns, which
     divide those of the accumulator, or half of them where a pair has 128 rows. The first column is
     a value.
@@ -132,7 +134,7 @@ def : Pipe_Constraints<"Tile operations", [{
     the result its `columns`.
   - (C213) `pipe.store` of `columns`: the store is transposed. A thread has 32 codes of f4E2M1FN, or
     1 or 2 scales of 8 bits. The buffer has static columns; dynamic rows are those of a
-    `pipe.matrix`.
+    `pipe.view`.
   - (C570) `pipe.amax`: the value is `lanes`, or of wgmma or mma_sync, which may be transposed.
   - (C160) `pipe.stage`: the tile is returned or filled.
   - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits. The tile has the columns and
@@ -216,8 +218,7 @@ def : Pipe_Constraints<"MMAs", [{
   - (C252) scales in shared memory beside it have layout tiled_128x4 and one element type, f8E4M3FN
     with a column for each 16 elements or f8E8M0FNU with one for each 32, which operands have where
     one is of 6 or 8 bits, and enough rows.
-  - (C125) `pipe.mma_blockwise`: A is bf16 or f16, swizzled, with a multiple of 16 rows and 128
-    columns; B has its type, a multiple of 16 rows, 16 columns and layout swizzle_32B; the
+  - (C125) slices of A: A is swizzled, with a multiple of 16 rows and 128 columns; B has its type, a multiple of 16 rows, 16 columns and layout swizzle_32B; the
     accumulator has the columns of all slices.
 }]>;
 
@@ -226,9 +227,9 @@ def : Pipe_Constraints<"Products in registers", [{
     whose elements have whole bytes.
   - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
     or more, or with four columns; the report is a buffer of 8 x i64.
-  - (C605) `pipe.load_factors` without a column: weights are i8, linear, in rows of 8704 bytes, and
+  - (C605) `pipe.fetch` without a column: weights are i8, linear, in rows of 8704 bytes, and
     the rows of a tile all exist. The result is of wgmma.
-  - (C192) `pipe.store` to a column that is a number, and `pipe.fetch` of other tiles: the buffer is
+  - (C192) `pipe.store` to a column that is a number, and `pipe.fetch` with `first`: the buffer is
     f32 with two dimensions. The tile is of wgmma or mma_sync. The elements of all threads of the
     role fit in a row from `column` on, a multiple of 4.
 }]>;
@@ -418,7 +419,6 @@ def : Pipe_Constraints<"Scheduled form", [{
   - (C622) a folded `pipe.await_release` has distance 2, in a channel from tma to tensor, and one
     follows each wait of that channel.
   - (C623) the depth of `pipe.stage_of` is positive, and `ahead` is not negative and less.
-  - (C624) `set` is not negative and less than `sets`.
   - (C625) an MMA with `chain leads` stands before one with `chain follows`, which has other sums,
     one with `chain until_mma` before another of the same B, and one with `chain until_iteration` in
     a loop.

@@ -4,22 +4,49 @@
 
 include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 
-def Pipe_GlobalViewOp : Pipe_Op<"global_view", [Pure]> {
-  let summary = "kernel argument for a device buffer";
+def Pipe_ViewOp : Pipe_Op<"view", [Pure, AttrSizedOperandSegments]> {
+  let summary = "memory of a device buffer as another type";
   let description = [{
-    The buffer's shape follows from the logical type: `RxC` elements row-major; `R x pitch x i8` for
-    fp4; `RxBxi8` for linear scales; `ceil(R/128) x ceil(B/4) x 512 x i8` for `tiled_128x4` scales.
-    (C107)
+    No byte moves, and no instruction does more than compute an address. The two types say what the
+    memory becomes.
+
+    - A buffer becomes the argument of a kernel. The shape of the buffer follows from the logical
+      type: `RxC` elements row-major; `R x pitch x i8` for fp4; `RxBxi8` for linear scales;
+      `ceil(R/128) x ceil(B/4) x 512 x i8` for `tiled_128x4` scales. (C107)
+    - The bytes of a buffer from `offset` on become a row-major buffer, whose dynamic size, if there
+      is one, is `rows`. (C128)
+    - An argument gets the sizes that its type leaves open as numbers, beside all that are static.
+      Rows, or rows of scale tiles, are `pitch` bytes apart. Operations that read and write
+      through the result take its other sizes from here. For accesses of 16 bytes, `pitch` is a
+      multiple of 16, and dynamic columns take whole units of 16 bytes; scales are stored in smaller
+      pieces. (C490)
+    - An argument becomes a raw pointer, for kernels that access memory with their own vectors.
 
     Example:
     ```mlir
-    %g = pipe.global_view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
+    %v = pipe.view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
+    %g = pipe.view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
+    %y = pipe.view %s columns %n pitch %b : !pipe.global<?x?xbf16> -> !pipe.global<?x?xbf16>
+    %address = pipe.view %g : !pipe.global<?x512xbf16> -> !llvm.ptr<1>
     ```
   }];
-  let arguments = (ins AnyMemRef:$buffer);
-  let results = (outs Pipe_GlobalType:$result);
-  let assemblyFormat =
-      "$buffer attr-dict `:` qualified(type($buffer)) `->` qualified(type($result))";
+  let arguments = (ins AnyTypeOf<[AnyMemRef, Pipe_GlobalType]>:$source,
+                       DefaultValuedAttr<I64Attr, "0">:$offset,
+                       Optional<AnyTypeOf<[Index, I32]>>:$rows, Optional<I32>:$columns,
+                       Optional<I64>:$pitch);
+  let results =
+      (outs AnyTypeOf<[AnyMemRef, Pipe_GlobalType, LLVM_PointerInAddressSpace<1>]>:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source, CArg<"int64_t", "0">:$offset,
+                   CArg<"::mlir::Value", "{}">:$rows), [{
+      build($_builder, $_state, result, source, uint64_t(offset), rows, /*columns=*/{}, /*pitch=*/{});
+    }]>
+  ];
+  let assemblyFormat = [{
+    $source (`offset` $offset^)? (`rows` $rows^)? (`columns` $columns^)? (`pitch` $pitch^)?
+    attr-dict `:` custom<ViewedType>(type($source), type($rows), ref($rows))
+    `->` qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
@@ -70,26 +97,6 @@ def Pipe_DeviceConstantOp : Pipe_Op<"device_constant", [Pure]> {
   let arguments = (ins ElementsAttr:$bytes);
   let results = (outs AnyStaticShapeMemRef:$buffer);
   let assemblyFormat = "$bytes attr-dict `->` type($buffer)";
-  let hasVerifier = 1;
-}
-
-def Pipe_BufferViewOp : Pipe_Op<"buffer_view", [Pure]> {
-  let summary = "some contiguous bytes of a device buffer as another";
-  let description = [{
-    The bytes of `source` from `offset` on as a row-major buffer of the result's type, whose dynamic
-    size, if there is one, is `rows`. No byte moves. (C128)
-
-    Example:
-    ```mlir
-    %v = pipe.buffer_view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
-    ```
-  }];
-  let arguments = (ins AnyMemRef:$source, I64Attr:$offset, Optional<Index>:$rows);
-  let results = (outs AnyMemRef:$result);
-  let assemblyFormat = [{
-    $source `offset` $offset (`rows` $rows^)? attr-dict
-    `:` qualified(type($source)) `->` qualified(type($result))
-  }];
   let hasVerifier = 1;
 }
 

@@ -84,6 +84,8 @@ def Pipe_TmemTileOpInterface : OpInterface<"TmemTileOpInterface"> {
     InterfaceMethod<"Tiles side by side.", "int64_t", "getNumSets">,
     InterfaceMethod<"Gives the tile its columns.", "void", "setPlace",
                     (ins "int64_t":$column, "int64_t":$sets)>,
+    InterfaceMethod<"The op fills the tile; false where it names one that another op fills.",
+                    "bool", "fillsTile", (ins), "", [{ return true; }]>,
   ];
 }
 

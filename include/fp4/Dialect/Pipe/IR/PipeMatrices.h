@@ -11,7 +11,7 @@ namespace fp4::pipe {
 /// Unit of rows whose columns are not static: rows begin at multiples of so many bytes.
 inline constexpr int64_t kRowUnitBytes = 16;
 
-/// Returns the op that gives the sizes of `global`; null where its type alone has them.
-MatrixOp matrixOf(mlir::Value global);
+/// Returns the view that gives the sizes of `global`; null where its type alone has them.
+ViewOp matrixOf(mlir::Value global);
 
 } // namespace fp4::pipe

@@ -114,7 +114,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       Without it they have the order that `pipe.dequantize` gives B
       (`include/fp4/ISA/FragmentLayout.h`).
     - `without_powers`: rows of prepacked weights for e4m3 have one power in all tiles, by which
-      `pipe.load_factors` multiplies later. Instructions add to the accumulator, which holds 13
+      `pipe.fetch` multiplies later. Instructions add to the accumulator, which holds 13
       fraction bits.
     - `transposed`: B has a row for each element of K, as TMA loads rows of tokens, and columns of
       the accumulator.
@@ -136,6 +136,11 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     **Tensor memory, without scales.** The sums are those of kind f8f6f4 or f16
     (docs/reference/numerics.md). PTX: tcgen05.mma.kind::f8f6f4, and kind::f16 with A in tensor
     memory.
+
+    **Tensor memory, slices of 16 rows.** A is the transpose of what TMA loads: `acc[c, n * s + j] =
+    sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of A and the `n` rows of
+    B, with i below 16. Products of bf16 or f16 are exact and their sum is fp32. One instruction per
+    slice. PTX: tcgen05.mma.cta_group::1.kind::f16.
 
     **Registers of warpgroups.** Warpgroup w of the role has rows 64 w .. 64 w + 63 of A. The tensor
     core of sm_90a keeps 14 bits of a sum of e4m3 (docs/reference/numerics.md), so `pipe.promote`
@@ -170,6 +175,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
         !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
     pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
         tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
+    pipe.mma %slices, %tile, %h : !pipe.tmem<128x64xf32>,
+        !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$accumulator,
@@ -236,34 +243,6 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     }
     /// Returns true when A is prepacked weights for e4m3.
     bool hasByteTiles();
-  }];
-}
-
-def Pipe_MmaBlockwiseOp : Pipe_EngineOp<"mma_blockwise", "Tensor"> {
-  let summary = "every 16 rows of a tile, transposed, times one small matrix";
-  let description = [{
-    `acc[c, n * s + j] = sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of
-    A and the `n` rows of B, with i below 16. The previous sums of the accumulator are overwritten.
-    A row-major tile that TMA loaded is an MN-major operand; B is K-major. Products of bf16 or f16
-    are exact and their sum is fp32. One instruction per slice. PTX:
-    tcgen05.mma.cta_group::1.kind::f16. One producer, that of `pipe.hadamard_matrix`: no other MMA
-    takes slices of 16 rows.
-
-    Example:
-    ```mlir
-    pipe.mma_blockwise %acc, %x, %h : !pipe.tmem<128x64xf32>,
-        !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
-    ```
-  }];
-  let arguments = (ins Pipe_TmemType:$accumulator, Pipe_SharedType:$a, Pipe_SharedType:$b);
-  let assemblyFormat = [{
-    $accumulator `,` $a `,` $b attr-dict `:` qualified(type($accumulator)) `,`
-    qualified(type($a)) `,` qualified(type($b))
-  }];
-  let hasVerifier = 1;
-  let extraClassDeclaration = engineDecl#[{
-    /// Slices of 16 rows of A.
-    int64_t getSlices();
   }];
 }
 

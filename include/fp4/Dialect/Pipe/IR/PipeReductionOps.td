@@ -40,36 +40,6 @@ def Pipe_CountPartialOp : Pipe_EngineOp<"count_partial", "Threads"> {
   let hasVerifier = 1;
 }
 
-def Pipe_FetchOp : Pipe_EngineOp<"fetch", "Threads"> {
-  let summary = "elements of threads, of a buffer that the kernel writes";
-  let description = [{
-    A tile of `lanes` is what `pipe.store` stored from (row, column) on, all of which exists. A tile
-    of `wgmma` or `mma_sync` is what `pipe.store` stored at this row and column `first`.
-    Values that this kernel stored, or the same thread of another CTA, are visible only after a
-    `pipe.count_partial` that came after the store. PTX: ld.global.
-
-    Example:
-    ```mlir
-    %v = pipe.fetch %parts[%row, %column]
-        : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-    %w = pipe.fetch %left[%row, 4096]
-        : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$source, I32:$row, Optional<I32>:$column,
-                       OptionalAttr<I64Attr>:$first);
-  let results = (outs Pipe_Distributed<[F32]>:$result);
-  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
-                                 "::mlir::Value":$row, "::mlir::Value":$column), [{
-    build($_builder, $_state, result, source, row, column, ::mlir::IntegerAttr());
-  }]>];
-  let assemblyFormat = [{
-    $source `[` $row `,` ($column^):($first)? `]` attr-dict
-    `:` qualified(type($source)) `->` qualified(type($result))
-  }];
-  let hasVerifier = 1;
-}
-
 def Pipe_ReduceOp : Pipe_EngineOp<
     "reduce", "Threads",
     [DeclareOpInterfaceMethods<Pipe_ClusterReductionOpInterface, ["getNumReducing"]>]> {

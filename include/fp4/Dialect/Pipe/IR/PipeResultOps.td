@@ -54,7 +54,7 @@ def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
   let summary = "place in a tile where what this thread has of its accumulator begins";
   let description = [{
     The row and the column of the tile that are added to those of the tile in the result, before
-    `pipe.load_factors` and `pipe.store` take them.
+    `pipe.fetch` and `pipe.store` take them.
 
     A fragment of mma_sync is one of a tile of `rows` x `columns`, as `pipe.mma` shares it out
     among warps. The other ops count 16 rows for each warp of the role before, so the row may be
@@ -82,8 +82,10 @@ def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Pipe_LoadFactorsOp
-    : Pipe_EngineOp<"load_factors", "Threads", [AttrSizedOperandSegments, Pure]> {
+def Pipe_FetchOp
+    : Pipe_EngineOp<"fetch", "Threads",
+                    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                     DeclareOpInterfaceMethods<ConditionallySpeculatable>]> {
   let summary = "numbers of a buffer for the elements that threads have of a tile";
   let description = [{
     `result[r, c] = global[row + r, column + c]`, which goes with element (r, c) of the tile from
@@ -102,30 +104,55 @@ def Pipe_LoadFactorsOp
     `[%tile]` without a column gives those of the rows of a tile, which are the rows of the fragments
     of the role. A row that is NaN in that tile gives NaN. PTX: ld.global.nc.v2.
 
+    Numbers that this kernel stores, or the same thread of another CTA, are visible only behind a
+    `pipe.count_partial` that came after the store. Such numbers are `written` `lanes`, all of which
+    exist, or of a workspace, at the column `first` where `pipe.store` left the tile. PTX: ld.global.
+
     Example:
     ```mlir
-    %f = pipe.load_factors %p[%m0, %n0] rows %m
+    %f = pipe.fetch %p[%m0, %n0] rows %m
         : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-    %g = pipe.load_factors %q[%m0, %n0]
+    %g = pipe.fetch %q[%m0, %n0]
         : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    %h = pipe.load_factors %w[%tile]
+    %h = pipe.fetch %w[%tile]
         : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+    %v = pipe.fetch %parts[%m0, %n0] written
+        : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
+    %u = pipe.fetch %left[%m0] first 4096
+        : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$global, I32:$row, Optional<I32>:$column,
-                       Optional<I32>:$rows, UnitAttr:$transposed, UnitAttr:$one_row);
+                       OptionalAttr<I64Attr>:$first, Optional<I32>:$rows, UnitAttr:$transposed,
+                       UnitAttr:$one_row, UnitAttr:$written);
   let results = (outs Pipe_Distributed<[F32, BF16, F16]>:$result);
-  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$weights,
-                                 "::mlir::Value":$tile), [{
-    build($_builder, $_state, result, weights, tile, /*column=*/::mlir::Value(),
-          /*rows=*/::mlir::Value(), /*transposed=*/false, /*one_row=*/false);
-  }]>];
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$global, "::mlir::Value":$row,
+                   "::mlir::Value":$column, "::mlir::Value":$rows, "bool":$transposed,
+                   "bool":$one_row), [{
+      build($_builder, $_state, result, global, row, column, ::mlir::IntegerAttr(), rows,
+            transposed, one_row, /*written=*/false);
+    }]>,
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$weights, "::mlir::Value":$tile), [{
+      build($_builder, $_state, result, weights, tile, ::mlir::Value(), ::mlir::Value(),
+            /*transposed=*/false, /*one_row=*/false);
+    }]>,
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$stored, "::mlir::Value":$row,
+                   "::mlir::Value":$column, "::mlir::IntegerAttr":$first), [{
+      build($_builder, $_state, result, stored, row, column, first, ::mlir::Value(),
+            /*transposed=*/false, /*one_row=*/false, /*written=*/!first);
+    }]>
+  ];
   let assemblyFormat = [{
-    $global `[` $row (`,` $column^)? `]` (`rows` $rows^)? (`transposed` $transposed^)?
-    (`one_row` $one_row^)? attr-dict
+    $global `[` $row (`,` $column^)? `]` (`first` $first^)? (`rows` $rows^)?
+    (`transposed` $transposed^)? (`one_row` $one_row^)? (`written` $written^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// The kernel writes the buffer.
+    bool isOfKernel() { return getWritten() || getFirst(); }
+  }];
 }
 
 def Pipe_StoreOp : Pipe_Op<"store", [AttrSizedOperandSegments, Pipe_EngineOpInterface]> {

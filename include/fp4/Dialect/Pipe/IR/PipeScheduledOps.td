@@ -50,27 +50,4 @@ def Pipe_OpaqueOp : Pipe_Op<"opaque", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$value attr-dict";
 }
 
-def Pipe_CopiedScalesOp : Pipe_EngineOp<"copied_scales", "Tensor", [Pure, Pipe_NamedResults]> {
-  let summary = "tile of scale factors that another warp has copied";
-  let description = [{
-    Names the tile of tensor memory that `pipe.copy_scales` of a warp of its own has filled from this
-    stage. One producer, `pipe-split-warps`: the other warp has the copy, and this one the MMAs. No
-    instruction.
-
-    Example:
-    ```mlir
-    %t = pipe.copied_scales %s at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
-        -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-    ```
-  }];
-  let arguments = (ins Pipe_SharedType:$source, I64Attr:$tmem_column, OptionalAttr<I64Attr>:$sets,
-                       OptionalAttr<I64Attr>:$set);
-  let results = (outs Pipe_TmemType:$result);
-  let assemblyFormat = [{
-    $source `at` $tmem_column (`sets` $sets^ (`set` $set^)?)? attr-dict
-    `:` qualified(type($source)) `->` qualified(type($result))
-  }];
-  let hasVerifier = 1;
-}
-
 #endif // FP4_DIALECT_PIPE_IR_PIPESCHEDULEDOPS_TD

@@ -8,53 +8,29 @@ include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 // Any role
 //===----------------------------------------------------------------------===//
 
-def Pipe_GlobalPtrOp : Pipe_Op<"global_ptr", [Pure]> {
-  let summary = "raw pointer of a device buffer";
-  let description = [{
-    The address, for kernels that access memory with their own vectors.
-
-    Example:
-    ```mlir
-    %p = pipe.global_ptr %x : !pipe.global<?x1024xbf16>
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$global);
-  let results = (outs LLVM_PointerInAddressSpace<1>:$result);
-  let assemblyFormat = "$global attr-dict `:` qualified(type($global))";
-}
-
-def Pipe_LoadScalarOp : Pipe_Op<"load_scalar", [Pure, InferTypeOpAdaptor]> {
-  let summary = "scalar that is constant during the kernel";
-  let description = [{
-    `result = *global`. Every role that needs the scalar may load it anew. PTX: ld.global.nc.
-
-    Example:
-    ```mlir
-    %alpha = pipe.load_scalar %p : !pipe.global<f32>
-    ```
-  }];
-  let arguments = (ins Pipe_GlobalType:$global);
-  let results = (outs AnyType:$result);
-  let assemblyFormat = "$global attr-dict `:` qualified(type($global))";
-  let hasVerifier = 1;
-}
-
 def Pipe_LoadEntryOp : Pipe_Op<"load_entry", [Pure]> {
-  let summary = "a row of a table";
+  let summary = "numbers that are constant during the kernel";
   let description = [{
-    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension. With
+    `result[i] = table[index, i]`, or `table[index]` where the table has one dimension, or the number
+    of a buffer without dimensions. Every role that needs the numbers may load them anew. With
     `of_warp` all lanes load the same row, and keep its numbers in registers of the warp
     (`pipe-elect-threads`). PTX: ld.global.nc.
 
     Example:
     ```mlir
     %e = pipe.load_entry %tiles[%m] : !pipe.global<24x4xi32> -> vector<4xi32>
+    %alpha = pipe.load_entry %p : !pipe.global<f32> -> f32
     ```
   }];
-  let arguments = (ins Pipe_GlobalType:$table, I32:$index, UnitAttr:$of_warp);
-  let results = (outs FixedVectorOfRankAndType<[1], [I32, F32]>:$result);
+  let arguments = (ins Pipe_GlobalType:$table, Optional<I32>:$index, UnitAttr:$of_warp);
+  let results =
+      (outs AnyTypeOf<[AnyFloat, AnyInteger, FixedVectorOfRankAndType<[1], [I32, F32]>]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$scalar), [{
+    build($_builder, $_state, result, scalar, /*index=*/::mlir::Value());
+  }]>];
   let assemblyFormat = [{
-    $table `[` $index `]` (`of_warp` $of_warp^)? attr-dict `:` qualified(type($table)) `->` qualified(type($result))
+    $table (`[` $index^ `]`)? (`of_warp` $of_warp^)? attr-dict
+    `:` qualified(type($table)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
@@ -215,9 +191,9 @@ def Pipe_AccumulatorOp
   }];
 }
 
-def Pipe_CopyScalesOp : Pipe_EngineOp<
-    "copy_scales", "ScaleCopy",
-    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_TmemTileOpInterface>]> {
+def Pipe_CopyScalesOp : Pipe_Op<
+    "copy_scales", [Pipe_EngineOpInterface, Pipe_NamedResults,
+                    DeclareOpInterfaceMethods<Pipe_TmemTileOpInterface, ["fillsTile"]>]> {
   let summary = "scale factors from shared to tensor memory";
   let description = [{
     Copies `blocks` 512-byte scale tiles (default all) of every row of scale tiles to the tile of
@@ -230,21 +206,30 @@ def Pipe_CopyScalesOp : Pipe_EngineOp<
     .32x128b.warpx4, once per 512-byte scale tile; of layout halves_128x4 .64x128b.warpx2::01_23,
     once for both halves. One producer, since only tcgen05 takes scales from tensor memory.
 
+    A tile that is `copied` has been filled by a warp of its own (`pipe-split-warps`): the op names
+    it for the warp that multiplies, without an instruction.
+
     Example:
     ```mlir
     %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
+        -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
+    %u = pipe.copy_scales %s at 256 sets 4 copied : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
         -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, Optional<I32>:$blocks,
                        OptionalAttr<I64Attr>:$tmem_column, OptionalAttr<I64Attr>:$sets,
-                       OptionalAttr<I64Attr>:$set);
+                       OptionalAttr<I64Attr>:$set, UnitAttr:$copied);
   let results = (outs Pipe_TmemType:$result);
   let assemblyFormat = [{
-    $source (`blocks` $blocks^)? (`at` $tmem_column^)? (`sets` $sets^ (`set` $set^)?)? attr-dict
-    `:` qualified(type($source)) `->` qualified(type($result))
+    $source (`blocks` $blocks^)? (`at` $tmem_column^)? (`sets` $sets^ (`set` $set^)?)?
+    (`copied` $copied^)? attr-dict `:` qualified(type($source)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The engine that copies, or of a tile that is there the one that multiplies.
+    ::fp4::pipe::Engine getEngine();
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -257,7 +242,7 @@ def Pipe_HadamardMatrixOp : Pipe_EngineOp<
   let summary = "the matrix of a random Hadamard transform in shared memory";
   let description = [{
     `tile[j, i] = s[i] * (-1)^popcount(i & j) / 4` with `s[i] = -1` where bit i of `signs` is set,
-    else 1: as B of `pipe.mma_blockwise` it transforms 16 values as `fp4.hadamard` does. The
+    else 1: as B of `pipe.mma` it transforms 16 values as `fp4.hadamard` does. The
     entries, 1/4 and -1/4, are exact in bf16. Every thread writes two of them. One producer, kernels
     whose transform runs on the tensor core.
 

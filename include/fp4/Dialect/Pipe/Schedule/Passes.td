@@ -82,7 +82,7 @@ def SplitWarps : Pass<"pipe-split-warps", "::mlir::ModuleOp"> {
     **Precondition.** Kernels in the pipelined form. A role of two warps drives `tensor` and `scale_copy`.
 
     **Postcondition.** The role is two: the first warp has the MMAs and names the tiles of scales
-    (`pipe.copied_scales`), the second one has the copies and their waits. Channels with scales list
+    (`pipe.copy_scales` with `copied`), the second one has the copies and their waits. Channels with scales list
     `scale_copy` beside `tensor`.
 
     ```mlir
@@ -107,7 +107,7 @@ def SplitWarps : Pass<"pipe-split-warps", "::mlir::ModuleOp"> {
     %tiles = pipe.channel from tma to [tensor, scale_copy] depth 3 payload [0] barriers 6144 : !channel
     pipe.role mma warps 4 to 5 drives [tensor] {
       %s = pipe.consumer_wait %tiles[%it] : !channel
-      %t = pipe.copied_scales %s at 0 sets 2 : ...
+      %t = pipe.copy_scales %s at 0 sets 2 copied : ...
       pipe.consumer_release %tiles[%it] : !channel
     }
     pipe.role mma_scales warps 5 to 6 drives [scale_copy] {

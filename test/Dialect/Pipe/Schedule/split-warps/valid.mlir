@@ -8,12 +8,13 @@
 // CHECK: pipe.channel from tma to [tensor, scale_copy]
 // CHECK: pipe.role mma warps 4 to 5 drives [tensor]
 // CHECK-NOT: pipe.await_release
-// CHECK: pipe.copied_scales
+// CHECK: pipe.copy_scales %{{.*}} copied
 // CHECK: pipe.role mma_scales warps 5 to 6 drives [scale_copy]
 // CHECK: pipe.await_release
+// CHECK-NOT: copied
 // CHECK: pipe.copy_scales
 // ONE: pipe.channel from tma to tensor depth
-// ONE-NOT: pipe.copied_scales
+// ONE-NOT: copied
 
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !columns = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>

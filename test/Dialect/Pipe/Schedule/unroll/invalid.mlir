@@ -24,7 +24,7 @@ gpu.module @kernels {
     pipe.role mma warps 4 to 5 drives [tensor, scale_copy] {
       %last = scf.for %k = %c0 to %c8 step %c1 iter_args(%it = %c0) -> (i32) : i32 {
         %s = pipe.consumer_wait %tiles[%it] : !channel
-        // (C624)
+        // (C113)
         // expected-error @+2 {{set must be one of 3, counted from 0, but got 3}}
         // expected-note @+1 {{leave 'set' out: it follows from the iteration}}
         %t = pipe.copy_scales %s at 0 sets 3 set 3 : !scales -> !columns
