@@ -385,6 +385,14 @@ def registers():
             yield told(kind) if form == "offsets" else kind
 
 
+def weight_results():
+    """Codes of elements beside weights: rows of several tiles in one scale tile."""
+    for target, tile in (("sm_90a", 128), ("sm_120a", 128), ("sm_100a", 64)):
+        case = ("nvfp4 bf16 prepacked", "dual", "nvfp4", "rowwise", "tiled", "", "gone", "bf16", "70", 128, 768, "chosen")
+        yield Kind(f"prepacked nvfp4 weights x bf16, gate, nvfp4 codes, {target}", sweep_results.program(case), target,
+                   None, on(1, f"tile = [32, 128, {tile}], {RING}"))
+
+
 def warps():
     text = re.sub(r" \{fp4\.plan = #fp4\.plan<.*?\]>\}", "", gemm(64))
     yield Kind("NVFP4 GEMM by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
@@ -512,6 +520,6 @@ def cached_attention():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 experts, gates, codes, other_weights, registers, warps, quantizers, rows, promoted, of_lanes, dynamic,
+                 experts, gates, codes, other_weights, registers, weight_results, warps, quantizers, rows, promoted, of_lanes, dynamic,
                  launches, warp_ranges, long_clusters, attention, cached_attention):
         yield from some()

@@ -233,14 +233,15 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none
 SINGLE = {"tcgen05": ["256", "pair"], "warps": ["128"], "converted": ["tall"], "weights": ["wide"],
           "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"]}
 #: Tiles that do not have whole words of scales, or all rows of threads.
-WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", "128"], "converted": ["tall"]}
+WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", "128"], "converted": ["tall"],
+                 "weights": [], "weights_warps": [], "weights_lanes": ["l16"]}
 
 
 def multiplies(case):
     """Weights and activations go together, and the tile goes with both."""
     _, _, n, k, fmt, _, _, plan, lhs, after = case
     element, weights = lhs.split()
-    if after == "codes" or after == "gate" and (weights != "prepacked" or element == "f8E4M3FN"):
+    if after == "gate" and lhs == "f8E4M3FN prepacked":
         return False
     if fmt == "mxfp4" and k % 32 or fmt == "nvfp4" and element == "f8E4M3FN":
         return False
@@ -255,7 +256,9 @@ def all_cases(kind):
         alphas = [*ALPHAS, "rows"]
         for case in filter(multiplies, itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS,
                                                          alphas, plans, left, BODIES)):
-            if case[9] != "gate" or case[7] not in SINGLE[kind]:
+            form, _, n, *_, plan, lhs, after = case
+            has_codes = n % 64 == 0 and form != "ranges" and plan not in WITHOUT_CODES[kind]
+            if (after != "gate" or plan not in SINGLE[kind]) and (after != "codes" or has_codes):
                 yield case
         return
     for case in itertools.product(forms, ROWS, N, K, FORMATS, RESULTS, ALPHAS, plans, left, BODIES):

@@ -8,6 +8,8 @@
   validation/sweep_results.py --plans=converted, swapped, warps   GEMMs of wgmma for sm_90a, as they
                                   are and with swapped operands, and of mma.sync for sm_120a, whose
                                   sums are in registers
+  validation/sweep_results.py --plans=weights, weights_warps, weights_lanes   activations without
+                                  scales beside weights, by wgmma, by mma.sync and by tcgen05
 
 A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or
 SwiGLU), and what is derived of its elements: codes and scales of rows, of columns or of both, in
@@ -23,8 +25,13 @@ import sys
 import recipes
 import sweeping
 from matmul_text import Side, matmul
+from sweep_groups import prepacked
 
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
+#: Weights beside activations without scales: their format, the element of these, and their place.
+WEIGHTS = ["nvfp4 bf16 prepacked", "mxfp4 f16 prepacked", "nvfp4 f16 plain", "mxfp4 bf16 plain", "mxfp4 f8E4M3FN plain"]
+HOPPER_WEIGHTS = [*WEIGHTS, "mxfp6_e2m3 bf16 plain", "mxfp4 f8E4M3FN prepacked", "mxfp4 f8E4M3FN fast"]
+FAST = ("arithmetic = #fp4.matmul_arithmetic<fast_accumulation>",)
 RECIPE = recipes.swept()
 INPUT = ["one", "dual"]
 RESULT = ["none", *FORMATS]  # the format of the codes
@@ -53,9 +60,19 @@ KINDS = {
 KINDS["swapped"] = ("sm_90a", {"chosen": "", "ahead": "route = <orientation = swapped>, tile = [128, 128, 128]",
                                "wide": "route = <orientation = swapped>, tile = [256, 128, 128]", "few": "route = <orientation = swapped>, tile = [128, 64, 128]",
                                "shallow": "route = <orientation = swapped>, tile = [128, 128, 128], stages = 1"})
-ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]}
-COLUMNS_OF = {"swapped": [64, 224, 256]}
-DEPTHS_OF = {"swapped": [256]}
+#: Tiles of rows by columns, where weights are 64 rows of an instruction.
+BESIDE_FLOATS = {"chosen": "", "8": "tile = [8, 128, 128]", "32": "tile = [32, 128, 128]", "64": "tile = [64, 128, 128]",
+                 "128": "tile = [128, 128, 128]", "shallow": "stages = 1"}
+KINDS["weights"] = ("sm_90a", BESIDE_FLOATS | {"256": "tile = [256, 128, 64]", "wide": "tile = [64, 256, 128]"})
+KINDS["weights_warps"] = ("sm_120a", BESIDE_FLOATS)
+KINDS["weights_lanes"] = ("sm_100a", {"chosen": "", "32": "tile = [32, 128, 128]", "64": "tile = [64, 128, 64]",
+                                      "128": "tile = [128, 128, 128]", "256": "tile = [256, 128, 128]",
+                                      "shallow": "stages = 1"})
+BESIDE = ("weights", "weights_warps", "weights_lanes")
+ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]} | dict.fromkeys(BESIDE, ["1", "32", "160", "?1", "?130"])
+COLUMNS_OF = {"swapped": [64, 224, 256]} | dict.fromkeys(BESIDE, [64, 224, 256])
+DEPTHS_OF = {"swapped": [256]} | dict.fromkeys(BESIDE, [192, 256, 320])
+OPERANDS_OF = dict.fromkeys(BESIDE, WEIGHTS) | {"weights": HOPPER_WEIGHTS}
 SCHEDULES = sweeping.schedules(2)
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
@@ -67,13 +84,33 @@ def matrix(rows, columns, element, layout=""):
 def operand(name, fmt, rows, k):
     """Arguments with codes and scales of a matrix; the operand that it is."""
     facts = recipes.FORMATS[fmt]
-    data = matrix(rows, k, "f4E2M1FN")
+    data = matrix(rows, k, facts.element)
     scales = matrix(rows, k // facts.block, facts.scale)
     tiled = matrix(rows, k // facts.block, facts.scale, LAYOUT)
     dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
     return ([f"%q{name}: {data}{dims}", f"%s{name}: {scales}{dims}"],
             [f"  %t{name} = fp4.swizzle_scales %s{name} : {scales} -> {tiled}"],
             Side(f"%q{name}", data, f"%t{name}", tiled, fmt))
+
+
+def sides_of(operands, names, rows, n, k):
+    """Arguments and lines of the lhs and of the weights `names`, and the operands that they are."""
+    fmt, element, *form = operands.split() + [""] * (" " not in operands)
+    if not element:
+        return [operand("x", fmt, rows, k), *(operand(name, fmt, n, k) for name in names)]
+    x = matrix(rows, k, element)
+    dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
+    weights = [operand(name, fmt, n, k) if form == ["plain"] else prepacked(name, fmt, n, 1, k, element)
+               for name in names]
+    if form == ["fast"]:
+        weights = [(arguments, [with_rows(line) for line in lines], Side(side.data, with_rows(side.type)))
+                   for arguments, lines, side in weights]
+    return [([f"%qx: {x}{dims}"], [], Side("%qx", x)), *weights]
+
+
+def with_rows(text):
+    """Prepacked weights whose rows have powers."""
+    return text.replace("weight_layout<wgmma>", "weight_layout<wgmma_rows>")
 
 
 def quantizer(fmt, outputs, layout, element, rows, n):
@@ -119,16 +156,17 @@ def elementwise(is_dual, element, rows, n, lhs):
 
 
 def program(case):
-    fmt, dual, result, outputs, layout, amax, kept, element, rows, n, k, _ = case
+    operands, dual, result, outputs, layout, amax, kept, element, rows, n, k, _ = case
     rows = "?" if rows[0] == "?" else rows
     names = ["w", "v"] if dual == "dual" else ["w"]
-    arguments, body, x = operand("x", fmt, rows, k)
+    (arguments, body, x), *weights = sides_of(operands, names, rows, n, k)
     arguments += [f"%bias: tensor<{n}xf32>", "%given: tensor<f32>"]
-    alpha = {} if recipes.FORMATS[fmt].is_mx else {"alpha": "%given", "alpha_type": "tensor<f32>"}
-    for i, name in enumerate(names):
-        more, lines, side = operand(name, fmt, n, k)
+    alpha = {} if recipes.FORMATS[operands.split()[0]].is_mx else {"alpha": "%given", "alpha_type": "tensor<f32>"}
+    for i, (more, lines, side) in enumerate(weights):
         arguments += more
-        body += lines + matmul(f"%p{i}", matrix(rows, n, "f32"), x, side, **alpha)[i and 1:]
+        made = 1 if i and x.scales else 0  # the first GEMM has bundled the lhs
+        body += lines + matmul(f"%p{i}", matrix(rows, n, "f32"), x, side, **alpha,
+                               attributes=FAST if operands.endswith("fast") else ())[made:]
     body += elementwise(dual == "dual", element, rows, n, x.type)
     results, types = [], []
     if kept == "kept":
@@ -156,11 +194,30 @@ def valid(case):
     return True
 
 
+def fits_beside(kind, case):
+    """Returns True if the operands of a case have its plan and its number of GEMMs."""
+    operands, dual, *_, k, plan = case
+    element, form = operands.split()[1:]
+    if element == "f8E4M3FN":  # tiles of prepacked weights are deeper, and others those of operands with scales
+        return plan in ("chosen", "shallow") and (k % 128 == 0 if form == "plain" else dual == "one")
+    return form == "prepacked" or plan not in ("wide", "256") and (kind != "weights_lanes" or plan != "64")
+
+
 def fits(kind, case):
     """Returns True if the plan of a case fits it; kinds of kernels differ in that."""
-    _, dual, result, outputs, _, _, _, element, *_, plan = case
+    _, dual, result, outputs, _, _, kept, element, *_, plan = case
     if kind == "tcgen05":  # a thread has words of four scales: 64 columns in nvfp4, 128 in mxfp4
         return not (plan in ("64", "eight", "half_pair_128") and result == "mxfp4" and outputs != "columnwise")
+    if kind in BESIDE and not fits_beside(kind, case):
+        return False
+    if kind in BESIDE:  # a warp has blocks of columns; the sums of two GEMMs fill registers
+        if outputs != "rowwise" and (case[8] == "1" or plan == "8"):
+            return False
+        if kept == "gone" and result == "none" and case[9] % 128:
+            return False  # nothing says where the columns of prepacked weights end
+        if kind == "weights_warps" and dual == "dual" and plan == "128" or kind == "weights_lanes" and plan == "256":
+            return dual == "one"
+        return plan not in ("256", "wide") or dual == "one" and (result == "none" if plan == "256" else case[9] % 256 == 0)
     if kind == "swapped":
         is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
         return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide
@@ -171,7 +228,7 @@ def fits(kind, case):
 
 
 def all_cases(kind="tcgen05"):
-    cases = itertools.product(FORMATS, INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
+    cases = itertools.product(OPERANDS_OF.get(kind, FORMATS), INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
                               ROWS_OF.get(kind, ROWS), COLUMNS_OF.get(kind, N), DEPTHS_OF.get(kind, K),
                               KINDS[kind][1])
     return (case for case in cases if valid(case) and fits(kind, case))

@@ -149,7 +149,7 @@ static std::vector<SizedTile> weightTiles(const PlannedGemm &gemm) {
   if (!multipliesByWarps(gemm.target))
     return tiles;
   for (int64_t m : kTileMs)
-    if (m <= kWarpRows)
+    if (m <= kWarpRows && haveWholeBlocks(gemm.op, m))
       tiles.push_back(sizedTile({m, kTileN, kWarpTileK}, [=, &gemm](const MatmulSize &size) {
         return double(timeOfRows(size, m, gemm.target)) * double(size.k);
       }));
@@ -161,13 +161,15 @@ static std::vector<SizedTile> weightTiles(const PlannedGemm &gemm) {
 static bool mayBeWide(Operation *op, int64_t rows, const MatmulSize &size,
                       const hw::TargetModel &target) {
   return isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
-         !multipliesByWarps(target) && size.products == 1;
+         !multipliesByWarps(target) && size.products == 1 && !isQuantized(op);
 }
 
 /// The rows of a tile: of the smallest tile that has all rows. Otherwise they are 128 for prepacked
 /// weights. Other weights get the widest tile, for which weights are converted for the most rows,
 /// unless tiles of half as many rows leave fewer SMs idle.
 static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::TargetModel &target) {
+  if (isQuantized(op))
+    return fastestQuantizedRows(op, size, target);
   if (multipliesByWarps(target))
     return fastestRows(kTileMs, kWarpRows / size.products, size, target);
   if (size.products > 1)
@@ -194,13 +196,13 @@ static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
 /// Returns true when a tile may have so many rows and columns.
 static bool hasShape(Operation *op, int64_t rows, int64_t columns, const hw::TargetModel &target) {
   bool isWide = columns == kWideTileN && cast<BlockScaledMatmulOp>(op).getColumns() % columns == 0;
-  int64_t most = isPromoted(op) ? (isWide ? kMostRowsOfWideTile : kMostPromotedRows)
-                                : (isWide ? kMostWideRows : kMostWeightRows);
+  int64_t ofWide = isPromoted(op) || isQuantized(op) ? kMostRowsOfWideTile : kMostWideRows;
+  int64_t most = isWide ? ofWide : isPromoted(op) ? kMostPromotedRows : kMostWeightRows;
   bool isEven =
       llvm::is_contained(isPromoted(op) ? ArrayRef(kPromotedTileMs) : ArrayRef(kTileMs), rows);
   bool hasRows = isEven || (mayHaveUnevenRows(op, target) && rows > 0 && rows % kRowStep == 0);
   bool isResident = isPromoted(op) && rows == kResidentTileM && columns == kTileN;
-  return (columns == kTileN || (isWide && isPrepacked(op))) &&
+  return (columns == kTileN || (isWide && isPrepacked(op))) && haveWholeBlocks(op, rows) &&
          ((hasRows && rows <= most) || isResident);
 }
 
@@ -448,6 +450,11 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
   auto [m, n, k] = plan.tile;
   if (gemmsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
     return misfitTile(op, plan, "is [m, 128, k] with m up to 128 for a dual GEMM");
+  if (!haveWholeBlocks(op, m) || (isQuantized(op) && n == kWideTileN && m > kMostRowsOfWideTile))
+    return misfitTile(
+        op, plan,
+        "is [m, n, k] with m = 8, 16, 32, 64 or 128, at most 64 beside n = 256 and at "
+        "least 32 for quantized columns, of a GEMM that quantizes its elements");
   int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
   bool isPacked = (n == kTileN || plan.cluster[0] <= 1) && k >= least && kPrepackedTileK % k == 0;
   if (hasShape(op, m, n, target) && (isPrepacked(op) ? isPacked : k == kTileK))

@@ -59,6 +59,12 @@ static bool fitsTensorMemory(int64_t rows, const MatmulSize &size) {
   return rows * size.products <= kMostColumns;
 }
 
+/// A warp transposes squares of elements that it quantizes.
+static bool hasSquares(BlockScaledMatmulOp op, int64_t rows) {
+  constexpr int64_t square = 32;
+  return rows % square == 0 || !op.getQuantizeRecipe();
+}
+
 static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
   const hw::MmaRates &rates = *target.product;
   int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
@@ -84,7 +90,8 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
 
 static std::vector<SizedTile> weightLaneTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
-  for (int64_t m : kTileMs)
+  for (int64_t m :
+       llvm::make_filter_range(kTileMs, [&](int64_t m) { return hasSquares(gemm.op, m); }))
     tiles.push_back(
         sizedTile({m, kTileN, depthOf(gemm.op, gemm.size.k)},
                   [=, &gemm](const MatmulSize &size) { return cyclesOf(size, m, gemm.target); }));
@@ -96,7 +103,8 @@ static int64_t chooseRows(const PlannedGemm &gemm) {
   if (gemm.plan.tile[0])
     return gemm.plan.tile[0];
   return cheapest(kTileMs, [&](int64_t rows) {
-    return std::pair(!fitsTensorMemory(rows, gemm.size), cyclesOf(gemm.size, rows, gemm.target));
+    bool fits = fitsTensorMemory(rows, gemm.size) && hasSquares(gemm.op, rows);
+    return std::pair(!fits, cyclesOf(gemm.size, rows, gemm.target));
   });
 }
 
@@ -161,6 +169,10 @@ static LogicalResult checkWeightLane(const PlannedGemm &gemm) {
     return gemm.misfitTile(Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +
                            "] with m = " + spellChoice(kTileMs) + " for a lhs without scales on " +
                            StringRef(gemm.target.name));
+  if (!hasSquares(gemm.op, m))
+    return gemm.misfit("tile",
+                       "has 32, 64, 128 or 256 rows in a GEMM that quantizes its elements",
+                       Twine(m));
   bool joins = gemm.plan.reduction == ReductionPlace::Cluster;
   if (failed(joins ? checkClusterReduction(gemm) : checkNoCluster(gemm)) ||
       failed(checkCtasPerSm(gemm)))

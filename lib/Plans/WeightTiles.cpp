@@ -6,6 +6,20 @@
 using namespace mlir;
 using namespace fp4;
 
+bool fp4::isQuantized(Operation *op) {
+  return bool(cast<BlockScaledMatmulOp>(op).getQuantizeRecipe());
+}
+
+bool fp4::haveWholeBlocks(Operation *op, int64_t rows) {
+  constexpr int64_t ofThreads = 128, ofWarp = 32;
+  auto product = cast<BlockScaledMatmulOp>(op);
+  if (!isQuantized(op))
+    return true;
+  int64_t all = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
+  bool hasColumns = !product.quantizesColumns() || rows >= std::min(ofWarp, all);
+  return hasColumns && rows <= ofThreads && llvm::isPowerOf2_64(uint64_t(rows));
+}
+
 int64_t fp4::tilesOfRows(const MatmulSize &size, int64_t rows) {
   int64_t fewest = size.expectsGroups ? int64_t(size.groups.size()) : 0;
   return std::max(fewest, tilesAlongM(size, rows));
@@ -38,6 +52,14 @@ int64_t fp4::fastestRows(ArrayRef<int64_t> tiles, int64_t most, const MatmulSize
     if (rows <= most && time(rows) < time(best))
       best = rows;
   return best;
+}
+
+/// Without wgmma, shared memory has no room for stages of both weights beside 128 rows.
+int64_t fp4::fastestQuantizedRows(Operation *op, const MatmulSize &size,
+                                  const hw::TargetModel &target) {
+  auto rows = llvm::filter_to_vector(kTileMs, [&](int64_t m) { return haveWholeBlocks(op, m); });
+  bool hasLittleRoom = !route::hasCore(target, route::Core::Wgmma);
+  return fastestRows(rows, rows.back() / (hasLittleRoom ? size.products : 1), size, target);
 }
 
 int64_t fp4::mostResident(int64_t rows, int64_t columns) {

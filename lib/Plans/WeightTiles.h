@@ -21,6 +21,13 @@ inline constexpr int64_t kPrepackedTileK = 256;
 inline constexpr int64_t kMostWeightRows = 256;
 inline constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, kMostWeightRows};
 
+/// Returns true for a matmul that quantizes its elements.
+bool isQuantized(mlir::Operation *op);
+/// Returns true when a tile of so many rows has whole blocks of what `op`, a matmul, quantizes of
+/// its elements. The threads of a warpgroup have a row each, and those of a warp the blocks of
+/// columns.
+bool haveWholeBlocks(mlir::Operation *op, int64_t rows);
+
 /// Tiles along m. A group that is expected to have rows has a tile, however many rows the tile has.
 int64_t tilesOfRows(const MatmulSize &size, int64_t rows);
 /// Elements of the tiles that an SM multiplies.
@@ -32,6 +39,10 @@ int64_t timeOfRows(const MatmulSize &size, int64_t rows, const hw::TargetModel &
 /// largest.
 int64_t fastestRows(llvm::ArrayRef<int64_t> tiles, int64_t most, const MatmulSize &size,
                     const hw::TargetModel &target);
+
+/// The rows of the fastest tile of a matmul that quantizes its elements.
+int64_t fastestQuantizedRows(mlir::Operation *op, const MatmulSize &size,
+                             const hw::TargetModel &target);
 
 /// Step of the rows of a tile: the columns of wgmma are multiples of 8.
 inline constexpr int64_t kRowStep = 8;

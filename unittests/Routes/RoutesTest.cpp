@@ -72,8 +72,14 @@ TEST(Routes, operandsThatAreNoPair) {
                                   "with arithmetic fast_accumulation");
   const auto dual = requirePair(halves.with(Limit::Dual).with(Limit::Shares));
   ASSERT_FALSE(dual);
-  EXPECT_EQ(dual.error().message, "no route has 'rhs2', 'stream_k' for bf16 and f16 without scales "
-                                  "and weights with scales");
+  EXPECT_EQ(dual.error().message,
+            "no route has 'stream_k' for bf16 and f16 without scales and weights with scales");
+  const Signature bytesBeside = with(bytes, &Signature::weights, Weights::Scaled);
+  for (const Limit limit : {Limit::Dual, Limit::Derived}) {
+    EXPECT_TRUE(requirePair(halves.with(limit)));
+    EXPECT_EQ(textsOf(bytesBeside.with(limit), "sm_100a").size(), 1u);
+    EXPECT_EQ(textsOf(bytesBeside, "sm_100a").size(), 2u);
+  }
   EXPECT_TRUE(requirePair(halves.with(Limit::Dual).with(Limit::Dual, false)));
   EXPECT_EQ(pairOf(halves.with(Limit::Dual)), Pair::HalfScaled);
 }

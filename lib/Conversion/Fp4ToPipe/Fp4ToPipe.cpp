@@ -351,7 +351,7 @@ private:
   }
 
   /// Buffers of all results, those of them zero that the kernel does not write as a whole: rows of
-  /// no group, what an amax begins with, and rows that pad the scales of columns.
+  /// no group, what an amax begins with, and rows that pad the scales that warps exchange.
   static SmallVector<Value> allocateResults(OpBuilder &b, BlockScaledMatmulOp op, const Gemm &gemm,
                                             Value rows, Value columns) {
     SmallVector<Value> results;
@@ -372,6 +372,8 @@ private:
     bool mayPad = gemm.problem.dynamicWidth() || gemm.n() % pipe::kScaleBlockRows != 0;
     if (gemm.results.quantizer && gemm.results.quantizer->tiledColumns && mayPad)
       fillWithZero(b, op.getLoc(), results[results.size() - (gemm.results.withAmax ? 2 : 1)]);
+    if (gemm.swapsOperands() && gemm.results.quantizer && gemm.results.quantizer->tiledRows)
+      fillWithZero(b, op.getLoc(), results[gemm.results.storesElements ? 2 : 1]);
     return results;
   }
 

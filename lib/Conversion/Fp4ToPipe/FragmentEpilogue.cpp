@@ -132,6 +132,8 @@ void FragmentEpilogue::finish(ValueRange accs, const Tile &tile) {
     ofWarp = {place.getRow(), place.getColumn()};
     firstOfWarp = {b.add(tile.row, ofWarp.row), b.add(tile.column, ofWarp.column)};
   }
+  if (gemm.sharesRowsOfThreads())
+    rowOfThread = PlaceOp::create(b, accs.front()).getRow();
   fragments.complete(accs, tile,
                      [&](size_t part, FragmentSums::From sums, FragmentSums::From second,
                          FragmentSums::Guard isStored) {

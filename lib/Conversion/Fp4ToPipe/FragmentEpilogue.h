@@ -35,6 +35,7 @@ private:
   /// Makes codes and scales of the elements that storePart has made since the last call: those of
   /// 128 rows of the result, of as many columns as are gathered at a time, from `place` on.
   void quantizeElements(Place place, OfGroup group);
+  Value rowOfStores(Value row, OfGroup group);
   void foldAmax();
   Place placeOf(const Tile &tile, size_t part);
   /// The place of columns from `first` on of a fragment.
@@ -77,6 +78,7 @@ private:
   SumConversion conversion;
   /// The place of a warp's fragment in its tile, and in the result; null for warpgroups.
   Place ofWarp, firstOfWarp;
+  Value rowOfThread; ///< of gathered rows, 0 where a thread has that of its lane
   /// The one alpha of a matmul where it is read when the kernel begins, so that nobody waits for it
   /// behind the last k tile. A dual GEMM, which has twice as many sums in registers, reads what all
   /// tiles have in common behind it.

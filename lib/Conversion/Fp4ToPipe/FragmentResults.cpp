@@ -57,6 +57,21 @@ void FragmentEpilogue::derive(Value elements, Place place, OfGroup group) {
                      group);
 }
 
+/// The row from which on threads store what they have quantized. In the last tile, and where they
+/// have rows of their own, it is that of the tile; elsewhere other tiles have the rows of their
+/// lanes, and they store nothing.
+Value FragmentEpilogue::rowOfStores(Value row, OfGroup group) {
+  constexpr int64_t behindAll = int64_t(1) << 30;
+  Value limit = group.rowLimit ? group.rowLimit : args.rows;
+  if (!limit)
+    limit = b.constant(gemm.m());
+  Value isOwn = b.compare(arith::CmpIPredicate::eq, rowOfThread, b.constant(0));
+  Value isLast =
+      b.compare(arith::CmpIPredicate::sge, b.add(row, b.constant(gemm.partRows())), limit);
+  Value stores = arith::OrIOp::create(b, isOwn, isLast);
+  return arith::SelectOp::create(b, stores, row, b.constant(behindAll));
+}
+
 void FragmentEpilogue::quantizeElements(Place place, OfGroup group) {
   SmallVector<Value> all = std::exchange(converted, {});
   if (all.empty())
@@ -69,6 +84,8 @@ void FragmentEpilogue::quantizeElements(Place place, OfGroup group) {
   SmallVector<Value> values;
   for (size_t part = 0; part < parts; ++part)
     values.push_back(concatenateTiles(b, ArrayRef(all).slice(part * perPart, perPart)));
+  if (gemm.sharesRowsOfThreads())
+    place.row = rowOfStores(place.row, group);
   int64_t columns = gemm.gatheredColumns(fragments.threads);
   auto type = DistributionAttr::tensorOf(FragmentKind::Lanes, columns,
                                          getElementTypeOrSelf(all.front().getType()));

@@ -106,6 +106,12 @@ struct Gemm {
       return results.bits() == 32 || tiling.tileN > pipe::kMmaM ? 32 : 64;
     return std::clamp<int64_t>(tiling.tileN * pipe::kMmaM / threads, 32, 64);
   }
+  /// Threads quantize rows of a transposed tile with fewer rows than there are threads, and other
+  /// tiles may have the rows behind it.
+  bool sharesRowsOfThreads() const {
+    bool isOneTile = !problem.groups && !problem.dynamicRows() && tilesM() == 1;
+    return transposes() && results.quantizer && partRows() < pipe::kMmaM && !isOneTile;
+  }
   int64_t gatheredSection(int64_t threads) const {
     return gatheredColumns(threads) * threads / pipe::kMmaM;
   }
@@ -120,7 +126,7 @@ struct Gemm {
   /// Fewer columns where an epilogue region of any sizes has the registers that converting warps
   /// leave.
   int64_t narrowChunk() const {
-    bool isNarrow = floatB() && results.region && problem.dynamicWidth();
+    bool isNarrow = floatB() && results.region && problem.dynamicWidth() && !results.quantizer;
     return std::gcd<int64_t>(isNarrow ? 16 : 32, tiling.laneColumns());
   }
   /// Registers in which a thread keeps what it will store, see heldColumns().
@@ -343,11 +349,17 @@ struct Gemm {
   pipe::GlobalType packedTiles() const; ///< a prepacked operand, in its place
   /// The second weights of a dual GEMM, and their scales, null where they are prepacked.
   mlir::Type secondWeights() const {
-    return prepackedA() || prepackedB() ? mlir::Type(packedTiles()) : mapB();
+    if (prepackedA() || prepackedB())
+      return packedTiles();
+    return swapsOperands() ? mapA() : mapB();
   }
   mlir::Type secondScales() const {
-    return prepackedA() || prepackedB() ? mlir::Type() : scalesB();
+    if (prepackedA() || prepackedB())
+      return {};
+    return swapsOperands() ? scalesA() : scalesB();
   }
+  /// Rows of the scales of weights.
+  int64_t scaleRowsOfWeights() const { return swapsOperands() ? rowsOfBlocksA() : scaleRowsB(); }
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
   /// A map of boxes of `boxRows` of f32 scales, or the buffer of all `rows`.

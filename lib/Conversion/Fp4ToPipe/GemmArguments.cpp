@@ -88,7 +88,7 @@ static void addOperands(OpBuilder &b, Location loc, const Gemm &gemm,
   Type ofSecond = gemm.secondScales();
   args.b2 = operand(!ofSecond, gemm.secondWeights(), adaptor.rhs2, gemm.depthOfB());
   if (ofSecond)
-    args.scalesB2 = scales(ofSecond, adaptor.rhs2Scales, gemm.scaleRowsB(), hasRowsOfB);
+    args.scalesB2 = scales(ofSecond, adaptor.rhs2Scales, gemm.scaleRowsOfWeights(), hasRowsOfB);
   if (adaptor.alpha2)
     args.alpha2 = viewOf(b, loc, Gemm::argumentOf(gemm.alphas()), adaptor.alpha2);
 }

@@ -130,7 +130,8 @@ void KernelArguments::takeSizes(TileBuilder &b, const Gemm &gemm) {
   Value ofB =
       columns && gemm.problem.hasF32Scales() ? b.quotientUp(columns, gemm.problem.block) : columns;
   take(scalesB, gemm.scalesB(), ofB, blocks);
-  take(scalesB2, gemm.scalesB(), ofB, blocks);
+  if (scalesB2)
+    take(scalesB2, gemm.secondScales(), gemm.swapsOperands() ? Value() : ofB, blocks);
   if (alpha)
     take(alpha, gemm.alphas(), /*sizeOfRows=*/{}, columns);
   if (alpha2)

@@ -89,9 +89,15 @@ void LaneEpilogue::finish(ValueRange accs, const Tile &ofCta) {
         [&](Value chunk, Value column) { store(chunk, column); });
   const Tile &tile = lanes.tile;
   Value first = lanes.ofThread(tile.column);
+  auto elementsFrom = [&](Value column) {
+    return lanes.hold(convert(lanes.read(column), lanes.orLast(b.add(first, column))));
+  };
+  if (gemm.swapsOperands())
+    return results->emitSwappedTile({first, lanes.laneRow,
+                                     tile.group.rowLimit ? tile.group.rowLimit : args.rows,
+                                     tile.group.scaleShift},
+                                    elementsFrom);
   ResultPlace place{lanes.laneRow, first, tile.group.rowLimit ? tile.group.rowLimit : args.rows,
                     tile.group.scaleShift};
-  results->emitTile(place, [&](Value column) {
-    return lanes.hold(convert(lanes.read(column), lanes.orLast(b.add(first, column))));
-  });
+  results->emitTile(place, elementsFrom);
 }

@@ -61,6 +61,59 @@ void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements el
     quantizeRow(place, pieces, b.add(place.column, column));
 }
 
+/// Emits a loop over the rows that exist, a chunk at a time. There is none if one amax takes the
+/// maxima of all.
+void ResultStores::emitSwappedTile(const ResultPlace &place, Elements elements) {
+  int64_t rows = gemm.tiling.laneColumns(), step = gemm.chunk();
+  running = {};
+  if (gemm.results.withAmax) {
+    for (int64_t row = 0; row < rows; row += step)
+      emitRows(place, b.constant(row), elements);
+    FoldAmaxOp::create(b, running, to.amax);
+    return;
+  }
+  b.loop(b.constant(0), b.constant(rows), b.constant(step),
+         [&](Value row) { emitRows(place, row, elements); });
+}
+
+/// Emits the stores of a chunk of rows, of which `row` is the first.
+void ResultStores::emitRows(const ResultPlace &place, Value row, Elements elements) {
+  Value piece = elements(row);
+  ResultPlace ofRows = place;
+  ofRows.row = b.add(place.row, row);
+  if (to.elements)
+    StoreOp::create(b, piece, to.elements, ofRows.row, place.column, place.rows,
+                    /*transposed=*/true);
+  if (to.amax)
+    foldAmaxOfColumn(ofRows, piece);
+  if (to.codes)
+    quantizeRows(ofRows, piece);
+  if (to.columnCodes) {
+    auto [codes, scales] = quantize(piece, /*columnwise=*/true);
+    Value block = b.div(ofRows.row, gemm.results.quantizer->block());
+    kept.push_back({codes, to.columnCodes, place.column, ofRows.row, Value(), false});
+    kept.push_back({scales, to.columnScales, place.column, block, Value(), false});
+  }
+  storeKept();
+}
+
+/// The rows of `pipe.amax` are those of threads, columns of the result here.
+void ResultStores::foldAmaxOfColumn(const ResultPlace &place, Value elements) {
+  Value rows = place.rows ? place.rows : b.constant(gemm.problem.rows);
+  Value columns = to.columns ? to.columns : b.constant(gemm.problem.columns);
+  running = pipe::AmaxOp::create(b, b.getF32Type(), elements, place.column, place.row, columns,
+                                 rows, running, /*transposed=*/false);
+}
+
+/// Quantizes the columns that a warp has of a chunk of rows.
+void ResultStores::quantizeRows(const ResultPlace &place, Value elements) {
+  auto columns = DistributionAttr::get(b.getContext(), FragmentKind::Columns);
+  Type type = cast<RankedTensorType>(elements.getType()).cloneWithEncoding(columns);
+  auto [codes, scales] = quantize(TransposeOp::create(b, type, elements), /*columnwise=*/false);
+  kept.push_back({codes, to.codes, place.row, place.column, place.rows, true});
+  keepScales(place, scales, b.div(place.column, gemm.results.quantizer->block()), true);
+}
+
 void ResultStores::emitSegment(const ResultPlace &place, Value elements) {
   auto type = cast<RankedTensorType>(elements.getType());
   int64_t count = type.getDimSize(1), square = 32;
@@ -117,15 +170,15 @@ Value fp4::concatenateTiles(TileBuilder &b, ArrayRef<Value> pieces) {
 void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
   auto [codes, scales] = quantize(concatenateTiles(b, pieces), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, column, place.rows, false});
-  keepScales(place, scales, b.div(column, gemm.results.quantizer->block()));
+  keepScales(place, scales, b.div(column, gemm.results.quantizer->block()), false);
 }
 
 /// Keeps scales to store. Tiled scales of a group begin behind those of the group before.
-void ResultStores::keepScales(const ResultPlace &place, Value scales, Value column) {
+void ResultStores::keepScales(const ResultPlace &place, Value scales, Value column, bool isColumn) {
   bool isList = place.scaleShift && cast<GlobalType>(to.scales.getType()).isScales();
   Value row = isList ? b.add(place.row, place.scaleShift) : place.row;
   Value rows = isList ? b.add(place.rows, place.scaleShift) : place.rows;
-  kept.push_back({scales, to.scales, row, column, rows, false});
+  kept.push_back({scales, to.scales, row, column, rows, isColumn});
 }
 
 /// Quantizes the rows that a warp has of `column` and the next columns, which become rows of codes.

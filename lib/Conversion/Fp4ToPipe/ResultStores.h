@@ -8,6 +8,9 @@
 // Codes are few: a tile that has no second accumulator is read as a whole, and its codes are kept
 // in registers, before any of them is stored.
 //
+// With swapped operands a thread has a column of the tile, and a chunk of its rows: rows take the
+// exchange, and columns need none (emitSwappedTile).
+//
 // For sums in registers of warps, pipe.gather_rows makes rows of them first (emitSegment).
 //
 //===----------------------------------------------------------------------===//
@@ -50,6 +53,9 @@ public:
   /// The elements of the result from `column` of the tile on, as many as a chunk has.
   using Elements = llvm::function_ref<mlir::Value(mlir::Value column)>;
   void emitTile(const ResultPlace &place, Elements elements);
+  /// Emits a tile whose threads have a column each, from that of `place` on. `elements` gives rows
+  /// of these from a row of the tile on.
+  void emitSwappedTile(const ResultPlace &place, Elements elements);
   /// Quantizes elements that a thread has of its row, from the first of `place` on.
   void emitSegment(const ResultPlace &place, mlir::Value elements);
 
@@ -60,11 +66,14 @@ private:
     bool isColumn; ///< a thread has codes or scales of a column of the result
   };
 
+  void emitRows(const ResultPlace &place, mlir::Value row, Elements elements);
+  void foldAmaxOfColumn(const ResultPlace &place, mlir::Value elements);
+  void quantizeRows(const ResultPlace &place, mlir::Value elements);
   void emitGroup(const ResultPlace &place, mlir::Value column, Elements elements);
   void foldAmax(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   void quantizeRow(const ResultPlace &place, llvm::ArrayRef<mlir::Value> pieces,
                    mlir::Value column);
-  void keepScales(const ResultPlace &place, mlir::Value scales, mlir::Value column);
+  void keepScales(const ResultPlace &place, mlir::Value scales, mlir::Value column, bool isColumn);
   void quantizeColumn(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   std::pair<mlir::Value, mlir::Value> quantize(mlir::Value elements, bool columnwise);
   void storeKept();

@@ -187,7 +187,8 @@ void WorkLoop::moveToGroup(Tile &tile, Value group) {
   tile.group.group = group;
   tile.group.alpha = alphaOfGroup(args.alpha, group);
   tile.group.alpha2 = alphaOfGroup(args.alpha2, group);
-  tile.group.scaleShift = b.sub(tile.scaleRowA, tile.row);
+  tile.group.scaleShift =
+      gemm.swapsOperands() ? b.sub(tile.scaleRowB, tile.column) : b.sub(tile.scaleRowA, tile.row);
 }
 
 //===----------------------------------------------------------------------===//

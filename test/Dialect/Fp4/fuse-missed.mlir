@@ -343,6 +343,20 @@ func.func @planned_layout(%x: tensor<32x32xbf16>, %a: tensor<f32>) -> tensor<32x
 
 // -----
 
+// Columns that end within a tile of prepacked weights are those of the elements, unless these are no result.
+!packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @amax(%x: tensor<8x128xbf16>, %p: !packed) -> (tensor<f32>, tensor<f32>) {
+  %y = fp4.matmul %x, %p : (tensor<8x128xbf16>, !packed) -> tensor<8x200xbf16>
+  // CHECK: :[[@LINE+1]]:{{.*}}remark: [Missed] matmul+amax | Category:fp4-fuse | Reason="the columns end within a tile of prepacked weights, and the elements are no result"
+  %a = fp4.amax %y : tensor<8x200xbf16> -> tensor<f32>
+  %z = fp4.matmul %x, %p : (tensor<8x128xbf16>, !packed) -> tensor<8x256xbf16>
+  // CHECK: remark: [Passed] matmul+amax
+  %b = fp4.amax %z : tensor<8x256xbf16> -> tensor<f32>
+  return %a, %b : tensor<f32>, tensor<f32>
+}
+
+// -----
+
 // Format fp8_block128 has one GEMM, which gives its elements, and quantizers without a transform.
 #m = affine_map<(i, j) -> (i, j)>
 !e = tensor<128x128xf8E4M3FN>

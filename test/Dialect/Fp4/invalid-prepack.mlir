@@ -241,9 +241,6 @@ func.func @gates(%x: tensor<8x128xbf16>, %p: !packed, %w: !weights, %s: !scales)
     fp4.yield %y : f32
   } : (tensor<8x128xbf16>, !packed, !packed) -> tensor<8x256xf32>
   %w_scaled = fp4.scaled %w, %s : !rhs
-  // matmul (C190)
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for bf16 and f16 without scales and weights with scales}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.matmul %x, %w_scaled with %w_scaled epilogue() {
   ^bb0(%a: f32, %b: f32):
     %y = arith.mulf %a, %b : f32
@@ -274,16 +271,25 @@ func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
 // -----
 
 !packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
-func.func @codes(%x: tensor<8x128xbf16>, %p: !packed) {
-  // matmul (C190)
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has results but the elements for bf16 and f16 without scales and prepacked weights}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 4 bits in instructions of K = 96 (nvfp4, mxfp4); }}
-  %0, %1 = fp4.matmul %x, %p epilogue() {
+!lhs = !fp4.scaled<mxfp4, tensor<8x128xf4E2M1FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+func.func @codes(%x: tensor<8x128xbf16>, %c: tensor<8x128xf4E2M1FN>, %s: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %p: !packed) {
+  %q = fp4.scaled %c, %s : !lhs
+  // N ends within the last tiles, as columns of codes say.
+  %twin, %scales = fp4.matmul %x, %p epilogue() {
   ^bb0(%a: f32):
     %code, %scale = fp4.epilogue_quantize %a {recipe = #fp4.recipe<ocp_floor>}
         : (f32) -> (f4E2M1FN, f8E8M0FNU)
     fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
-  } : (tensor<8x128xbf16>, !packed) -> (tensor<8x256xf4E2M1FN>, tensor<8x8xf8E8M0FNU>)
+  } : (tensor<8x128xbf16>, !packed) -> (tensor<8x224xf4E2M1FN>, tensor<8x7xf8E8M0FNU>)
+  // matmul (C190)
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has results but the elements for elements of 4 bits with scales and prepacked weights}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 4 bits in instructions of K = 96 (nvfp4, mxfp4); }}
+  %0, %1 = fp4.matmul %q, %p epilogue() {
+  ^bb0(%a: f32):
+    %code, %scale = fp4.epilogue_quantize %a {recipe = #fp4.recipe<ocp_floor>}
+        : (f32) -> (f4E2M1FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
+  } : (!lhs, !packed) -> (tensor<8x256xf4E2M1FN>, tensor<8x8xf8E8M0FNU>)
   return
 }
 

@@ -91,12 +91,16 @@ func.func @twin(%acc: !pipe.fragment<128x64xf32, lanes>) -> i32 {
   %r, %c = pipe.place %acc : !pipe.fragment<128x64xf32, lanes>
   return %c : i32
 }
-func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>) -> i32 {
-  // (C374)
-  // expected-error @+2 {{accumulator must be a fragment of lanes, but got}}
-  // expected-note @+1 {{write !pipe.fragment<128xNxf32, lanes>}}
+func.func @few_rows(%acc: !pipe.fragment<64x64xf32, wgmma>) -> i32 {
   %r, %c = pipe.place %acc : !pipe.fragment<64x64xf32, wgmma>
-  return %c : i32
+  return %r : i32
+}
+func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>) -> i32 {
+  // (C374)
+  // expected-error @+2 {{fragment of wgmma must have 8, 16, 32 or 64 columns, but got '!pipe.fragment<64x128xf32, wgmma>'}}
+  // expected-note @+1 {{take the place of fewer rows than threads gather}}
+  %r, %c = pipe.place %acc : !pipe.fragment<64x128xf32, wgmma>
+  return %r : i32
 }
 
 // -----

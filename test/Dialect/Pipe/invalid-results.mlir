@@ -37,9 +37,10 @@ func.func @store(%v: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %w: t
 func.func @rows(%v: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %g: !pipe.global<?x?xf4E2M1FN>, %p: !pipe.global<?x128xf4E2M1FN>, %c: i32, %b: i64) {
   %q = pipe.view %g rows %c pitch %b : !pipe.global<?x?xf4E2M1FN> -> !pipe.global<?x128xf4E2M1FN>
   pipe.store %v, %q[%c, %c] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<?x128xf4E2M1FN>
+  pipe.store %v, %p[%c, %c] rows %c transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<?x128xf4E2M1FN>
   // (C213)
-  // expected-error @+2 {{destination must have static columns, and static rows or those of a pipe.view, but got '!pipe.global<?x128xf4E2M1FN>'}}
-  // expected-note @+1 {{say the rows with pipe.view in place of 'rows'}}
+  // expected-error @+2 {{destination must have static columns, and rows that are static, of a pipe.view or said, but got '!pipe.global<?x128xf4E2M1FN>'}}
+  // expected-note @+1 {{say the rows with pipe.view, or add 'rows %m'}}
   pipe.store %v, %p[%c, %c] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<?x128xf4E2M1FN>
   return
 }

@@ -335,6 +335,23 @@ private:
 // Parts of words
 //===----------------------------------------------------------------------===//
 
+/// The distance from the lane of a thread to the row that it has gathered.
+struct LowerGatheredPlace : PipePattern<pipe::PlaceOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::PlaceOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfFewRows())
+      return rewriter.notifyMatchFailure(op, "is not the place of a gathered row");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Int32 lane(b, accumulatorLane(b, b.getLoc(), state));
+    int64_t rows = cast<pipe::FragmentType>(op.getAccumulator().getType()).getShape()[1];
+    Value row = lane % rows - lane;
+    rewriter.replaceOp(op, {row, constI32(b, 0)});
+    return success();
+  }
+};
+
 /// Stores scales of few rows. Every byte of a scale tile is written by one thread. Columns that pad
 /// a word belong to the thread that has the last column, because no tile may reach them.
 struct LowerStoreFewScales : PipePattern<pipe::StoreOp> {
@@ -445,6 +462,6 @@ void fp4::meetBehindSegments(gpu::GPUFuncOp kernel) {
 
 void fp4::populateGatherPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                  const KernelState &state) {
-  patterns.add<LowerFragmentAmax, LowerGatherRows, LowerStoreFewScales>(
+  patterns.add<LowerFragmentAmax, LowerGatherRows, LowerGatheredPlace, LowerStoreFewScales>(
       converter, patterns.getContext(), state);
 }

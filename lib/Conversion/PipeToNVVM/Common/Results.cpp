@@ -153,6 +153,10 @@ private:
     body();
   }
 
+  static Value limitOfRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor) {
+    return adaptor.getRows() ? adaptor.getRows() : fp4::rowsOfBuffer(b, op.getLoc(), op.getDest());
+  }
+
   /// Stores codes, in words of eight, and row-major scales.
   static void storeRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
                         const Place &place) {
@@ -162,7 +166,7 @@ private:
     int64_t elements = op.getThreadType().getNumElements() / count;
     int64_t piece = std::min(count, std::gcd<int64_t>(16, dest.getRowPitch()) / bytes);
     Location loc = op.getLoc();
-    Value exists = isBelow(b, loc, place.row, fp4::rowsOfBuffer(b, loc, op.getDest()));
+    Value exists = isBelow(b, loc, place.row, limitOfRows(b, op, adaptor));
     emitIf(b, exists, [&] {
       Value start = fp4::stridedPointer(b, loc, adaptor.getDest(), place.row, dest.getRowPitch());
       Value unit = arith::DivUIOp::create(b, place.column, fp4::constI32(b, elements));
@@ -196,9 +200,8 @@ private:
     Value all = vector::FromElementsOp::create(b, type, scales);
     int64_t blocks = dest.getScaleBlockColumns();
     Value columns = fp4::constI32(b, blocks * fp4::pipe::kScaleBlockColumns);
-    Value exists = arith::AndIOp::create(
-        b, isBelow(b, loc, place.row, fp4::rowsOfBuffer(b, loc, op.getDest())),
-        isBelow(b, loc, place.column, columns));
+    Value exists = arith::AndIOp::create(b, isBelow(b, loc, place.row, limitOfRows(b, op, adaptor)),
+                                         isBelow(b, loc, place.column, columns));
     emitIf(b, exists, [&] {
       fp4::Int32 row(b, place.row), column(b, place.column);
       fp4::Int32 block = fp4::hw::scaleBlockIndex(row / fp4::hw::scaleBlockRows,

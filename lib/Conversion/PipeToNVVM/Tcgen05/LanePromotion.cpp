@@ -31,8 +31,8 @@ struct LowerLanePlace : PipePattern<pipe::PlaceOp> {
 
   LogicalResult matchAndRewrite(pipe::PlaceOp op, OpAdaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getRows())
-      return rewriter.notifyMatchFailure(op, "is the place of a warp");
+    if (op.getRows() || op.isOfFewRows())
+      return rewriter.notifyMatchFailure(op, "is the place of a warp, or of a gathered row");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto tile = dyn_cast<pipe::TmemType>(op.getAccumulator().getType());
     if (tile && tile.isOfHalves()) {

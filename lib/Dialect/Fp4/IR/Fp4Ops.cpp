@@ -136,6 +136,8 @@ int64_t BlockScaledMatmulOp::getColumns() {
     return rows / getNumGroups();
   if (getResult() && rankedType(getResult()).getRank() == 2) // N ends within the last tiles
     return rankedType(getResult()).getDimSize(1);
+  if (getQuantizeRecipe()) // so do columns of codes
+    return rankedType(getQuantized().front()).getDimSize(quantizesRows() ? 1 : 0);
   return rows * hw::weightTileRows / getNumGroups();
 }
 

@@ -9,6 +9,7 @@
 
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
 #include "fp4/Dialect/Fp4/IR/Signature.h"
+#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Remarks.h"
@@ -186,6 +187,12 @@ bool fp4::fuseResult(QuantizeOp op, RewriterBase &rewriter) {
   return true;
 }
 
+/// Returns true when nothing but the elements says where the columns of prepacked weights end.
+static bool hidesColumns(AmaxOp op, BlockScaledMatmulOp product) {
+  bool endsInTile = product.hasPrepackedRhs() && product.getColumns() % hw::weightTileRows;
+  return endsInTile && !product.getQuantizeRecipe() && product.getResult().hasOneUse();
+}
+
 bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
   auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
   if (!product)
@@ -199,6 +206,8 @@ bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
     reason = "the matmul is grouped";
   else if (op.getNan() != NanPolicy::Drop)
     reason = "a NaN makes the amax NaN";
+  else if (hidesColumns(op, product))
+    reason = "the columns end within a tile of prepacked weights, and the elements are no result";
   else
     reason = whyNotDerived(op, product);
   if (!reason.empty())

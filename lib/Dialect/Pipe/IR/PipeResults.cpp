@@ -173,12 +173,12 @@ static LogicalResult verifyColumnsOfThreads(StoreOp op) {
                     "quantize 32 elements of a column at a time"); // (C213)
   ViewOp matrix = matrixOf(op.getDest());
   bool knowsRows = !ShapedType::isDynamic(dest.getShape().front()) || (matrix && matrix.getRows());
-  if (knowsRows && !dest.hasDynamicColumns() && !op.getRows())
+  if ((knowsRows || op.getRows()) && !dest.hasDynamicColumns())
     return success();
-  return withNote(op.emitOpError() << "destination must have static columns, and static rows or "
-                                      "those of a pipe.view, but got "
+  return withNote(op.emitOpError() << "destination must have static columns, and rows that are "
+                                      "static, of a pipe.view or said, but got "
                                    << dest,
-                  "say the rows with pipe.view in place of 'rows'"); // (C213)
+                  "say the rows with pipe.view, or add 'rows %m'"); // (C213)
 }
 
 /// (C184) Parts of an accumulator of an instruction.

@@ -42,11 +42,28 @@ LogicalResult fp4::pipe::verifyFragments(Operation *op, FragmentType fragment, i
                   "change the warps of the role, or the shape of the fragment");
 }
 
+bool PlaceOp::isOfFewRows() {
+  auto fragment = dyn_cast<FragmentType>(getAccumulator().getType());
+  return fragment && fragment.getKind() == FragmentKind::Wgmma;
+}
+
+/// (C374) A transposed fragment whose rows more threads gather.
+static LogicalResult verifyFewRows(PlaceOp op) {
+  auto fragment = cast<FragmentType>(op.getAccumulator().getType());
+  int64_t rows = fragment.getShape()[1];
+  if (rows < GatherRowsOp::kRows && llvm::isPowerOf2_64(uint64_t(rows)))
+    return success();
+  return withNote(op.emitOpError()
+                      << "fragment of wgmma must have 8, 16, 32 or 64 columns, but got "
+                      << fragment,
+                  "take the place of fewer rows than threads gather"); // (C374)
+}
+
 /// (C374) Columns that warpgroups divide, or the halves of a pair.
 static LogicalResult verifyColumnsOfGroups(PlaceOp op) {
   auto tile = dyn_cast<TmemType>(op.getAccumulator().getType());
   if (!tile)
-    return requireLanes(op, cast<FragmentType>(op.getAccumulator().getType())); // (C374)
+    return op.isOfFewRows() ? verifyFewRows(op) : success();
   int64_t groups = std::max<int64_t>(1, groupsOfRole(op));
   if (tile.isAccumulator() && tile.getColumns() % groups == 0 &&
       (groups == 1 || !tile.isOfHalves()))

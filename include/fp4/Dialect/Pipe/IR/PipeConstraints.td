@@ -134,7 +134,7 @@ def : Pipe_Constraints<"Tile operations", [{
     the result its `columns`.
   - (C213) `pipe.store` of `columns`: the store is transposed. A thread has 32 codes of f4E2M1FN, or
     1 or 2 scales of 8 bits. The buffer has static columns; dynamic rows are those of a
-    `pipe.view`.
+    `pipe.view`, or `rows` says them.
   - (C570) `pipe.amax`: the value is `lanes`, or of wgmma or mma_sync, which may be transposed.
   - (C160) `pipe.stage`: the tile is returned or filled.
   - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits. The tile has the columns and
@@ -290,9 +290,9 @@ def : Pipe_Constraints<"Products promoted to fp32", [{
 }]>;
 
 def : Pipe_Constraints<"Sums of lanes, promoted to fp32", [{
-  - (C374) `pipe.place` of another accumulator: a fragment is of lanes. An accumulator in tensor
-    memory has columns that the warpgroups of the role divide, and one warpgroup in a pair with 128
-    rows.
+  - (C374) `pipe.place` of another accumulator: a fragment of wgmma has 8, 16, 32 or 64 columns. An
+    accumulator in tensor memory has columns that the warpgroups of the role divide, and one
+    warpgroup in a pair with 128 rows.
 }]>;
 
 def : Pipe_Constraints<"Weights that become floats in tensor memory", [{

@@ -61,7 +61,8 @@ def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
     negative. Warpgroup w of the role has the columns of the tile from w times those of its fragment
     of lanes on, or of an accumulator in tensor memory the w-th of equal parts. In a pair with 128
     rows, threads of TMEM lanes 64 to 127 have the rows of TMEM lanes 0 to 63, 64 before their own,
-    and the second half of the columns.
+    and the second half of the columns. A thread that has gathered row r mod R of a fragment of wgmma
+    with R < 128 columns (`pipe.gather_rows`) has a row before its own too, as r is.
 
     Example:
     ```mlir
@@ -80,6 +81,10 @@ def Pipe_PlaceOp : Pipe_EngineOp<"place", "Threads", [Pure]> {
     $accumulator (`in` $rows^ `by` $columns)? attr-dict `:` qualified(type($accumulator))
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// The accumulator is a fragment of wgmma whose columns are rows that threads have gathered.
+    bool isOfFewRows();
+  }];
 }
 
 def Pipe_FetchOp
@@ -383,7 +388,7 @@ def Pipe_TransposeOp : Pipe_EngineOp<"transpose", "Threads"> {
   let description = [{
     The threads of a warp exchange the rows of a tile for its columns: the thread of lane l had row
     l of the 32 rows of the warp, and gets column l. All threads of the warp execute it.
-    PTX: shfl.sync.bfly. One producer, columns that the epilogue quantizes.
+    PTX: shfl.sync.bfly.
 
     Example:
     ```mlir
