@@ -84,6 +84,37 @@ function(fp4_add_mlir_library name)
   set_property(GLOBAL APPEND PROPERTY FP4_INSTALL_TARGETS ${name})
 endfunction()
 
+# LLVM and MLIR as archives, with the code generators of the GPU and of the host: libfp4.so of the
+# wheels has inside what it uses of them.
+execute_process(OUTPUT_VARIABLE FP4_LLVM_ARCHIVES OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
+  COMMAND ${FP4_LLVM_CONFIG} --link-static --libfiles nvptx native passes frontendopenmp orcjit)
+separate_arguments(FP4_LLVM_ARCHIVES)
+list(TRANSFORM FP4_LLVM_ARCHIVES REPLACE "^.*/" "${LLVM_LIBRARY_DIR}/")
+file(GLOB FP4_MLIR_ARCHIVES ${LLVM_LIBRARY_DIR}/libMLIR*.a)
+list(FILTER FP4_MLIR_ARCHIVES EXCLUDE REGEX "Test|CAPI")
+find_library(FP4_ZLIB_ARCHIVE libz.a)
+find_library(FP4_ZSTD_ARCHIVE libzstd.a)
+set(FP4_STATIC_LLVM OFF)
+if(FP4_LLVM_ARCHIVES AND FP4_MLIR_ARCHIVES AND FP4_ZLIB_ARCHIVE AND FP4_ZSTD_ARCHIVE)
+  set(FP4_STATIC_LLVM ON)
+endif()
+
+# fp4_link_static_llvm(TARGET): our libraries and those archives. Targets of CMake would bring
+# libMLIR.so; lld takes objects from archives in any order.
+function(fp4_link_static_llvm target)
+  get_property(_libraries GLOBAL PROPERTY FP4_INSTALL_TARGETS)
+  foreach(_library ${_libraries})
+    get_target_property(_type ${_library} TYPE)
+    if(_type STREQUAL "STATIC_LIBRARY")
+      add_dependencies(${target} ${_library})
+      target_link_libraries(${target} PRIVATE $<TARGET_FILE:${_library}>)
+    endif()
+  endforeach()
+  target_link_libraries(${target} PRIVATE ${FP4_MLIR_ARCHIVES} ${FP4_LLVM_ARCHIVES}
+    ${FP4_ZLIB_ARCHIVE} ${FP4_ZSTD_ARCHIVE})
+  target_link_options(${target} PRIVATE LINKER:--gc-sections)
+endfunction()
+
 foreach(_dir include/fp4/Dialect/Fp4 include/fp4/Dialect/Pipe include/fp4/Conversion
              include/fp4/Conversion/Fp4ToGPU include/fp4/Conversion/Fp4ToPipe
              include/fp4/Conversion/HostToRuntime include/fp4/Plans

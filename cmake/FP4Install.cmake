@@ -36,7 +36,10 @@ foreach(_library FP4C FP4CRuntime)
 endforeach()
 # Files of three wheels (packages/): of the runtime, the simulator and the compiler.
 install(TARGETS FP4CRuntime LIBRARY DESTINATION fp4/lib COMPONENT python-runtime EXCLUDE_FROM_ALL)
-if(TARGET FP4C)
+if(TARGET FP4CPortable)
+  install(TARGETS FP4CPortable LIBRARY DESTINATION fp4/lib COMPONENT python-compiler
+    EXCLUDE_FROM_ALL)
+elseif(TARGET FP4C)
   install(TARGETS FP4C LIBRARY DESTINATION fp4/lib COMPONENT python-compiler EXCLUDE_FROM_ALL)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fp4 DESTINATION . COMPONENT python-runtime

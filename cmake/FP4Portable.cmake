@@ -1,4 +1,4 @@
-# Programs and libraries without LLVM that run on every x86-64 Linux with glibc 2.28 or later,
+# Programs and libraries that run on every x86-64 Linux with glibc 2.28 or later,
 # whatever it was that built them: wheels of them are manylinux_2_28 (docs/guides/python.md).
 set(FP4_PORTABLE OFF)
 if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64"

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <malloc.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,18 +18,36 @@
 #include <sys/stat.h>
 
 #define HIDDEN __attribute__((visibility("hidden"), used))
-#define OLD(name, result, parameters)                                                              \
+#define OLD_AT(version, name, result, parameters)                                                  \
   extern result old_##name parameters;                                                             \
-  __asm__(".symver old_" #name ", " #name "@GLIBC_2.2.5")
-#define BIND(name, result, parameters, arguments)                                                  \
-  OLD(name, result, parameters);                                                                   \
+  __asm__(".symver old_" #name ", " #name "@GLIBC_" version)
+#define OLD(name, result, parameters) OLD_AT(FIRST, name, result, parameters)
+#define BIND_AT(version, name, result, parameters, arguments)                                      \
+  OLD_AT(version, name, result, parameters);                                                       \
   HIDDEN result name parameters { return old_##name arguments; }
+#define BIND(name, result, parameters, arguments)                                                  \
+  BIND_AT(FIRST, name, result, parameters, arguments)
+
+// The first version of glibc for the host, and what its stat structure says of itself.
+#if defined(__x86_64__)
+#define FIRST "2.2.5"
+#define SETNAME "2.12"
+enum { statVersion = 1, nodeVersion = 0 };
+#elif defined(__aarch64__)
+#define FIRST "2.17"
+#define SETNAME FIRST
+enum { statVersion = 0, nodeVersion = 0 };
+#else
+#error "the floor of glibc 2.28 knows x86-64 and aarch64"
+#endif
 
 // 2.34 moved libpthread and libdl into libc.
+BIND(dlclose, int, (void *a), (a))
 BIND(dladdr, int, (const void *a, Dl_info *b), (a, b))
 BIND(dlerror, char *, (void), ())
 BIND(dlopen, void *, (const char *a, int b), (a, b))
 BIND(dlsym, void *, (void *a, const char *b), (a, b))
+BIND(pthread_attr_setstacksize, int, (pthread_attr_t * a, size_t b), (a, b))
 BIND(pthread_create, int, (pthread_t * a, const pthread_attr_t *b, void *(*c)(void *), void *d),
      (a, b, c, d))
 BIND(pthread_detach, int, (pthread_t a), (a))
@@ -40,6 +59,7 @@ BIND(pthread_once, int, (pthread_once_t * a, void (*b)(void)), (a, b))
 BIND(pthread_rwlock_rdlock, int, (pthread_rwlock_t * a), (a))
 BIND(pthread_rwlock_unlock, int, (pthread_rwlock_t * a), (a))
 BIND(pthread_rwlock_wrlock, int, (pthread_rwlock_t * a), (a))
+BIND_AT(SETNAME, pthread_setname_np, int, (pthread_t a, const char *b), (a, b))
 BIND(pthread_setspecific, int, (pthread_key_t a, const void *b), (a, b))
 BIND(pthread_sigmask, int, (int a, const sigset_t *b, sigset_t *c), (a, b, c))
 HIDDEN int __pthread_key_create(pthread_key_t *a, void (*b)(void *)) {
@@ -52,17 +72,31 @@ BIND(exp2, double, (double a), (a))
 BIND(log, double, (double a), (a))
 BIND(log2, double, (double a), (a))
 BIND(hypot, double, (double a, double b), (a, b))
+BIND(pow, double, (double a, double b), (a, b))
 
-// Until 2.33 these were inline functions, which named the version of the structure.
+// Until 2.33 these were inline functions, which named the version of the structure. stat and stat64
+// are one structure on hosts of 64 bits.
 OLD(__xstat, int, (int, const char *, struct stat *));
 OLD(__lxstat, int, (int, const char *, struct stat *));
 OLD(__fxstat, int, (int, int, struct stat *));
-enum { statVersion = 1 };
+OLD(__xmknod, int, (int, const char *, mode_t, dev_t *));
 HIDDEN int stat(const char *a, struct stat *b) { return old___xstat(statVersion, a, b); }
 HIDDEN int lstat(const char *a, struct stat *b) { return old___lxstat(statVersion, a, b); }
 HIDDEN int fstat(int a, struct stat *b) { return old___fxstat(statVersion, a, b); }
-HIDDEN int fstat64(int a, struct stat64 *b) {
-  return old___fxstat(statVersion, a, (struct stat *)b); // one structure on x86-64
+HIDDEN int stat64(const char *a, struct stat64 *b) { return stat(a, (struct stat *)b); }
+HIDDEN int lstat64(const char *a, struct stat64 *b) { return lstat(a, (struct stat *)b); }
+HIDDEN int fstat64(int a, struct stat64 *b) { return fstat(a, (struct stat *)b); }
+HIDDEN int mknod(const char *a, mode_t b, dev_t c) { return old___xmknod(nodeVersion, a, b, &c); }
+
+/// 2.33; LLVM reports the memory in use, of which the older function knows 31 bits.
+OLD(mallinfo, struct mallinfo, (void));
+HIDDEN struct mallinfo2 mallinfo2(void) {
+  struct mallinfo old = old_mallinfo();
+  struct mallinfo2 now = {.arena = (unsigned)old.arena,
+                          .hblkhd = (unsigned)old.hblkhd,
+                          .uordblks = (unsigned)old.uordblks,
+                          .fordblks = (unsigned)old.fordblks};
+  return now;
 }
 
 /// 2.32; libstdc++ may skip atomic operations while it is true.

@@ -3,15 +3,17 @@
 
   build_wheels.py [--build build] [--out dist] [fp4-runtime fp4-sim fp4-compiler]
 
-Nothing is compiled twice: what is missing in the build tree is built there, and its files are
-packaged. auditwheel, where this Python has it, names the oldest platform that a wheel runs on; for
-fp4-compiler it also puts libMLIR.so, libLLVM.so and what they need into the wheel. Without
-auditwheel the wheels say linux_x86_64, and that of the compiler needs LLVM 22 on the machine.
+Nothing is compiled twice: what is missing in the build tree is built there, by the ninja that the
+tree was configured with, because another version does not read its log and starts the build over.
+auditwheel, where this Python has it, names the oldest platform that a wheel runs on; without it the
+wheels say linux_x86_64. Wheels of one commit are equal, byte for byte: files have the time of the
+commit, or that of $SOURCE_DATE_EPOCH.
 """
 import argparse
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,13 +21,38 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = {"fp4-runtime": ["FP4CRuntime", "FP4Python"], "fp4-sim": ["fp4-sim", "fp4-cuda"],
-           "fp4-compiler": ["FP4C"]}
+           "fp4-compiler": ["FP4CPortable"]}
 #: Platforms that PyPI takes: older ones are tried first.
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_34_x86_64", "manylinux_2_36_x86_64")
 
 
 def run(*command, **options):
     subprocess.run([os.fspath(part) for part in command], check=True, **options)
+
+
+def cached(tree, name):
+    """A value of the tree's CMakeCache.txt."""
+    return re.search(rf"^{name}:\w+=(.*)$", (tree / "CMakeCache.txt").read_text(), re.M)[1]
+
+
+def compile_missing(name, tree):
+    """Builds what the wheel has. Without archives of LLVM its compiler needs LLVM's libraries."""
+    ninja = cached(tree, "CMAKE_MAKE_PROGRAM")
+    known = subprocess.run([ninja, "-C", tree, "-t", "targets", "all"], check=True,
+                           capture_output=True, text=True).stdout
+    targets = TARGETS[name]
+    if targets == ["FP4CPortable"] and "\nFP4CPortable: " not in known:
+        print("warning: libLLVM*.a, libMLIR*.a, libz.a or libzstd.a is missing; the wheel needs "
+              "libLLVM.so and libMLIR.so", file=sys.stderr)
+        targets = ["FP4C"]
+    run(ninja, "-C", tree, "--quiet", *targets)
+
+
+def commit_time():
+    """The time of the last commit, as SOURCE_DATE_EPOCH has it."""
+    done = subprocess.run(["git", "-C", ROOT, "log", "-1", "--format=%ct"], capture_output=True,
+                          text=True)
+    return done.stdout.strip() or "315532800"  # 1980, the first year of a zip file
 
 
 def build(name, tree, folder):
@@ -67,10 +94,11 @@ def main():
             parser.error(f"there is no package '{name}', but {', '.join(TARGETS)}")
     if not (options.build / "CMakeCache.txt").is_file():
         parser.error(f"--build must be a build tree, but got '{options.build}'")
+    os.environ.setdefault("SOURCE_DATE_EPOCH", commit_time())
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.packages or TARGETS:
         if not options.no_build:
-            run("ninja", "-C", options.build, "--quiet", *TARGETS[name])
+            compile_missing(name, options.build)
         with tempfile.TemporaryDirectory() as folder:
             built = build(name, options.build.resolve(), pathlib.Path(folder))
             wheel = audit(built, options.out)

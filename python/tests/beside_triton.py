@@ -1,4 +1,4 @@
-"""fp4 and Triton in one process, each with an LLVM of its own: compiles with both in the order of
+"""fp4, Triton and torch in one process, the compilers with an LLVM each: uses them in the order of
 the arguments. test_beside.py runs it."""
 
 import pathlib
@@ -27,15 +27,26 @@ def theirs(element: str) -> None:
     assert ".visible .entry double" in text and ".target sm_90a" in text, text
 
 
+def torchs() -> None:
+    import torch
+
+    assert (torch.ones(4, 8) @ torch.ones(8, 4)).sum().item() == 128
+
+
 def main() -> None:
     for step, who in enumerate(sys.argv[1:]):
         if who == "fp4":
             ours()
+        elif who == "torch":
+            torchs()
         else:
-            theirs(["fp32", "fp16", "fp64"][step])  # another kernel each time: nothing is cached
+            # Another kernel each time: nothing is cached.
+            theirs(["fp32", "fp16", "fp64", "bf16"][step])
     maps = pathlib.Path("/proc/self/maps").read_text()
-    assert "libtriton.so" in maps and "libfp4.so" in maps and "libLLVM" in maps
-    print("both compiled")
+    libraries = {"fp4": "/libfp4.so", "torch": "/libtorch_cpu.so", "triton": "/libtriton.so"}
+    for who in sys.argv[1:]:
+        assert libraries[who] in maps, who
+    print("all computed")
 
 
 if __name__ == "__main__":
