@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# The parts of a release that need no build: two runs write the same bytes, their checksums hold, and a
+# tree that cannot be released is refused. Wheels and the site have tests of their own.
+set -euo pipefail
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+if ! command -v dpkg-query >/dev/null; then
+  echo "the list of libraries takes their versions from dpkg-query, which this machine has not"
+  exit 77
+fi
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+mkdir "$copy/tree"
+git -C "$root" ls-files -z | tar -C "$root" --null -T - -c | tar -C "$copy/tree" -x
+cd "$copy/tree"
+commit() {
+  git add -A
+  GIT_COMMITTER_DATE="2026-01-02T03:04:05Z" \
+    git -c user.name=fp4 -c user.email=fp4@localhost commit -q -m "$1"
+}
+git init -q
+commit first
+parts=(sdist notes sbom)
+# refused WORDS: no release is made, and the error has the words.
+refused() {
+  rm -rf "$copy/refused"
+  if utils/release.py --out "$copy/refused" "${parts[@]}" >/dev/null 2>"$copy/log"; then
+    echo "a release is made although $1"
+    exit 1
+  fi
+  grep -q "$1" "$copy/log" || { cat "$copy/log"; exit 1; }
+}
+
+utils/release.py --out "$copy/one" "${parts[@]}"
+touch README.md
+utils/release.py --out "$copy/two" "${parts[@]}" >/dev/null
+diff -r "$copy/one" "$copy/two"
+(cd "$copy/one" && sha256sum --check --strict --quiet SHA256SUMS && [ "$(wc -l <SHA256SUMS)" = 3 ])
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+tar -tzf "$copy/one/fp4-$version.tar.gz" >"$copy/names"
+grep -qx "fp4-$version/PKG-INFO" "$copy/names" && grep -qx "fp4-$version/LICENSE" "$copy/names"
+grep -qx "# fp4 $version" "$copy/one/NOTES.md"
+! grep -q '^## ' "$copy/one/NOTES.md"
+python3 - "$copy/one/fp4.cdx.json" <<'PY'
+import json, sys
+bill = json.load(open(sys.argv[1]))
+assert bill["metadata"]["timestamp"] == "2026-01-02T03:04:05Z", bill["metadata"]
+assert {"LLVM", "MLIR", "fmt"} <= {part["name"] for part in bill["components"]}
+assert all(part["version"] and part["licenses"] for part in bill["components"])
+PY
+
+echo >>README.md
+refused "the tree must be committed"
+commit "another README"
+utils/release.py --out "$copy/three" "${parts[@]}" >/dev/null
+! cmp -s "$copy/one/SHA256SUMS" "$copy/three/SHA256SUMS"
+sed -i 's/^version = .*/version = "9.9.9"/' packages/fp4-sim/pyproject.toml
+commit "another version"
+refused "must need packages of its version 9.9.9"
+git reset -q --hard HEAD~1
+sed -i 's/(fp4 VERSION [0-9.]*/(fp4 VERSION 9.9.9/' CMakeLists.txt
+commit "another version of CMake"
+refused "CMakeLists.txt must have version $version"
+git reset -q --hard HEAD~1
+sed -i '/^## /,$d' CHANGELOG.md
+commit "no changes"
+refused "must have a part '## $version' or '## Unreleased'"

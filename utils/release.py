@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Makes the files of a release in one folder. Two runs at one commit write the same bytes.
+
+  release.py [--build build] [--out dist] [wheels sdist site notes sbom]
+
+  wheels  packages/build_wheels.py, which says what auditwheel is for
+  sdist   what git has, with the metadata that pip expects
+  site    the documentation (docgen/build_site.py), as an archive
+  notes   the part of CHANGELOG.md about this version, or about what is unreleased
+  sbom    fp4.cdx.json: the libraries inside the wheels as a CycloneDX list
+
+SHA256SUMS has the hash of every file. Times are those of the commit, or of $SOURCE_DATE_EPOCH. The
+tree must be committed, and every pyproject.toml and CMakeLists.txt must say the same version.
+"""
+import argparse
+import datetime
+import gzip
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+#: Libraries that are linked into the wheels: their licence, and the package that has them.
+LINKED = {"LLVM": ("Apache-2.0 WITH LLVM-exception", "llvm-22-dev"),
+          "MLIR": ("Apache-2.0 WITH LLVM-exception", "libmlir-22-dev"),
+          "CLI11": ("BSD-3-Clause", "libcli11-dev"),
+          "fmt": ("MIT", "libfmt-dev"),
+          "nlohmann-json": ("MIT", "nlohmann-json3-dev"),
+          "tl-expected": ("CC0-1.0", "libexpected-dev"),
+          "libstdc++": ("GPL-3.0-or-later WITH GCC-exception-3.1", "libstdc++-12-dev"),
+          "zlib": ("Zlib", "zlib1g-dev"),
+          "zstd": ("BSD-3-Clause", "libzstd-dev")}
+
+
+class ReleaseError(Exception):
+    """A reason why there can be no release, with its remedy."""
+
+
+def said(*command):
+    done = subprocess.run([os.fspath(part) for part in command], cwd=ROOT, capture_output=True,
+                          text=True)
+    if done.returncode:
+        raise ReleaseError(f"'{' '.join(map(str, command))}' fails: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def find_version():
+    """The version that all packages agree on."""
+    found = {}
+    for file in [ROOT / "pyproject.toml", *sorted(ROOT.glob("packages/*/pyproject.toml"))]:
+        text = file.read_text()
+        found[file] = re.search(r'^version = "(.+)"$', text, re.M)[1]
+        for needed in re.findall(r'"fp4-\w+==([^"]+)"', text):
+            if needed != found[file]:
+                raise ReleaseError(f"{file.relative_to(ROOT)} must need packages of its version "
+                                   f"{found[file]}, but needs {needed}")
+    cmake = ROOT / "CMakeLists.txt"
+    found[cmake] = re.search(r"project\(fp4 VERSION (\S+)", cmake.read_text())[1]
+    version = found[ROOT / "pyproject.toml"]
+    for file, other in found.items():
+        if other != version:
+            raise ReleaseError(f"{file.relative_to(ROOT)} must have version {version} of "
+                               f"pyproject.toml, but has {other}")
+    return version
+
+
+def write_wheels(options, version, out):
+    command = [sys.executable, ROOT / "packages" / "build_wheels.py", "--build", options.build,
+               "--out", out]
+    subprocess.run(command, check=True)
+
+
+def write_sdist(options, version, out):
+    name = f"fp4-{version}"
+    metadata = f"Metadata-Version: 2.1\nName: fp4\nVersion: {version}\n"
+    done = subprocess.run(["git", "archive", "--format=tar", f"--prefix={name}/",
+                           f"--add-virtual-file={name}/PKG-INFO:{metadata}", "HEAD"],
+                          cwd=ROOT, capture_output=True)
+    if done.returncode:
+        raise ReleaseError(f"git archive fails: {done.stderr.decode().strip()}")
+    (out / f"{name}.tar.gz").write_bytes(gzip.compress(done.stdout, mtime=0))
+
+
+def archive(folder, name):
+    """The files of a folder as a .tar.gz that depends on their contents alone."""
+    epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            entry = tarfile.TarInfo(f"{name}/{file.relative_to(folder)}")
+            entry.size, entry.mtime = file.stat().st_size, epoch
+            with file.open("rb") as content:
+                tar.addfile(entry, content)
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+def write_site(options, version, out):
+    subprocess.run([sys.executable, ROOT / "docgen" / "build_site.py", "--build", options.build],
+                   check=True)
+    name = f"fp4-{version}-site"
+    (out / f"{name}.tar.gz").write_bytes(archive(ROOT / "build" / "site", name))
+
+
+def write_notes(options, version, out):
+    text = (ROOT / "CHANGELOG.md").read_text()
+    parts = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    notes = parts.get(version, parts.get("Unreleased", "")).strip()
+    if not notes:
+        raise ReleaseError(f"CHANGELOG.md must have a part '## {version}' or '## Unreleased' with "
+                           "the changes")
+    (out / "NOTES.md").write_text(f"# fp4 {version}\n\n{notes}\n")
+
+
+def component(name):
+    licence, package = LINKED[name]
+    version = said("dpkg-query", "-W", "-f=${Version}", package)
+    return {"type": "library", "name": name, "version": version,
+            "licenses": [{"expression": licence}],
+            "purl": f"pkg:deb/debian/{package}@{version.replace(':', '%3A')}"}
+
+
+def write_sbom(options, version, out):
+    epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+    time = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
+    bill = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+            "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                         "component": {"type": "library", "name": "fp4", "version": version,
+                                       "bom-ref": "fp4", "licenses": [{"expression":
+                                                    "Apache-2.0 WITH LLVM-exception"}]}},
+            "components": [component(name) for name in sorted(LINKED)]}
+    (out / "fp4.cdx.json").write_text(json.dumps(bill, indent=2) + "\n")
+
+
+WRITERS = {"wheels": write_wheels, "sdist": write_sdist, "site": write_site,
+           "notes": write_notes, "sbom": write_sbom}
+
+
+def write_checksums(out):
+    lines = []
+    for file in sorted(out.iterdir()):
+        if file.name != "SHA256SUMS":
+            lines.append(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n")
+    (out / "SHA256SUMS").write_text("".join(lines))
+    return lines
+
+
+def release(options):
+    if changed := said("git", "status", "--porcelain", "--untracked-files=no"):
+        raise ReleaseError(f"the tree must be committed, but this is changed:\n{changed}")
+    if options.out.is_dir() and any(options.out.iterdir()):
+        raise ReleaseError(f"--out must be an empty folder, but '{options.out}' has files")
+    os.environ.setdefault("SOURCE_DATE_EPOCH", said("git", "log", "-1", "--format=%ct"))
+    version = find_version()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for part in options.parts or WRITERS:
+        WRITERS[part](options, version, options.out)
+    print(f"fp4 {version} at {said('git', 'rev-parse', 'HEAD')}")
+    print("".join(write_checksums(options.out)), end="")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"{', '.join(WRITERS)}")
+    options = parser.parse_args()
+    for part in options.parts:
+        if part not in WRITERS:
+            parser.error(f"there is no part '{part}', but {', '.join(WRITERS)}")
+    try:
+        release(options)
+    except (ReleaseError, subprocess.CalledProcessError) as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
