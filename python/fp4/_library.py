@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import pathlib
+import platform
 from ctypes import POINTER, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
@@ -146,6 +147,35 @@ def _check(library: ctypes.CDLL) -> Any:
     return check
 
 
+#: Machines of wheels, by the number in the header of an ELF file.
+_MACHINES = {62: "x86_64", 183: "aarch64"}
+
+
+def _check_machine(path: pathlib.Path) -> None:
+    """Refuses a library of another machine, of which the loader says that there is no file."""
+    with path.open("rb") as file:
+        header = file.read(20)
+    machine = _MACHINES.get(int.from_bytes(header[18:20], "little"), "another machine")
+    if header.startswith(b"\x7fELF") and machine != platform.machine():
+        raise ImportError(f"'{path}' must be for {platform.machine()}, on which this Python runs, "
+                          f"but is for {machine}\nnote: install the wheels of this machine with "
+                          "'pip install --force-reinstall fp4-runtime fp4-compiler'")
+
+
+def _check_version(loaded: Any) -> None:
+    """Refuses a library of another version, as two wheels of different releases have it."""
+    from . import __version__ as ours
+
+    loaded.fp4_version.restype = c_char_p
+    theirs = text(loaded.fp4_version())
+    if theirs != ours:
+        package = pathlib.Path(__file__).resolve().parent
+        raise ImportError(f"'{PATH}' must have version {ours} of the package in '{package}', but "
+                          f"has {theirs}\nnote: 'pip install fp4-runtime=={ours} "
+                          f"fp4-compiler=={ours}' installs one version; in a checkout 'ninja -C "
+                          "build FP4C' builds it")
+
+
 PATH = find_library()
 
 
@@ -155,12 +185,14 @@ def library() -> Any:
     try:
         loaded = ctypes.CDLL(str(PATH))
     except OSError as error:
+        _check_machine(PATH)
         raise ImportError(f"cannot load '{PATH}': {error}\nnote: libfp4.so needs libMLIR.so and "
                           "libLLVM.so of LLVM 22; libfp4rt.so runs libraries without "
                           "them") from error
     if not hasattr(loaded, "fp4_version"):
         raise ImportError(f"'{PATH}' is neither libfp4.so nor libfp4rt.so: it has no function "
                           "fp4_version\nnote: unset FP4_LIBRARY, or name one of the two")
+    _check_version(loaded)
     check = _check(loaded)
     for name, arguments in _CHECKED.items():
         if (function := getattr(loaded, name, None)) is not None:

@@ -1,10 +1,15 @@
 """Tests of the cost of `import fp4`."""
 
+import os
+import pathlib
+import platform
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import fp4
+from fp4 import _library
 from programs import ROOT
 
 LIMIT = 0.3
@@ -33,6 +38,32 @@ class Import(unittest.TestCase):
         project = (ROOT / "pyproject.toml").read_text()
         self.assertIn(f'\nversion = "{fp4.__version__}"\n', project)
         self.assertEqual(fp4.__version__, fp4.version())
+
+    def fail(self, code: str, **environment: str) -> str:
+        """The last error of a program of Python, in one line."""
+        done = subprocess.run([sys.executable, "-c", code], text=True, stderr=subprocess.PIPE,
+                              env={**os.environ, **environment})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        return done.stderr[done.stderr.index("ImportError: "):]
+
+    def test_a_library_of_another_version_is_refused(self) -> None:
+        code = "import fp4; fp4.__version__ = '{}'; fp4.version()"
+        subprocess.run([sys.executable, "-c", code.format(fp4.__version__)], check=True)
+        said = self.fail(code.format("0.99.0"))
+        self.assertIn(f"'{_library.PATH}' must have version 0.99.0 of the package in", said)
+        self.assertIn(f"but has {fp4.__version__}\n", said)
+        self.assertIn("note: 'pip install fp4-runtime==0.99.0 fp4-compiler==0.99.0'", said)
+
+    def test_a_library_of_another_machine_is_refused(self) -> None:
+        image = bytearray(_library.PATH.read_bytes())
+        other, number = ("x86_64", 62) if platform.machine() == "aarch64" else ("aarch64", 183)
+        image[18:20] = number.to_bytes(2, "little")
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "libfp4.so")
+            path.write_bytes(image)
+            said = self.fail("import fp4; fp4.version()", FP4_LIBRARY=str(path))
+        self.assertIn(f"must be for {platform.machine()}, on which this Python runs, but is for "
+                      f"{other}\nnote: install the wheels of this machine with 'pip", said)
 
 
 if __name__ == "__main__":
