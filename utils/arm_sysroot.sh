@@ -22,4 +22,8 @@ ln -sfn usr/lib "$folder/lib"
 for package in "$scratch"/*.deb; do
   dpkg-deb --fsys-tarfile "$package" | tar -x -C "$folder" --keep-directory-symlink
 done
+# Absolute links would lead out of the folder, and the linker would take an archive instead.
+find "$folder" -lname '/*' -print0 | while IFS= read -r -d '' link; do
+  ln -sfnr "$folder$(readlink "$link")" "$link"
+done
 echo "$folder has $(ls "$scratch" | wc -l) packages of arm64"
