@@ -59,13 +59,29 @@ std::optional<int64_t> divisorOfRow(AffineExpr row, unsigned loop) {
   return divisor.getValue();
 }
 
+/// The positive constant on the right of an expression; 0 without one.
+int64_t constantOf(AffineBinaryOpExpr expression) {
+  auto constant = dyn_cast<AffineConstantExpr>(expression.getRHS());
+  return constant ? std::max<int64_t>(constant.getValue(), 0) : 0;
+}
+
+/// Returns true for d0 * n and d0 * n + c with positive n and c: the result has one row for n rows
+/// of the input. linalg compares static sizes.
+bool isMultipleOfRow(AffineExpr row, unsigned loop) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(row);
+  if (binary && row.getKind() == AffineExprKind::Add && constantOf(binary))
+    binary = dyn_cast<AffineBinaryOpExpr>(binary.getLHS());
+  return binary && binary.getKind() == AffineExprKind::Mul && constantOf(binary) &&
+         isLoop(binary.getLHS(), loop);
+}
+
 /// Why rows of an input are not found; `rows` may be dynamic.
 std::string whyNotRow(AffineExpr row, unsigned loop, int64_t rows) {
-  if (isLoop(row, loop))
+  if (isLoop(row, loop) || isMultipleOfRow(row, loop))
     return "";
   std::optional<int64_t> divisor = divisorOfRow(row, loop);
   if (!divisor)
-    return "the row of an operand is neither d0 nor d0 divided by a number";
+    return "the row of an operand is not d0, d0 divided by a number, or d0 * n + c";
   bool isModulo = row.getKind() == AffineExprKind::Mod;
   if (isModulo && (ShapedType::isDynamic(rows) || rows < *divisor))
     return llvm::formatv("an operand has fewer rows than the {0} that are read", *divisor).str();

@@ -5,7 +5,7 @@
 // The indexing map of the input then has expressions of the loops, and the body may read the loops
 // themselves by linalg.index and arith.index_cast to i32. Kernels by rows compute such operations.
 //
-//   row:     d0, d0 floordiv n, or d0 mod n
+//   row:     d0, d0 * n + c, d0 floordiv n, or d0 mod n
 //   column:  a quasi-affine expression of d1 whose value is a column of the input for each column
 //            of the result
 //
