@@ -30,7 +30,7 @@ private:
   bool readTensor(PyObject *object, bool recordsGradients);
   bool readConstant(PyObject *object);
 
-  static constexpr size_t kMostArguments = 24;
+  static constexpr size_t kMostArguments = 32;
   size_t count_ = 0, keySize_ = 0, numConstants_ = 0;
   std::array<dlpack::Tensor, kMostOperands> tensors_;
   std::array<PyObject *, kMostArguments> constants_;

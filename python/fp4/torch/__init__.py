@@ -33,6 +33,7 @@ from .functional import (
 )
 from .layers import Linear, NVFP4Training, QuantizedLinear
 from .merged import WeightOnlyGate, merge_linears
+from .moe import MoE
 from .norms import (
     layer_norm,
     layer_norm_quantize,
@@ -45,6 +46,7 @@ from .preparation import Prepared, prepare
 from .report import LayerReport, Report
 from .rotations import combine, gather_quantize, rotate, rotate_quantize
 from .routed import RoutedExperts, experts_from
+from .router import Router, Rule, router_from
 from .routing import ExpertOrder, permute_tokens, route
 from .row_results import Normed, ScaledFP8
 from .scaled import Scaled
@@ -57,14 +59,14 @@ from .scales import (
 from .stored_weight import StoredWeight
 from .weight_only import WeightOnlyLinear
 
-__all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "LayerReport", "Linear",
+__all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "LayerReport", "Linear", "MoE",
            "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report",
-           "RoutedExperts", "Scaled", "ScaledBuffers", "ScaledFP8", "StoredWeight",
-           "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear", "amax",
+           "RoutedExperts", "Router", "Rule", "Scaled", "ScaledBuffers", "ScaledFP8",
+           "StoredWeight", "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear", "amax",
            "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine", "cross_entropy",
            "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of", "experts_from",
            "fake_quantize", "from_export", "gather_quantize", "hadamard", "layer_norm",
            "layer_norm_quantize", "linear", "merge_linears", "permute_tokens", "prepare",
            "quantize", "quantize_", "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize",
-           "route", "scaled_dot_product_attention", "scaled_mm", "silu_and_mul_quantize",
-           "simulator", "swizzle"]
+           "route", "router_from", "scaled_dot_product_attention", "scaled_mm",
+           "silu_and_mul_quantize", "simulator", "swizzle"]

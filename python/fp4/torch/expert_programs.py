@@ -92,61 +92,69 @@ class Product:
 
 @functools.lru_cache(maxsize=1024)
 def product(what: Product, target: str) -> Runnable:
-    """(x [M, k], whose rows may have gaps between them; packed weights; offsets [experts + 1] or
-    [experts, 2]; alpha [experts]; bias [experts, 1, n]; then packed weights, alpha and bias of the
-    gate) -> [M, n], of which rows of no expert are zero. Arguments that the matmul does not have
-    are left out."""
+    """(x [M, k], whose rows may have gaps between them; offsets [experts + 1] or [experts, 2];
+    operands(what)) -> [M, n], of which rows of no expert are zero. Arguments that the matmul does
+    not have are left out."""
     weight_programs.check_target(target)
-    given = _arguments(what)
+    offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
+    given = {"x": f"tensor<?x{what.k}x{what.element}>", "offsets": f"tensor<{offsets}xi64>",
+             **operands(what)}
     y = f"tensor<?x{what.n}x{what.result}>"
     arguments = ",\n    ".join(
         f'%{name}: {kind} {{fp4.name = "{name}"'
         + (', fp4.dims = ["M", ""], fp4.strided}' if name == "x" else "}")
         for name, kind in given.items())
-
-    def clause(word: str, name: str) -> str:
-        return f" {word} %{name}" if name in given else ""
-
-    order = [name for name in ("x", "packed", "gate_packed", "alpha", "gate_alpha", "offsets",
-                               "bias", "gate_bias") if name in given]
-    operands = ("%x, %packed" + clause("with", "gate_packed") + clause("alpha", "alpha") +
-                clause("alpha2", "gate_alpha") + " offsets %offsets")
     return weight_programs.compile_program(f"""func.func @experts(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
-  %result = fp4.matmul {operands} {_body(what)}
-      : ({", ".join(given[name] for name in order)}) -> {y}
+{matmul(what, "result", "x")}
   return %result : {y}
 }}
 """, target)
 
 
-def _arguments(what: Product) -> dict[str, str]:
-    """Types of the arguments, in the order of a call."""
+def operands(what: Product, prefix: str = "") -> dict[str, str]:
+    """The types of what belongs to the experts, by the names of arguments in the order of a call:
+    packed weights, alpha [experts] and bias [experts, 1, n]; then those of the gate."""
     packed = weight_programs.packed_type(what.n, what.k, what.format, what.experts)
-    offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
-    given = {"x": f"tensor<?x{what.k}x{what.element}>", "packed": packed,
-             "offsets": f"tensor<{offsets}xi64>"}
-
-    def add(prefix: str, bias: str) -> None:
+    given = {}
+    for part, is_there, bias in (("", True, what.bias),
+                                 ("gate_", what.gate is not None, what.gate_bias)):
+        if not is_there:
+            continue
+        given[f"{prefix}{part}packed"] = packed
         if what.has_scale:
-            given[f"{prefix}alpha"] = f"tensor<{what.experts}xf32>"
+            given[f"{prefix}{part}alpha"] = f"tensor<{what.experts}xf32>"
         if bias:
-            given[f"{prefix}bias"] = f"tensor<{what.experts}x1x{what.n}x{bias}>"
-
-    add("", what.bias)
-    if what.gate:
-        given["gate_packed"] = packed
-        add("gate_", what.gate_bias)
+            given[f"{prefix}{part}bias"] = f"tensor<{what.experts}x1x{what.n}x{bias}>"
     return given
 
 
-def _body(what: Product) -> str:
+def matmul(what: Product, result: str, x: str, prefix: str = "") -> str:
+    """The operation that makes %result of the rows %x, of %offsets and of operands(what,
+    prefix)."""
+    offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
+    types = {"x": f"tensor<?x{what.k}x{what.element}>", "offsets": f"tensor<{offsets}xi64>",
+             **operands(what)}
+
+    def clause(word: str, name: str) -> str:
+        return f" {word} %{prefix}{name}" if name in types else ""
+
+    order = [name for name in ("x", "packed", "gate_packed", "alpha", "gate_alpha", "offsets",
+                               "bias", "gate_bias") if name in types]
+    given = (f"%{x}, %{prefix}packed" + clause("with", "gate_packed") + clause("alpha", "alpha") +
+             clause("alpha2", "gate_alpha") + " offsets %offsets")
+    return (f"  %{result} = fp4.matmul {given} {_body(what, prefix)}\n"
+            f"      : ({', '.join(types[name] for name in order)}) -> "
+            f"tensor<?x{what.n}x{what.result}>")
+
+
+def _body(what: Product, prefix: str) -> str:
     """The epilogue, or nothing where the elements are the sums."""
     biases = {name: bias for name, bias in (("up", what.bias), ("gate", what.gate_bias)) if bias}
     if not biases and not what.gate:
         return ""
-    inputs = {"up": "bias", "gate": "gate_bias"}
+    inputs = {"up": f"{prefix}bias", "gate": f"{prefix}gate_bias"}
     sums = ["up", "gate"] if what.gate else ["up"]
     arguments = ([f"%{name}{'_sum' * (name in biases)}: f32" for name in sums] +
                  [f"%{name}_shift: {bias}" for name, bias in biases.items()])

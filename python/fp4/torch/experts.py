@@ -57,7 +57,7 @@ def _expert_mm(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, alp
     facts = (experts_of(offsets), rows, depth, element_of(x.dtype, format), format,
              alpha is not None, offsets.dim() == 2, _name(bias), gate_packed is not None,
              activation, limit, slope, _name(gate_bias), x.dtype)
-    y: torch.Tensor = run(_product, facts, placed(x), packed, offsets, alpha, _rows(bias),
+    y: torch.Tensor = run(_product, facts, placed(x), offsets, packed, alpha, _rows(bias),
                           gate_packed, gate_alpha, _rows(gate_bias),
                           target=weight_programs.TARGET)
     return y
@@ -123,7 +123,7 @@ def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, 
     owner = _owners(offsets, x.shape[0])
 
     def sums(weights: torch.Tensor, shift: _Optional) -> torch.Tensor:
-        found: torch.Tensor = run(_product, facts, parts, weights, twice,
+        found: torch.Tensor = run(_product, facts, parts, twice, weights,
                                   target=weight_programs.TARGET)
         y = found.view(-1, 2, rows).sum(1)
         return y if shift is None else y + shift.float()[owner.clamp(min=0)]

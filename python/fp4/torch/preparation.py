@@ -14,9 +14,11 @@ from ..errors import Error
 from . import execution, programs
 from .experts import WeightOnlyExperts
 from .layers import Linear, QuantizedLinear
+from .moe import MoE
+from .routed import RoutedExperts
 from .weight_only import WeightOnlyLinear
 
-_LAYERS = (Linear, QuantizedLinear, WeightOnlyExperts, WeightOnlyLinear)
+_LAYERS = (Linear, MoE, QuantizedLinear, WeightOnlyExperts, WeightOnlyLinear)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,13 +115,51 @@ def _of_layers(model: torch.nn.Module, dtype: torch.dtype) -> _Programs:
 
 
 def _layers(model: torch.nn.Module) -> list[tuple[str, Any]]:
-    return [(name, layer) for name, layer in model.named_modules() if isinstance(layer, _LAYERS)]
+    """The layers that are called; the experts of a mixture are parts of its program."""
+    found = [(name, layer) for name, layer in model.named_modules()
+             if isinstance(layer, _LAYERS) or _chosen_of(model, name, layer)]
+    inner = {id(part) for _, layer in found for part in _parts_of(layer)}
+    return [(name, _Routed(layer, _chosen_of(model, name, layer))
+             if isinstance(layer, RoutedExperts) else layer)
+            for name, layer in found if id(layer) not in inner]
+
+
+def _parts_of(layer: Any) -> tuple[torch.nn.Module, ...]:
+    """The layers whose kernels the program of `layer` has."""
+    if isinstance(layer, MoE):
+        return layer.experts, *_parts_of(layer.experts)
+    return (layer.gate_up, layer.down) if isinstance(layer, RoutedExperts) else ()
+
+
+def _chosen_of(model: torch.nn.Module, name: str, layer: torch.nn.Module) -> int:
+    """The experts of a token, as the block of a RoutedExperts or a router beside it says; 0 where
+    nothing says so, and for other layers."""
+    if not isinstance(layer, RoutedExperts):
+        return 0
+    block = model.get_submodule(name.rpartition(".")[0])
+    numbers = (getattr(module, "top_k", 0) for module in (block, *block.children()))
+    return next((k for k in numbers if isinstance(k, int) and k > 0), 0)
+
+
+class _Routed(torch.nn.Module):
+    """A RoutedExperts that is called with rows alone."""
+
+    def __init__(self, experts: RoutedExperts, chosen: int) -> None:
+        super().__init__()
+        self.experts, self.chosen = experts, chosen
+        self.in_features = experts.hidden_size
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        ids = torch.zeros(len(x), self.chosen, dtype=torch.int64, device=x.device)
+        y: torch.Tensor = self.experts(x, ids, torch.zeros_like(ids, dtype=torch.float32))
+        return y
 
 
 def _run(layer: Any, rows: int, dtype: torch.dtype) -> None:
     """Calls a layer with rows of zeros; all are of its first expert."""
     place = next(iter((*layer.buffers(), *layer.parameters()))).device
-    x = torch.zeros(rows, layer.in_features, dtype=dtype, device=place)
+    columns = layer.experts.hidden_size if isinstance(layer, MoE) else layer.in_features
+    x = torch.zeros(rows, columns, dtype=dtype, device=place)
     rest: tuple[torch.Tensor, ...] = ()
     if isinstance(layer, WeightOnlyExperts):
         offsets = torch.full((layer.experts + 1,), rows, dtype=torch.int64, device=place)

@@ -27,19 +27,36 @@ from . import functional as fp4
 from . import recipes
 from .expert_programs import ACTIVATIONS
 from .experts import WeightOnlyExperts, activated, gate_of
+from .mixture import FIRST_UNIT, operands, routed_experts
 from .scaled import Scaled
+
+#: The most experts of a program, and of a token.
+MOST_EXPERTS, _MOST_OF_TOKEN = 512, 16
 
 
 class RoutedExperts(torch.nn.Module):
     """The experts of a layer, in the place of a module of transformers: each token goes to the
     experts that a router chose, and what they give is added, times the router's weights, in fp32.
 
+    A call is one program: it orders tokens by experts, gathers their rows, multiplies twice and
+    adds, and the host waits for nothing. Torch does what is around the matmuls where gradients are
+    recorded, for float16 beside MXFP4, and for more than 16 experts of a token or 511 in all.
+
     Attributes:
         gate_up: WeightOnlyExperts with gates, [hidden_size] to [intermediate_size].
         down: WeightOnlyExperts, [intermediate_size] to [hidden_size].
+        num_experts: that are here.
+        first, total: these are the experts `first` to first + num_experts of `total`; the others,
+            of other ranks, add nothing here.
+
+    Args:
+        gate_up, down: as the attributes.
+        first: a multiple of 4.
+        total: num_experts without it.
     """
 
-    def __init__(self, gate_up: WeightOnlyExperts, down: WeightOnlyExperts) -> None:
+    def __init__(self, gate_up: WeightOnlyExperts, down: WeightOnlyExperts, *, first: int = 0,
+                 total: int | None = None) -> None:
         super().__init__()
         if gate_up.gate is None or (gate_up.experts, gate_up.out_features) != (
                 down.experts, down.in_features):
@@ -48,41 +65,87 @@ class RoutedExperts(torch.nn.Module):
         self.gate_up, self.down = gate_up, down
         self.num_experts = gate_up.experts
         self.hidden_size, self.intermediate_size = gate_up.in_features, gate_up.out_features
+        self.first, self.total = first, self.num_experts if total is None else total
+        if first < 0 or first % FIRST_UNIT or first + self.num_experts > self.total:
+            raise UsageError(f"'first' must be a multiple of {FIRST_UNIT} up to 'total' - "
+                             f"{self.num_experts}, but got {first} of {self.total}",
+                             "'total' is the number of experts of all ranks")
 
     def forward(self, hidden_states: torch.Tensor, top_k_index: torch.Tensor,
-                top_k_weights: torch.Tensor) -> torch.Tensor:
+                top_k_weights: torch.Tensor,
+                shared: torch.Tensor | None = None) -> torch.Tensor:
         """[..., hidden_size] like hidden_states.
 
         Args:
             hidden_states: [..., hidden_size] of T tokens.
-            top_k_index: integers [T, k], the experts of each token. A number of num_experts or more
-                is none, whose weight does not count.
-            top_k_weights: [T, k]; or [T, num_experts], of which those of the chosen experts count.
+            top_k_index: integers [T, k] from 0 on, the experts of each token. A number of `total`
+                or more is none, whose weight does not count.
+            top_k_weights: [T, k]; or [T, total], of which those of the chosen experts count.
+            shared: like hidden_states, what shared experts give; it is added in fp32.
         """
         x = hidden_states.reshape(-1, self.hidden_size)
         index = top_k_index.reshape(x.shape[0], -1)
-        if top_k_weights.shape[-1] != index.shape[1]:
-            if top_k_weights.shape[-1] != self.num_experts:
-                raise UsageError(f"'top_k_weights' must be {list(index.shape)} or "
-                                 f"[{x.shape[0]}, {self.num_experts}], but got "
-                                 f"{list(top_k_weights.shape)}",
-                                 "there is a weight for each expert of a token")
-            top_k_weights = top_k_weights.reshape(x.shape[0], -1).gather(1, index)
-        expert, order = index.reshape(-1).sort(stable=True)
+        weights = self._weights(index, top_k_weights)
+        if shared is not None:
+            shared = shared.reshape(x.shape)
+        if self.is_one_program(x, weights, shared) and index.shape[1] <= _MOST_OF_TOKEN and (
+                self.total < MOST_EXPERTS):
+            fp4._check_devices(hidden_states=x, weight=self.gate_up.packed, top_k_index=index,
+                               top_k_weights=weights, shared=shared)
+            # Numbers of no expert are those of one that is not here.
+            ids = index.clamp(max=self.total).to(torch.int32)
+            total: torch.Tensor = routed_experts.overload(
+                x, ids, weights.float(), shared, self.total + 1, *operands(self.gate_up, self.down),
+                self.first)
+        else:
+            total = self._composed(x, index, weights, shared)
+        return total.view(hidden_states.shape)
+
+    def _weights(self, index: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """The weights [T, k] of the chosen experts."""
+        weights = weights.reshape(index.shape[0], -1)
+        if weights.shape[1] == index.shape[1]:
+            return weights
+        if weights.shape[1] != self.total:
+            raise UsageError(f"'top_k_weights' must be {list(index.shape)} or "
+                             f"[{index.shape[0]}, {self.total}], but got "
+                             f"{list(weights.shape)}",
+                             "there is a weight for each expert of a token")
+        return weights.gather(1, index.to(torch.int64))
+
+    def is_one_program(self, *tensors: torch.Tensor | None) -> bool:
+        """Returns True where a call with these tensors, of which the first is x, may be a program:
+        nothing is recorded or converted."""
+        x = tensors[0]
+        assert x is not None
+        if x.dtype not in (torch.bfloat16, torch.float16) or (
+                x.dtype == torch.float16 and self.gate_up.format == "mxfp4") or (
+                torch.is_autocast_enabled(x.device.type)):
+            return False
+        parameters = (self.gate_up.bias, self.gate_up.gate_bias, self.down.bias)
+        return not torch.is_grad_enabled() or not any(
+            tensor is not None and tensor.requires_grad for tensor in (*tensors, *parameters))
+
+    def _composed(self, x: torch.Tensor, index: torch.Tensor, weights: torch.Tensor,
+                  shared: torch.Tensor | None) -> torch.Tensor:
+        """The sums [T, hidden_size], with gradients."""
+        local = index - self.first
+        chosen = (local >= 0) & (local < self.num_experts) & (index < self.total)
+        expert, order = torch.where(chosen, local, self.num_experts).reshape(-1).sort(stable=True)
         edges = torch.arange(self.num_experts + 1, device=x.device, dtype=expert.dtype)
         offsets = torch.searchsorted(expert, edges)
         y = self.down(self.gate_up(x[order // index.shape[1]], offsets), offsets)
         back = torch.empty_like(order).scatter_(0, order, torch.arange(
             order.shape[0], device=order.device))
         each = y[back].view(*index.shape, self.hidden_size).float()
-        chosen = index < self.num_experts
-        weights = torch.where(chosen, top_k_weights.view(index.shape).float(), 0.0)
-        total: torch.Tensor = (each * weights[..., None]).sum(1).to(y.dtype)
-        return total.view(hidden_states.shape)
+        total: torch.Tensor = (each * torch.where(chosen, weights.float(), 0.0)[..., None]).sum(1)
+        return (total if shared is None else total + shared.float()).to(y.dtype)
 
     def extra_repr(self) -> str:
+        place = "" if self.total == self.num_experts else (
+            f", first={self.first}, total={self.total}")
         return (f"num_experts={self.num_experts}, hidden_size={self.hidden_size}, "
-                f"intermediate_size={self.intermediate_size}")
+                f"intermediate_size={self.intermediate_size}{place}")
 
 
 @dataclasses.dataclass(frozen=True)

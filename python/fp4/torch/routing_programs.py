@@ -46,26 +46,37 @@ def route(what: Route, target: str) -> Runnable:
 def route_text(what: Route) -> str:
     """The program of a router as MLIR text."""
     text = Text(what.columns, what.source, what.strided)
-    x = text.argument("logits", text.matrix(what.source))
+    logits, bias = router_arguments(text, what)
+    text.begin(logits)
+    weights = choose(text, what, logits, bias)
+    text.result(weights.name, weights.type)
+    text.result("ids", f"tensor<?x{what.k}xi32>")
+    return text.text("route")
+
+
+def router_arguments(text: Text, what: Route) -> tuple[Tensor, Tensor | None]:
+    """Logits, and the bias that scores are chosen with where there is one."""
+    logits = text.argument("logits", f"tensor<?x{what.columns}x{what.source}>", rows="T")
     bias = text.argument("bias", f"tensor<{what.columns}x{what.bias}>", "#column") \
         if what.bias else None
-    text.begin(x)
-    scores = _scores(text, what, x)
+    return logits, bias
+
+
+def choose(text: Text, what: Route, logits: Tensor, bias: Tensor | None) -> Tensor:
+    """The weights [T, k] of the experts %ids [T, k]. The columns of `text` are k behind it."""
+    text.columns = what.columns
+    scores = _scores(text, what, logits)
     chosen = scores
     if bias is not None:
         chosen = text.elements("biased", [scores, bias], f"    %biased.sum = arith.addf "
                                f"%{scores.name}.f, %bias.f : f32\n", "%biased.sum", "f32")
     if what.k == 1: # the weight of an expert depends on no other one
-        weights = _finish(text, what, scores)
-        _top_k(text, what, chosen, weights)
-        text.result("best", f"tensor<?x{what.k}xf32>")
-    else:
-        best = _top_k(text, what, chosen, scores)
-        text.columns = what.k # of everything behind
-        weights = _finish(text, what, best)
-        text.result(weights.name, weights.type)
-    text.result("ids", f"tensor<?x{what.k}xi32>")
-    return text.text("route")
+        best = _top_k(text, what, chosen, _finish(text, what, scores))
+        text.columns = what.k
+        return best
+    best = _top_k(text, what, chosen, scores)
+    text.columns = what.k
+    return _finish(text, what, best)
 
 
 def _scores(text: Text, what: Route, x: Tensor) -> Tensor:

@@ -1,0 +1,126 @@
+"""The programs behind a mixture of experts: one program from the choice of experts to the sums of
+what they give. Its kernels choose experts, order tokens by them, gather the rows of tokens,
+multiply twice, and add. Counts of tokens stay on the device.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+from . import expert_programs, routing_programs, weight_programs
+from .expert_programs import Product
+from .programs import Runnable, compile_text
+from .routing_programs import Route
+from .row_programs import Tensor, Text
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixture:
+    """The facts that decide the program of a mixture.
+
+    Attributes:
+        up, down: the matmuls, of which the first has a gate.
+        k: the number of experts of a token.
+        total, first: the experts that tokens are sent to, and the first one of those that are here.
+        route: the choice of experts by logits; None where ids and weights are given.
+        shared: the element type of a matrix that is added to the sums; "" without one.
+    """
+
+    up: Product
+    down: Product
+    k: int
+    total: int
+    first: int = 0
+    route: Route | None = None
+    shared: str = ""
+
+
+@functools.lru_cache(maxsize=256)
+def mixture(what: Mixture, target: str) -> Runnable:
+    """(x [T, up.k]; logits [T, total] and their bias where there is one, or ids i32 and weights
+    f32, [T, k]; shared [T, down.n] where there is one; expert_programs.operands of `up` and of
+    `down`) -> [T, down.n], and behind logits the weights f32 and ids i32, [T, k]. An expert that is
+    not here adds nothing."""
+    weight_programs.check_target(target)
+    return compile_text(mixture_text(what), target)
+
+
+def mixture_text(what: Mixture) -> str:
+    """The program of a mixture as MLIR text."""
+    up, down = what.up, what.down
+    text = Text(up.k, up.element, False)
+    x = text.argument("x", text.matrix(up.element), rows="T")
+    route = what.route
+    if route is not None:
+        logits, bias = routing_programs.router_arguments(text, route)
+    else:
+        text.argument("ids", f"tensor<?x{what.k}xi32>", rows="T")
+        weights = text.argument("weights", f"tensor<?x{what.k}xf32>", rows="T")
+    shared = text.argument("shared", f"tensor<?x{down.n}x{what.shared}>", rows="T") \
+        if what.shared else None
+    for part, prefix in ((up, "up_"), (down, "down_")):
+        for name, type in expert_programs.operands(part, prefix).items():
+            text.argument(name, type, "#one")
+    text.begin(x)
+    if route is not None:
+        weights = routing_programs.choose(text, route, logits, bias)
+    y = _multiplied(text, what, x)
+    text.columns = down.n
+    total = _total(text, what, y, weights, shared)
+    text.result(total.name, total.type)
+    if route is not None:
+        text.result(weights.name, weights.type)
+        text.result("ids", f"tensor<?x{what.k}xi32>")
+    return text.text("mixture")
+
+
+def _multiplied(text: Text, what: Mixture, x: Tensor) -> Tensor:
+    """What experts give, a row for each pair of a token and an expert; zero for experts that are
+    not here. The rows of a pair are %rows."""
+    up, down = what.up, what.down
+    ids, rows = f"tensor<?x{what.k}xi32>", f"tensor<?x{what.k}xi64>"
+    all_offsets = f"tensor<{what.total + 1}xi64>"
+    is_part = what.first > 0 or up.experts < what.total
+    text.lines.append(f"""\
+  %{'all_' * is_part}offsets, %rows, %tokens = fp4.expert_order %ids
+      {{experts = {what.total} : i64}} : {ids} -> {all_offsets}, {rows}, tensor<?xi64>""")
+    if is_part:
+        text.lines.append(
+            f"  %offsets = tensor.extract_slice %all_offsets[{what.first}] [{up.experts + 1}] [1]\n"
+            f"      : {all_offsets} to tensor<{up.experts + 1}xi64>")
+    each = text.gather("each", x, Tensor("tokens", "tensor<?xi64>", "#row"))
+    text.lines += [expert_programs.matmul(up, "hidden", each.name, "up_"),
+                   expert_programs.matmul(down, "given_rows", "hidden", "down_")]
+    return Tensor("given_rows", f"tensor<?x{down.n}x{down.result}>")
+
+
+def _total(text: Text, what: Mixture, y: Tensor, weights: Tensor, shared: Tensor | None) -> Tensor:
+    """The weighted sums of the rows of each token, in the order of its experts, and what is shared,
+    in f32."""
+    k = what.k
+    text.lines.append(f"""\
+  %numbers_of_pairs = tensor.collapse_shape %rows [[0, 1]] : tensor<?x{k}xi64> into tensor<?xi64>
+  %shares = tensor.collapse_shape %{weights.name} [[0, 1]] : {weights.type}
+      into tensor<?xf32>""")
+    pairs = text.gather("pairs", y, Tensor("numbers_of_pairs", "tensor<?xi64>", "#row"))
+    # The first weight is read as an element of a matrix, from which the kernel has its rows.
+    inputs, body, last = [], "", ""
+    for number in range(k):
+        row = f"i * {k} + {number}"
+        share = dataclasses.replace(
+            weights, alias="w0", map=f"affine_map<(i, j) -> (i, j floordiv {text.columns})>")
+        if number:
+            share = Tensor("shares", "tensor<?xf32>",
+                           f"affine_map<(i, j) -> ({row})>", f"w{number}")
+        inputs += [dataclasses.replace(pairs, alias=f"v{number}",
+                                       map=f"affine_map<(i, j) -> ({row}, j)>"), share]
+        body += f"    %p{number} = arith.mulf %v{number}.f, %w{number}.f : f32\n"
+        if number:
+            body += f"    %s{number} = arith.addf {last}, %p{number} : f32\n"
+        last = f"%s{number}" if number else "%p0"
+    if shared is not None:
+        inputs.append(shared)
+        body += f"    %with_shared = arith.addf {last}, %shared.f : f32\n"
+        last = "%with_shared"
+    return text.elements("y", inputs, body, last, what.up.element)
