@@ -59,7 +59,7 @@ def router_of(rule: dict[str, Any], corrects: bool = False, hidden: int = H) -> 
 
 
 def by_hand(layer: Any, x: Any) -> Any:
-    """What the layer computes, token by token, with the weights that it has, in float32; what
+    """Computes what the layer does, token by token, with the weights that it has, in float32; what
     experts give is rounded where the layer rounds it."""
     experts = layer.experts
     weights, ids = chosen(layer.router(x), layer.router.rule, layer.router.correction)
@@ -141,7 +141,7 @@ class Mixtures(unittest.TestCase):
                          ["top_k_0", "expert_order_0", "rows_0", "rows_1"])
 
     def test_composed_by_torch(self) -> None:
-        """Where gradients are recorded torch is around the matmuls, and the sums are the same."""
+        """The sums are the same where gradients are recorded and torch is around the matmuls."""
         for name in ("deepseek_v3", "gpt_oss"):
             rule, corrects, activation = MODELS[name]
             layer = ft.MoE(router_of(rule, corrects), experts_of(activation), shared())

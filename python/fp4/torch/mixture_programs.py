@@ -1,5 +1,5 @@
 """The programs behind a mixture of experts: one program from the choice of experts to the sums of
-what they give. Its kernels choose experts, order tokens by them, gather the rows of tokens,
+what they give. The kernels choose experts, order tokens by them, gather the rows of tokens,
 multiply twice, and add. Counts of tokens stay on the device.
 """
 
@@ -76,8 +76,8 @@ def mixture_text(what: Mixture) -> str:
 
 
 def _multiplied(text: Text, what: Mixture, x: Tensor) -> Tensor:
-    """What experts give, a row for each pair of a token and an expert; zero for experts that are
-    not here. The rows of a pair are %rows."""
+    """The results of experts, a row for each pair of a token and an expert; zero for experts that
+    are not here. The rows of a pair are %rows."""
     up, down = what.up, what.down
     ids, rows = f"tensor<?x{what.k}xi32>", f"tensor<?x{what.k}xi64>"
     all_offsets = f"tensor<{what.total + 1}xi64>"
