@@ -38,8 +38,8 @@ PREPARATION = 1500.0
 #: The same of PromotedRates.
 PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
             "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
-            "manyTallColumn": 6, "select": 1.2, "feedBytes": 50, "memoryBytes": 2300, "tile": 800, "tileColumn": 5,
-            "manyTile": 1500, "launch": 4000, "cluster": 1500, "clusterColumn": 10, "workspace": 3000,
+            "manyTallColumn": 6, "select": 1.2, "manySelect": 1.1, "feedBytes": 50, "memoryBytes": 2300, "tile": 800,
+            "tileColumn": 5, "manyTile": 1500, "launch": 4000, "cluster": 1500, "clusterColumn": 10, "workspace": 3000,
             "workspaceColumn": 10}
 MULTIPLY_ADDS = 4096  # of fp8, in a cycle of an SM
 #: The kinds of GEMMs whose kernels have the rates of a constant.
@@ -146,7 +146,8 @@ def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
     is_many = kernel.m > 256 and m > 64 and n % 32 == 0 and kernel.splits == 1 and kernel.k % 512 == 0
     name = {64: "deep" if kernel.depth == 256 else "alone", 128: "many" if is_many else "beside",
             256: "manyTall" if is_many else "tall"}[m]
-    warps = (rate[name + "Wait"] + rate[name + "Column"] * n) * (rate["select"] if n % 64 and 128 % n else 1)
+    select = rate["manySelect" if is_many else "select"] if n % 64 and 128 % n else 1
+    warps = (rate[name + "Wait"] + rate[name + "Column"] * n) * select
 
     def block(running: int) -> float:
         rows = min(running, along * kernel.splits) * min(m, kernel.m)

@@ -17,6 +17,7 @@ constexpr PromotedRates fp8 = {
     .many = {192, 2.86},
     .manyTall = {24.6, 8.36},
     .select = 1.23,
+    .manySelect = 1.1,
     .feedBytes = 62.2,
     .memoryBytes = 2380,
     .tile = 65.7,

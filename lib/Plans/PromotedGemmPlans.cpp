@@ -97,7 +97,8 @@ static double warpgroupCycles(const MatmulSize &size, const Tile &tile,
                            &tall = isMany ? rates.manyTall : rates.tall,
                            &beside = isMany ? rates.many : rates.beside,
                            &of = m == kTileMs[0] ? deep : (m > kMostPartRows ? tall : beside);
-  return (of.wait + of.column * double(n)) * (selects ? rates.select : 1);
+  double select = isMany ? rates.manySelect : rates.select;
+  return (of.wait + of.column * double(n)) * (selects ? select : 1);
 }
 
 /// Cycles of a scale block of K in each of `running` tiles: of the warpgroups, the tensor core, L2,
@@ -145,17 +146,19 @@ static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScale
 // The choice of a tile
 //===----------------------------------------------------------------------===//
 
-/// Tiles whose columns are multiples of `step`, from the widest, with scales that threads load from
-/// global memory, as any K may have them, or that are a tile in shared memory. Stages of 64 rows
-/// have one scale block or two. If K is one tile of scale blocks, its stages are written out
-/// (Unroll.cpp), for which ptxas has too few registers in the widest tile of two.
-static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, bool loadsScales) {
+/// Tiles of a K that is a multiple of `unit`, whose columns are multiples of `step`, from the
+/// widest. Scales are a tile in shared memory, or threads load them from global memory, as any K
+/// may have them. Stages of 64 rows have one scale block or two. If K is one tile of scale blocks,
+/// its stages are written out (Unroll.cpp), for which ptxas has too few registers in the widest
+/// tile of two.
+static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int64_t unit) {
   std::vector<SizedTile> tiles;
-  bool mayBeDeep = gemm.size.groups.empty() && !loadsScales;
+  bool loadsScales = unit % (kBlocksOfScales * kTileK) != 0;
   bool isShort = cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1) ==
                  kBlocksOfScales * kTileK;
   for (int64_t m : kTileMs)
     for (int64_t k : {kTwoTileK, kTileK}) {
+      bool mayBeDeep = gemm.size.groups.empty() && mayHaveTwoScaleBlocks(m, unit);
       if (k == kTwoTileK && (m > kTileMs[0] || !mayBeDeep))
         continue;
       int64_t most = mostColumns(m, k) - (k == kTwoTileK && isShort ? kStoredColumns : 0);
@@ -174,9 +177,8 @@ static std::vector<SizedTile> promotedTiles(const PlannedGemm &gemm) {
   constexpr int64_t unit = kBlocksOfScales * kTileK;
   int64_t step = gemm.op.getLhs().getType().hasStaticShape() ? kColumnStep : kStoredColumns;
   if (!hasDynamicDepth(gemm.op))
-    return tilesOf(gemm, step, knownUnitOfDepth(gemm.op, {}) % unit != 0);
-  std::vector<SizedTile> loading = tilesOf(gemm, step, /*loadsScales=*/true),
-                         staging = tilesOf(gemm, step, /*loadsScales=*/false);
+    return tilesOf(gemm, step, knownUnitOfDepth(gemm.op, {}));
+  std::vector<SizedTile> loading = tilesOf(gemm, step, kTileK), staging = tilesOf(gemm, step, unit);
   for (SizedTile &tile : staging)
     tile.plan.guard.kUnit = unit;
   llvm::append_range(loading, staging);
@@ -188,17 +190,16 @@ static std::vector<SizedTile> promotedTiles(const PlannedGemm &gemm) {
 static Tile chooseTile(const PlannedGemm &gemm) {
   const KernelPlan &partial = gemm.plan;
   const MatmulSize &size = gemm.size;
-  bool loadsScales = size.k % (kBlocksOfScales * kTileK) != 0;
+  // A plan with two scale blocks in a stage holds for no other K, whatever is assumed.
+  int64_t unit = partial.tile[2] == kTwoTileK ? size.k / kTwoTileK * kTwoTileK : size.k;
   auto isCandidate = [&](const Tile &tile) {
-    bool isDeep = tile[2] == kTwoTileK;
     if (partial.tile[0] ? tile[0] != partial.tile[0]
                         : size.groups.empty() && tile[0] > kTileMs[0] && tile[0] >= 2 * size.m)
       return false;
     return (!partial.tile[1] || tile[1] == partial.tile[1]) &&
-           (!partial.tile[2] || tile[2] == partial.tile[2]) &&
-           (!isDeep || mayHaveTwoScaleBlocks(tile[0], size.k));
+           (!partial.tile[2] || tile[2] == partial.tile[2]);
   };
-  std::vector<SizedTile> tiles = tilesOf(gemm, kColumnStep, loadsScales);
+  std::vector<SizedTile> tiles = tilesOf(gemm, kColumnStep, unit);
   llvm::erase_if(tiles, [&](const SizedTile &tile) { return !isCandidate(tile.plan.tile); });
   if (tiles.empty()) // an error of the check
     return {128, 128, kTileK};

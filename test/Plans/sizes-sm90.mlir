@@ -10,12 +10,12 @@
 // CHECK-LABEL: func.func @fp8
 // CHECK: dispatch = [
 // CHECK-NOT: k_unit
-// CHECK-SAME: tile = [256, 128, 128], schedule
-// CHECK-SAME: #fp4.case<m = [1, 128], k_unit = 512 : {{[^>]*>}}, tile = [64, 64, 256]
+// CHECK-SAME: tile = [64, 64, 128], schedule
 // CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 192, 128], store = tma
+// CHECK-SAME: #fp4.case<m = [1, 128], k_unit = 512 : {{[^>]*>}}, tile = [64, 64, 256]
+// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 64, 128]
 // CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [256, 128, 128]
-// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 32, 128]
-// CHECK-SAME: #fp4.case<any : tile_gemm, route = {{<[^>]*>}}, tile = [128, 192, 128]
+// CHECK-SAME: #fp4.case<any : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128]
 func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !operand
   %b_scaled = fp4.scaled %b, %sb : !operand
@@ -25,7 +25,7 @@ func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {
 
 // CHECK-LABEL: func.func @columns
 // CHECK-NOT: k_unit
-// CHECK: #fp4.case<m = [1, 128] : {{[^>]*>}}, tile = [64, 64, 256]
+// CHECK: #fp4.case<m = [1, 128] : {{[^>]*>}}, tile = [64, 32, 256]
 // CHECK-NOT: k_unit
 !k = tensor<?x1024xf8E4M3FN>
 !l = tensor<?x8xf32>
@@ -39,7 +39,7 @@ func.func @columns(%a: !k, %sa: !l, %b: !k, %sb: !l) -> tensor<?x?xbf16> {
 
 // The stages of one tile of scales are written out, and ptxas has too few registers for 128 columns of them.
 // CHECK-LABEL: func.func @scales
-// CHECK: tile = [64, 64, 256]
+// CHECK: tile = [64, 32, 256]
 // CHECK-NOT: tile = [64, 128, 256]
 // CHECK: return
 !o = tensor<?x512xf8E4M3FN>

@@ -27,7 +27,7 @@ struct PromotedRates {
   WarpgroupRates tall;     ///< 256 rows
   WarpgroupRates many;     ///< 128 rows of GEMMs of many, with their scales in shared memory
   WarpgroupRates manyTall; ///< 256 rows of such GEMMs
-  double select;           ///< time of columns that select one of two scales, by that of others
+  double select, manySelect; ///< time of columns that select one of two scales, by that of others
   double feedBytes;        ///< bytes that the L2 cache delivers to an SM in a cycle
   double memoryBytes;      ///< bytes that memory delivers to all SMs in a cycle
   double tile, tileColumn; ///< a tile besides its k tiles, and for each column
