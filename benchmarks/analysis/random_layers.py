@@ -2,9 +2,11 @@
 """Writes the results of random layers (`benchmarks/peers/run.py run --random --json`) as two dated
 results: each problem with the fastest case of fp4 and the best peer, and a summary by operands.
 
-  benchmarks/analysis/random_layers.py REPORT.json DATE COMMAND
+  benchmarks/analysis/random_layers.py DATE COMMAND REPORT.json...
 
-A ratio is the time of the best peer by that of fp4. Cases whose names have " old " are left out.
+A ratio is the time of the best peer by that of fp4. Cases whose names have " old " are left out,
+and those with one scale for each tensor where fp4 has scales of blocks. The reports are of one
+card.
 """
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 NAMES = {"bf16_nvfp4": "bf16 x NVFP4", "bf16_mxfp4": "bf16 x MXFP4", "e4m3_mxfp4": "e4m3 x MXFP4",
-         "nvfp4_nvfp4": "NVFP4 x NVFP4", "mxfp4_mxfp4": "MXFP4 x MXFP4"}
+         "nvfp4_nvfp4": "NVFP4 x NVFP4", "mxfp4_mxfp4": "MXFP4 x MXFP4", "fp8": "FP8 with f32 scales"}
 LEAST = 0.97  # a problem below is one that a peer wins
 TITLES = {"operands": "operands", "problems": "layers", "mean": "geometric mean", "worst": "worst", "best": "best",
           "won": "at least 0.97", "weights": "N x K", "rows": "rows", "fp4_us": "fp4", "peer_us": "best peer",
@@ -33,7 +35,8 @@ def rows_of(report: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each problem that fp4 and a peer ran."""
     rows = []
     for problem in report["problems"]:
-        cases = [result for result in problem["results"] if " old " not in f" {result['case']}"]
+        other = "per tensor" if problem["kind"] == "fp8" else " old "
+        cases = [result for result in problem["results"] if other not in f" {result['case']}"]
         ours = fastest(result for result in cases if result["library"] == "fp4")
         peer = fastest(result for result in cases if result["library"] != "fp4")
         if ours and peer:
@@ -67,17 +70,17 @@ def write(area: str, head: dict[str, Any], rows: Sequence[dict[str, Any]], key: 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("report", type=pathlib.Path)
     parser.add_argument("date", metavar="YYYY-MM-DD")
     parser.add_argument("command")
+    parser.add_argument("reports", type=pathlib.Path, nargs="+")
     options = parser.parse_args()
-    report = json.loads(options.report.read_text())
-    machine = report["machine"]
+    reports = [json.loads(report.read_text()) for report in options.reports]
+    machine = reports[0]["machine"]
     head = {"card": re.search(r"H\d+", machine["device"])[0], "device": machine["device"],
             "driver": machine["driver"], "date": options.date, "revision": None,
             "clock": "libraries in turns, limited by power", "command": options.command, "program": None,
             "evidence": "measured"}
-    rows = rows_of(report)
+    rows = [row for report in reports for row in rows_of(report)]
     print(write("gemm-random-layers", head, rows, ("operands", "weights", "rows")))
     print(write("gemm-random", head, summary_of(rows), ("operands",)))
     return 0
