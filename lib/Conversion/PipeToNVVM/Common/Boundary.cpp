@@ -105,12 +105,14 @@ struct LowerReturn : OpConversionPattern<gpu::ReturnOp> {
   }
 };
 
-/// The view becomes its buffer's address. Code that reads and writes through one with sizes asks
-/// the operation for these (BufferLines.h).
+/// The view of an argument becomes its address. Code that reads and writes through one with sizes
+/// asks the operation for these (BufferLines.h). A view of a buffer of the host is no kernel code.
 struct LowerView : OpConversionPattern<fp4::pipe::ViewOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(fp4::pipe::ViewOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!isa<fp4::pipe::GlobalType>(op.getSource().getType()))
+      return rewriter.notifyMatchFailure(op, "is a view of a buffer of the host");
     rewriter.replaceOp(op, adaptor.getSource());
     return success();
   }

@@ -82,6 +82,8 @@ bool fp4::hasMultipleColumns(pipe::GlobalType type, int64_t count) {
 
 void fp4::pinSizes(gpu::GPUFuncOp kernel) {
   kernel.walk([](pipe::ViewOp matrix) { // a raw pointer has no sizes
+    if (!isa<pipe::GlobalType>(matrix.getSource().getType()))
+      return; // a view of the host, which has no kernel code
     OpBuilder b(matrix);
     for (OpOperand &size : matrix->getOpOperands().drop_front()) {
       if (!isa<BlockArgument>(size.get()))
