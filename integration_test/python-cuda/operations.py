@@ -138,6 +138,24 @@ def _of_torch() -> "dict[str, Callable[[Any], Any]]":
     }
 
 
+@functools.cache
+def _mixture(device: torch.device) -> Any:
+    """A mixture of four experts of FEATURES elements, with two of them for each token."""
+    import fp4.torch as ops
+
+    def stack(seed: int, rows: int, columns: int) -> Any:
+        weights = matrix(4 * rows, seed, columns) / 64
+        return torch.nn.Parameter(weights.view(4, rows, columns), requires_grad=False)
+
+    up = ops.WeightOnlyExperts.from_stack(
+        stack(11, FEATURES, COLUMNS), gate=stack(12, FEATURES, COLUMNS), activation="silu",
+        format="nvfp4")
+    down = ops.WeightOnlyExperts.from_stack(stack(13, COLUMNS, FEATURES), format="nvfp4")
+    router = ops.Router(torch.nn.Parameter(matrix(4, 14) / 64, requires_grad=False),
+                        ops.Rule(k=2, renormalize="sum"))
+    return ops.MoE(router, ops.RoutedExperts(up, down, first=0, total=4)).to(device)
+
+
 def _of_gemms() -> "dict[str, Callable[[Any], Any]]":
     """Tensor cores differ in their sums: on the CPU, products run in the simulator of the GPU's."""
     import fp4.torch as ops
@@ -166,7 +184,8 @@ def _of_gemms() -> "dict[str, Callable[[Any], Any]]":
 
     found = {"fp4.torch.linear": product,
              "fp4.torch.linear, mxfp4": functools.partial(product, format="mxfp4"),
-             "fp4.torch.Linear, forward and backward": training}
+             "fp4.torch.Linear, forward and backward": training,
+             "fp4.torch.MoE": lambda x: _mixture(x.device)(x[:130])}
     return {name: functools.partial(on_gpu_target, operation) for name, operation in found.items()}
 
 
