@@ -145,7 +145,7 @@ def _mixture(device: torch.device) -> Any:
 
     def stack(seed: int, rows: int, columns: int) -> Any:
         weights = matrix(4 * rows, seed, columns) / 64
-        return torch.nn.Parameter(weights.view(4, rows, columns), requires_grad=False)
+        return torch.nn.Parameter(weights.view(4, rows, columns).to(device), requires_grad=False)
 
     up = ops.WeightOnlyExperts.from_stack(
         stack(11, FEATURES, COLUMNS), gate=stack(12, FEATURES, COLUMNS), activation="silu",
@@ -153,7 +153,7 @@ def _mixture(device: torch.device) -> Any:
     down = ops.WeightOnlyExperts.from_stack(stack(13, COLUMNS, FEATURES), format="nvfp4")
     router = ops.Router(torch.nn.Parameter(matrix(4, 14) / 64, requires_grad=False),
                         ops.Rule(k=2, renormalize="sum"))
-    return ops.MoE(router, ops.RoutedExperts(up, down, first=0, total=4)).to(device)
+    return ops.MoE(router.to(device), ops.RoutedExperts(up, down, first=0, total=4))
 
 
 def _of_gemms() -> "dict[str, Callable[[Any], Any]]":

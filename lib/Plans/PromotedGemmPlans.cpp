@@ -133,7 +133,9 @@ static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScale
   auto sms = int64_t(target.sms);
   int64_t tiles = tilesAlongM(size, m) * int64_t(llvm::divideCeil(size.n, n)) * size.splits;
   int64_t waves = llvm::divideCeil(tiles, sms), last = tiles - (waves - 1) * sms;
-  double blocks = double(size.k) / double(kTileK * size.splits);
+  double whole = double(size.k) / kTileK, slice = double(numerics::splitSlice) / kTileK;
+  double blocks =
+      std::min(slice * double(llvm::divideCeil(size.slices(), size.splits)), whole); // of a range
   double ofTile = hasMany(size, tile) ? rates.manyTile : rates.tile + rates.tileColumn * double(n);
   double ofLoads = loadsScales ? blocks * double(partsOf(m) * kScaleLoadCycles) : 0;
   double ofReduction = cyclesOfReduction(size, tile, rates);
@@ -175,7 +177,8 @@ static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int
 
 static std::vector<SizedTile> promotedTiles(const PlannedGemm &gemm) {
   constexpr int64_t unit = kBlocksOfScales * kTileK;
-  int64_t step = gemm.op.getLhs().getType().hasStaticShape() ? kColumnStep : kStoredColumns;
+  // Factors of split-K, which dynamic N and K have none of, must not depend on whether M is static.
+  int64_t step = gemm.hasDynamicSizes() ? kStoredColumns : kColumnStep;
   if (!hasDynamicDepth(gemm.op))
     return tilesOf(gemm, step, knownUnitOfDepth(gemm.op, {}));
   std::vector<SizedTile> loading = tilesOf(gemm, step, kTileK), staging = tilesOf(gemm, step, unit);

@@ -2,6 +2,7 @@
 program, for routers and activations of models, parts of experts, and what all tokens share."""
 
 import copy
+import dataclasses
 import unittest
 from typing import Any
 from unittest import mock
@@ -16,7 +17,7 @@ if torch is not None:
     import fp4.torch as ft
     from fp4.torch import execution, mixture_programs
     from fp4.torch.mixture import operands
-    from fp4.torch.router import Rule, chosen
+    from fp4.torch.router import Rule, chosen, router_from
 
 E, H, SIZE = 8, 64, 96
 #: Rules of models, with whether scores have a correction, and the activation of experts.
@@ -225,14 +226,67 @@ class Mixtures(unittest.TestCase):
                 call()
             made.assert_not_called()
 
+    def test_numbers_of_no_expert_count_nothing(self) -> None:
+        x, layer = matrix(3, H), experts_of()
+        ids = torch.tensor([[0, -1], [2, E], [-1, E + 3]])
+        weights = torch.tensor([[1.0, torch.inf], [0.5, torch.nan], [1.0, 1.0]])
+        alone = layer(x, ids[:, :1].clamp(0), torch.tensor([[1.0], [0.5], [0.0]]))
+        self.assertTrue(torch.equal(layer(x, ids, weights), alone))
+        with torch.enable_grad():
+            recorded = layer(x, ids, weights.requires_grad_())
+        torch.testing.assert_close(recorded.detach(), alone, rtol=0.02, atol=0.02)
+        self.assertEqual(layer(x[:0], ids[:0], weights[:0]).shape, (0, H))
+
+    def test_a_part_that_begins_anywhere(self) -> None:
+        x, ids = matrix(5, H), torch.tensor([[0, 1], [2, 3], [4, 5], [6, 7], [5, 2]])
+        weights = torch.rand(5, 2)
+        whole = experts_of()(x, ids, weights).float()
+        parts = [experts_of(first=first, count=count)(x, ids, weights).float()
+                 for first, count in ((0, 2), (2, 3), (5, 3))]
+        torch.testing.assert_close(sum(parts), whole, rtol=0.02, atol=0.02)
+
+    def test_rules_that_no_program_has(self) -> None:
+        x = matrix(3, H)
+        rule = Rule(2, num_groups=1, renormalize="sum")
+        layer = ft.MoE(router_of(dataclasses.asdict(rule)), experts_of())
+        want = layer(x)
+        with mock.patch.object(ft.moe, "MOST_OF_TOKEN", 1):
+            torch.testing.assert_close(layer(x), want, rtol=0.02, atol=0.02)
+
+    def test_routers_whose_logits_are_no_linear_layer(self) -> None:
+        class Scaled(torch.nn.Module):
+            def __init__(self, scale: float) -> None:
+                super().__init__()
+                self.weight, self.top_k, self.scale = parameter(E, H), 2, scale
+
+            def forward(self, x: Any) -> Any:
+                logits = torch.nn.functional.linear(x, self.weight) * self.scale
+                scores = logits.softmax(-1, dtype=torch.float32)
+                top, ids = scores.topk(2, -1)
+                return scores, top / top.sum(-1, keepdim=True), ids
+
+        self.assertEqual(router_from(Scaled(1.0)).rule.scores, "softmax")
+        with self.assertRaisesRegex(fp4.UsageError, "is another one"):
+            router_from(Scaled(0.5))
+
     def test_what_is_refused(self) -> None:
         rule, _, _ = MODELS["qwen3"]
         experts = experts_of()
         for said, call in (
                 ("'router' must have a weight \\[8, 64\\], which the experts need, but got "
                  "\\[8, 96\\]", lambda: ft.MoE(router_of(rule, hidden=96), experts)),
-                ("'first' must be a multiple of 4 up to 'total' - 4, but got 2 of 8",
-                 lambda: experts_of(first=2, count=4)),
+                ("'first' must be 0 to 4, but got 5",
+                 lambda: ft.RoutedExperts(experts.gate_up, experts.down, first=5, total=E + 4)),
+                ("'total' must be at least 8, the experts that are here, but got 4",
+                 lambda: ft.RoutedExperts(experts.gate_up, experts.down, total=4)),
+                ("'x' must be \\[..., 64\\], but got \\[2, 128\\]",
+                 lambda: ft.MoE(router_of(rule), experts)(parameter(2, 2 * H))),
+                ("'hidden_states' must be \\[..., 64\\], but got \\[2, 128\\]",
+                 lambda: experts(parameter(2, 2 * H), torch.zeros(2, 1, dtype=torch.int64),
+                                 torch.ones(2, 1))),
+                ("'top_k_index' must be \\[2, k\\], a row for each token, but got \\[4, 2\\]",
+                 lambda: experts(parameter(2, H), torch.zeros(4, 2, dtype=torch.int64),
+                                 torch.ones(4, 2))),
                 ("'correction' must have a number for each of 8 experts, but got the shape \\[4\\]",
                  lambda: ft.Router(parameter(E, H), Rule(**rule), correction=torch.zeros(4))),
                 ("'block' must have experts and a router, but Linear has no modules",

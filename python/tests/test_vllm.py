@@ -169,6 +169,31 @@ class Plugin(unittest.TestCase):
         method.create_weights(layer, 4, 64, 96, torch.bfloat16, weight_loader=None)
         return layer, method
 
+    def test_names_of_layers_that_stay_are_those_of_vllm(self) -> None:
+        from fp4.vllm._config import FP4Config
+        from vllm.model_executor.models.utils import WeightsMapper
+        section = dict(SECTIONS["modelopt"], exclude_modules=["model.visual*", "lm_head"])
+        config = FP4Config.from_config({key: value for key, value in section.items()
+                                        if key != "ignore"})
+        config.apply_vllm_mapper(WeightsMapper(orig_to_new_prefix={"model.visual": "visual"}))
+        self.assertTrue(config.scheme.keeps("visual.blocks.0.qkv"))
+        self.assertTrue(config.scheme.keeps("lm_head"))
+        self.assertFalse(config.scheme.keeps("model.layers.0.mlp.down_proj"))
+
+    def test_numbers_of_activations(self) -> None:
+        from fp4.vllm._experts import _with_numbers
+        from vllm.model_executor.layers.fused_moe.activation import MoEActivation
+
+        def found(beta: Any, alpha: Any) -> Any:
+            layer = types.SimpleNamespace(activation=MoEActivation.SWIGLUOAI_UNINTERLEAVE,
+                                          swiglu_limit=7.0, swiglu_alpha=alpha, swiglu_beta=beta)
+            return _with_numbers(layer, "gpt_oss")
+
+        self.assertEqual(found(1.0, 1.702), ("gpt_oss", 7.0, 1.702))
+        self.assertEqual(found(None, None), ("silu", 7.0, None))
+        with self.assertRaisesRegex(fp4.UsageError, "'swiglu_beta' must be 1, or 0 with"):
+            found(0.5, 1.0)
+
     def test_experts(self) -> None:
         """Four of eight experts: parameters of vLLM's names, beside fp4's own layers."""
         from vllm.model_executor.layers.fused_moe.activation import MoEActivation

@@ -10,9 +10,9 @@ from torch.compiler import is_dynamo_compiling
 
 from ..errors import UsageError
 from . import functional as fp4
-from .mixture import mixture, operands
+from .mixture import FIRST_UNIT, mixture, operands
 from .planned import planned
-from .routed import RoutedExperts, experts_from, holds_experts
+from .routed import MOST_EXPERTS, MOST_OF_TOKEN, RoutedExperts, experts_from, holds_experts
 from .router import Router, chosen, router_from
 
 #: What a block of transformers calls its parts.
@@ -74,11 +74,13 @@ class MoE(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> Any:
         """y like x [..., hidden_size]; with `returns_weights` the weights [T, k] behind it."""
         experts, router = self.experts, self.router
+        if x.shape[-1:] != (experts.hidden_size,):
+            raise UsageError(f"'x' must be [..., {experts.hidden_size}], but got {list(x.shape)}")
         rows = x.reshape(-1, experts.hidden_size)
         shared = None if self.shared is None else self.shared(x).reshape(rows.shape)
         logits = router(rows)
         correction = router._buffers["correction"]
-        if experts.is_one_program(rows, logits, shared):
+        if self._fits() and experts.is_one_program(rows, logits, shared):
             fp4._check_devices(x=rows, weight=experts.gate_up.packed, logits=logits)
             call = mixture.overload if is_dynamo_compiling() else _planned_mixture
             y, weights, _ = call(
@@ -90,6 +92,14 @@ class MoE(torch.nn.Module):
             y = experts(rows, ids, weights, shared)
         y = y.view(x.shape)
         return (y, weights) if self.returns_weights else y
+
+    def _fits(self) -> bool:
+        """Returns True where a program has the rule of the router and the part of the experts."""
+        rule, experts = self.router.rule, self.experts
+        size = experts.total // rule.num_groups
+        has_groups = rule.num_groups == 1 or size & (size - 1) == 0
+        return (experts.total <= MOST_EXPERTS and rule.k <= MOST_OF_TOKEN and has_groups
+                and experts.first % FIRST_UNIT == 0)
 
 
 class GatedShared(torch.nn.Module):

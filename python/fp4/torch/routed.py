@@ -27,11 +27,11 @@ from . import functional as fp4
 from . import recipes
 from .expert_programs import ACTIVATIONS
 from .experts import WeightOnlyExperts, activated, gate_of
-from .mixture import FIRST_UNIT, operands, routed_experts
+from .mixture import operands, routed_experts
 from .scaled import Scaled
 
 #: The most experts of a program, and of a token.
-MOST_EXPERTS, _MOST_OF_TOKEN = 512, 16
+MOST_EXPERTS, MOST_OF_TOKEN = 512, 16
 
 
 class RoutedExperts(torch.nn.Module):
@@ -51,8 +51,11 @@ class RoutedExperts(torch.nn.Module):
 
     Args:
         gate_up, down: as the attributes.
-        first: a multiple of 4.
+        first: from 0 on.
         total: num_experts without it.
+
+    Raises:
+        UsageError: experts that do not fit each other, or numbers of which some are not of `total`.
     """
 
     def __init__(self, gate_up: WeightOnlyExperts, down: WeightOnlyExperts, *, first: int = 0,
@@ -62,14 +65,20 @@ class RoutedExperts(torch.nn.Module):
                 down.experts, down.in_features):
             raise UsageError("'gate_up' must have gates, and as many experts and columns as 'down' "
                              f"takes, but got {gate_up} and {down}")
+        if gate_up.format != down.format:
+            raise UsageError(f"'down' must have the format of 'gate_up', {gate_up.format}, but got "
+                             f"{down.format}")
         self.gate_up, self.down = gate_up, down
         self.num_experts = gate_up.experts
         self.hidden_size, self.intermediate_size = gate_up.in_features, gate_up.out_features
         self.first, self.total = first, self.num_experts if total is None else total
-        if first < 0 or first % FIRST_UNIT or first + self.num_experts > self.total:
-            raise UsageError(f"'first' must be a multiple of {FIRST_UNIT} up to 'total' - "
-                             f"{self.num_experts}, but got {first} of {self.total}",
+        if self.total < self.num_experts:
+            raise UsageError(f"'total' must be at least {self.num_experts}, the experts that are "
+                             f"here, but got {self.total}",
                              "'total' is the number of experts of all ranks")
+        if not 0 <= first <= self.total - self.num_experts:
+            raise UsageError(f"'first' must be 0 to {self.total - self.num_experts}, but got "
+                             f"{first}", f"these are {self.num_experts} of {self.total} experts")
 
     def forward(self, hidden_states: torch.Tensor, top_k_index: torch.Tensor,
                 top_k_weights: torch.Tensor,
@@ -78,40 +87,55 @@ class RoutedExperts(torch.nn.Module):
 
         Args:
             hidden_states: [..., hidden_size] of T tokens.
-            top_k_index: integers [T, k] from 0 on, the experts of each token. A number of `total`
-                or more is none, whose weight does not count.
+            top_k_index: integers [T, k], the experts of each token. A number below 0, or of
+                `total` or more, is no expert, and its weight does not count.
             top_k_weights: [T, k]; or [T, total], of which those of the chosen experts count.
             shared: like hidden_states, what shared experts give; it is added in fp32.
+
+        Raises:
+            UsageError: tensors of other sizes or devices.
         """
+        if hidden_states.shape[-1:] != (self.hidden_size,):
+            raise UsageError(f"'hidden_states' must be [..., {self.hidden_size}], but got "
+                             f"{list(hidden_states.shape)}")
         x = hidden_states.reshape(-1, self.hidden_size)
-        index = top_k_index.reshape(x.shape[0], -1)
+        index = top_k_index.reshape(-1, top_k_index.shape[-1])
+        if len(index) != len(x):
+            raise UsageError(f"'top_k_index' must be [{len(x)}, k], a row for each token, but got "
+                             f"{list(top_k_index.shape)}")
         weights = self._weights(index, top_k_weights)
         if shared is not None:
             shared = shared.reshape(x.shape)
-        if self.is_one_program(x, weights, shared) and index.shape[1] <= _MOST_OF_TOKEN and (
-                self.total < MOST_EXPERTS):
+        if self.is_one_program(x, weights, shared) and index.shape[1] <= MOST_OF_TOKEN and (
+                self.num_experts < MOST_EXPERTS):
             fp4._check_devices(hidden_states=x, weight=self.gate_up.packed, top_k_index=index,
                                top_k_weights=weights, shared=shared)
-            # Numbers of no expert are those of one that is not here.
-            ids = index.clamp(max=self.total).to(torch.int32)
+            local, here = self._local(index)
+            # All experts that are not here are one, behind the others.
+            ids = torch.where(here, local, self.num_experts).to(torch.int32)
             total: torch.Tensor = routed_experts.overload(
-                x, ids, weights.float(), shared, self.total + 1, *operands(self.gate_up, self.down),
-                self.first)
+                x, ids, torch.where(here, weights.float(), 0.0), shared, self.num_experts + 1,
+                *operands(self.gate_up, self.down), 0)
         else:
             total = self._composed(x, index, weights, shared)
         return total.view(hidden_states.shape)
 
     def _weights(self, index: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """The weights [T, k] of the chosen experts."""
-        weights = weights.reshape(index.shape[0], -1)
-        if weights.shape[1] == index.shape[1]:
+        weights = weights.reshape(-1, weights.shape[-1])
+        if weights.shape == index.shape:
             return weights
-        if weights.shape[1] != self.total:
+        if list(weights.shape) != [len(index), self.total]:
             raise UsageError(f"'top_k_weights' must be {list(index.shape)} or "
                              f"[{index.shape[0]}, {self.total}], but got "
                              f"{list(weights.shape)}",
                              "there is a weight for each expert of a token")
-        return weights.gather(1, index.to(torch.int64))
+        return weights.gather(1, index.to(torch.int64).clamp(0, self.total - 1))
+
+    def _local(self, index: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The numbers of experts from `first` on, and a mask of those that are here."""
+        local = index - self.first
+        return local, (local >= 0) & (local < self.num_experts) & (index < self.total)
 
     def is_one_program(self, *tensors: torch.Tensor | None) -> bool:
         """Returns True where a call with these tensors, of which the first is x, may be a program:
@@ -129,8 +153,7 @@ class RoutedExperts(torch.nn.Module):
     def _composed(self, x: torch.Tensor, index: torch.Tensor, weights: torch.Tensor,
                   shared: torch.Tensor | None) -> torch.Tensor:
         """The sums [T, hidden_size], with gradients."""
-        local = index - self.first
-        chosen = (local >= 0) & (local < self.num_experts) & (index < self.total)
+        local, chosen = self._local(index)
         expert, order = torch.where(chosen, local, self.num_experts).reshape(-1).sort(stable=True)
         edges = torch.arange(self.num_experts + 1, device=x.device, dtype=expert.dtype)
         offsets = torch.searchsorted(expert, edges)

@@ -39,7 +39,7 @@ def chosen(logits: torch.Tensor, rule: Rule,
     scores = {"softmax": x.softmax(-1), "sigmoid": x.sigmoid(), "logits": x}[rule.scores]
     wanted = scores if correction is None else scores + correction.float()
     if rule.num_groups > 1:
-        groups = wanted.view(len(x), rule.num_groups, -1)
+        groups = wanted.view(len(x), rule.num_groups, x.shape[1] // rule.num_groups)
         best = groups.topk(2, -1).values.sum(-1).topk(rule.top_groups, -1).indices
         others = torch.ones_like(groups[..., 0], dtype=torch.bool).scatter(1, best, False)
         wanted = groups.masked_fill(others[..., None], -torch.inf).view_as(scores)
@@ -115,13 +115,19 @@ def router_from(module: Any) -> Router:
                          f"{name} has not", "make a fp4.torch.Router of its weight and rule")
     correction = getattr(module, _CORRECTION, None)
     bias = module._parameters.get("bias")
-    probe, logits, weights, ids = _probed(module, name)
+    probe, x, logits, weights, ids = _probed(module, name)
     stored = getattr(probe, _CORRECTION, None)
-    for rule in _rules(module, k):
-        by_torch, numbers = chosen(logits, rule, stored)
-        if _is_same(by_torch, numbers, weights, ids, len(weight)):
-            return Router(weight, rule, bias=bias, correction=correction,
-                          in_float32=logits.dtype == torch.float32 != probe.weight.dtype)
+    is_likely = logits.dtype == torch.float32 != probe.weight.dtype
+    # Modules may return other logits than those of a linear layer, such as scores.
+    for in_float32 in (is_likely, not is_likely):
+        for rule in _rules(module, k):
+            made = Router(probe.weight, rule, bias=probe._parameters.get("bias"),
+                          in_float32=in_float32)
+            with torch.no_grad():
+                by_torch, numbers = chosen(made(x), rule, stored)
+            if _is_same(by_torch, numbers, weights, ids, len(weight)):
+                return Router(weight, rule, bias=bias, correction=correction,
+                              in_float32=in_float32)
     raise UsageError(f"'router' must choose experts by a rule of fp4.torch.route, but that of "
                      f"{name} is another one", "leave this module as it is")
 
@@ -138,9 +144,10 @@ def _rules(module: Any, k: int) -> list[Rule]:
             for scores, renormalize, pair, factor, eps in options]
 
 
-def _probed(module: Any, name: str) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A copy of the module with random numbers in bfloat16, and what it returns for some tokens:
-    logits, weights and ids. The numbers of a correction are of the size of scores."""
+def _probed(module: Any, name: str) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor,
+                                             torch.Tensor]:
+    """A copy of the module with random numbers in bfloat16, some tokens, and what it returns for
+    them: logits, weights and ids. The numbers of a correction are of the size of scores."""
     generator = torch.Generator().manual_seed(1)
 
     def random(like: torch.Tensor) -> torch.Tensor:
@@ -161,7 +168,7 @@ def _probed(module: Any, name: str) -> tuple[Any, torch.Tensor, torch.Tensor, to
                          f"{type(found).__name__}",
                          "make a fp4.torch.Router of its weight and rule")
     logits, weights, ids = found
-    return probe, logits, weights, ids
+    return probe, x, logits, weights, ids
 
 
 def _is_same(weights: torch.Tensor, ids: torch.Tensor, expected: torch.Tensor,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -57,6 +58,15 @@ class FP4Config(QuantizationConfig):  # type: ignore[misc]
             return None
         scheme_of(hf_quant_cfg)
         return METHOD
+
+    def apply_vllm_mapper(self, hf_to_vllm_mapper: Any) -> None:
+        """Gives layers that stay the names that vLLM has for them. The pattern "path*" of ModelOpt
+        is a layer and what is below; regular expressions stay."""
+        patterns = [name for name in self.scheme.ignored if name.startswith("re:")]
+        names = [name.rstrip("*") if name[-2:-1].isalnum() else name
+                 for name in self.scheme.ignored if name not in patterns]
+        self.scheme = dataclasses.replace(
+            self.scheme, ignored=(*patterns, *hf_to_vllm_mapper.apply_list(names)))
 
     def get_quant_method(self, layer: torch.nn.Module, prefix: str) -> QuantizeMethodBase | None:
         if isinstance(layer, LinearBase):

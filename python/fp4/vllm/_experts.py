@@ -19,6 +19,7 @@ from ._linear import decode_of, matrix
 from ._scheme import Scheme
 
 #: The activations of fp4 by those of vLLM, and whether rows of gates and ups are in turns.
+#: SWIGLUOAI_UNINTERLEAVE has numbers of the layer (`_with_numbers`).
 _ACTIVATIONS = {MoEActivation.SILU: ("silu", False), MoEActivation.SWIGLUOAI: ("gpt_oss", True),
                 MoEActivation.SWIGLUOAI_UNINTERLEAVE: ("gpt_oss", False)}
 
@@ -40,6 +41,14 @@ class ExpertsMethod(FusedMoEMethodBase):  # type: ignore[misc]
 
     def get_fused_moe_quant_config(self, layer: Any) -> None:
         """Nothing of vLLM's kernels is used."""
+
+    def maybe_roundup_sizes(self, hidden_size: int, intermediate_size_per_partition: int,
+                            act_dtype: torch.dtype, moe_parallel_config: Any) -> tuple[int, int]:
+        """Rounds to whole blocks of scales, which the loader gives each rank: zeros are behind."""
+        hidden, inner = super().maybe_roundup_sizes(hidden_size, intermediate_size_per_partition,
+                                                    act_dtype, moe_parallel_config)
+        block = BLOCKS[self.scheme.format]
+        return hidden, -(-inner // block) * block
 
     def create_weights(self, layer: Any, num_experts: int, hidden_size: int,
                        intermediate_size_per_partition: int, params_dtype: torch.dtype,
@@ -66,13 +75,13 @@ class ExpertsMethod(FusedMoEMethodBase):  # type: ignore[misc]
 
     def process_weights_after_loading(self, layer: Any) -> None:
         activation, in_turns = _ACTIVATIONS[layer.activation]
+        activation, limit, slope = _with_numbers(layer, activation)
         both, below = _taken(layer, "w13", self.scheme), _taken(layer, "w2", self.scheme)
         gate, up = (both.half(number, in_turns) for number in (0, 1))
         layer.fp4 = RoutedExperts(
             WeightOnlyExperts(up.matrices(self.scheme), up.parameter(),
                               gates=gate.matrices(self.scheme), gate_bias=gate.parameter(),
-                              activation=activation, limit=layer.swiglu_limit,
-                              alpha=layer.swiglu_alpha),
+                              activation=activation, limit=limit, alpha=slope),
             WeightOnlyExperts(below.matrices(self.scheme), below.parameter()),
             first=_first_of(layer), total=layer.global_num_experts)
 
@@ -86,6 +95,19 @@ class ExpertsMethod(FusedMoEMethodBase):  # type: ignore[misc]
                              "vLLM has kernels of such layers")
         y: torch.Tensor = layer.fp4(x, topk_ids, topk_weights)
         return y
+
+
+def _with_numbers(layer: Any, activation: str) -> tuple[str, float | None, float | None]:
+    """The activation of a layer with its limit and slope: min(gate, limit) * sigmoid(slope * gate)
+    times up + beta, where beta is 0 ("silu") or 1 ("gpt_oss"). Raises UsageError."""
+    if layer.activation is not MoEActivation.SWIGLUOAI_UNINTERLEAVE:
+        return activation, layer.swiglu_limit, layer.swiglu_alpha
+    slope = 1.0 if layer.swiglu_alpha is None else layer.swiglu_alpha
+    beta = getattr(layer, "swiglu_beta", None) or 0.0
+    if beta not in (0.0, 1.0) or (beta == 0.0 and slope != 1.0):
+        raise UsageError(f"'swiglu_beta' must be 1, or 0 with 'swiglu_alpha' 1, but got {beta} and "
+                         f"{slope}", "vLLM has kernels of such layers")
+    return ("gpt_oss" if beta else "silu"), layer.swiglu_limit, slope if beta else None
 
 
 @dataclasses.dataclass(frozen=True)
