@@ -151,7 +151,8 @@ def _mixture(device: torch.device) -> Any:
         stack(11, FEATURES, COLUMNS), gate=stack(12, FEATURES, COLUMNS), activation="silu",
         format="nvfp4")
     down = ops.WeightOnlyExperts.from_stack(stack(13, COLUMNS, FEATURES), format="nvfp4")
-    router = ops.Router(torch.nn.Parameter(matrix(4, 14) / 64, requires_grad=False),
+    # Each logit is one element of a token, so that its bits do not depend on the order of sums.
+    router = ops.Router(torch.nn.Parameter(torch.eye(4, COLUMNS).bfloat16(), requires_grad=False),
                         ops.Rule(k=2, renormalize="sum"))
     return ops.MoE(router.to(device), ops.RoutedExperts(up, down, first=0, total=4))
 
