@@ -34,6 +34,11 @@ const Rate *GpuModel::rate(TimingRate which) const {
   return own ? own : timingRate(target, which);
 }
 
+double memoryOfDevice(const TargetModel &target, double terabytes) {
+  const Rate *memory = target.device ? target.device->rate(TimingRate::MemoryTerabytes) : nullptr;
+  return memory ? *memory / terabytes : 1;
+}
+
 std::string gpuOptions(std::string_view target) {
   std::string known;
   for (const GpuModel &gpu : kGpus)

@@ -38,9 +38,7 @@ std::optional<PromotedRates> promotedRates(const TargetModel &target) {
   if (!target.hasWgmma)
     return std::nullopt;
   PromotedRates rates = fp8;
-  const Rate *memory = target.device ? target.device->rate(TimingRate::MemoryTerabytes) : nullptr;
-  if (memory)
-    rates.memoryBytes *= *memory / terabytesOfTarget;
+  rates.memoryBytes *= memoryOfDevice(target, terabytesOfTarget);
   return rates;
 }
 

@@ -84,9 +84,7 @@ std::optional<WeightRates> weightRates(const TargetModel &target, WeightGemm kin
   if (!target.hasWgmma)
     return std::nullopt;
   WeightRates rates = ratesOf(kind);
-  const Rate *memory = target.device ? target.device->rate(TimingRate::MemoryTerabytes) : nullptr;
-  if (memory)
-    rates.memoryBytes *= *memory / (shareOfTarget * terabytesOfFit);
+  rates.memoryBytes *= memoryOfDevice(target, shareOfTarget * terabytesOfFit);
   return rates;
 }
 

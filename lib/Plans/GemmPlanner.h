@@ -41,7 +41,7 @@ struct PlannedGemm {
   MatmulSize size;
 
   mlir::MLIRContext *context() const { return op.getContext(); }
-  /// The same GEMM with another plan.
+  /// Returns this GEMM with another plan.
   PlannedGemm with(const KernelPlan &other) const { return {op, other, target}; }
 
   /// Returns true when the plan leaves room for a route with `axes`.

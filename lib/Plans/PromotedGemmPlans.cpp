@@ -127,10 +127,8 @@ static double cyclesOfReduction(const MatmulSize &size, const Tile &tile,
 }
 
 static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScales,
-                       const hw::TargetModel &target) {
-  const hw::PromotedRates rates = *hw::promotedRates(target);
+                       const hw::PromotedRates &rates, int64_t sms) {
   auto [m, n, depth] = tile;
-  auto sms = int64_t(target.sms);
   int64_t tiles = tilesAlongM(size, m) * int64_t(llvm::divideCeil(size.n, n)) * size.splits;
   int64_t waves = llvm::divideCeil(tiles, sms), last = tiles - (waves - 1) * sms;
   double whole = double(size.k) / kTileK, slice = double(numerics::splitSlice) / kTileK;
@@ -155,6 +153,8 @@ static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScale
 /// tile of two.
 static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int64_t unit) {
   std::vector<SizedTile> tiles;
+  const hw::PromotedRates rates = *hw::promotedRates(gemm.target);
+  auto sms = int64_t(gemm.target.sms);
   bool loadsScales = unit % (kBlocksOfScales * kTileK) != 0;
   bool isShort = cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1) ==
                  kBlocksOfScales * kTileK;
@@ -165,8 +165,8 @@ static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int
         continue;
       int64_t most = mostColumns(m, k) - (k == kTwoTileK && isShort ? kStoredColumns : 0);
       for (int64_t n = most / step * step; n >= step; n -= step) {
-        tiles.push_back(sizedTile({m, n, k}, [=, &gemm](const MatmulSize &size) {
-          return cyclesOf(size, {m, n, k}, loadsScales, gemm.target);
+        tiles.push_back(sizedTile({m, n, k}, [=](const MatmulSize &size) {
+          return cyclesOf(size, {m, n, k}, loadsScales, rates, sms);
         }));
         if (k == kTwoTileK)
           tiles.back().plan.guard.m.most = 2 * m;
@@ -212,7 +212,7 @@ static Tile chooseTile(const PlannedGemm &gemm) {
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
 /// warpgroup has sooner than the remainder of a division. Tiles that `takeAll` gain more from more
 /// stages (notebook/gemm-fp8.md).
-static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherBytes, bool takeAll,
+static int64_t chooseStages(const Tile &tile, int64_t otherBytes, bool takeAll,
                             const hw::TargetModel &target) {
   constexpr int64_t most = 16, ofBarriers = 1024, ofScales = 16; // of a row, and of 8 for B
   int64_t room = target.sharedBytesPerCta - ofBarriers - otherBytes;
@@ -225,7 +225,7 @@ static int64_t chooseStages(const std::array<int64_t, 3> &tile, int64_t otherByt
 /// empty. Matrices of 8 x 8 elements of 16 bits go to shared memory, as many as fill the rows of a
 /// swizzle.
 static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp product,
-                                                      const std::array<int64_t, 3> &tile) {
+                                                      const Tile &tile) {
   auto why = whyStoresAreDirect(product, /*ofGroups=*/true);
   if (!why.first.empty() ||
       (product.getElementType().getIntOrFloatBitWidth() == 16 && tile[1] % kStoredColumns == 0))
@@ -239,7 +239,7 @@ static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp produc
 /// tile is multiplied. But tall tiles have only three stages beside them, and their k tiles take
 /// longer. Wide tiles have four of five, which are enough if a CTA has several tiles
 /// (notebook/gemm-fp8.md).
-static bool isStagingBetter(const PlannedGemm &gemm, const std::array<int64_t, 3> &tile) {
+static bool isStagingBetter(const PlannedGemm &gemm, const Tile &tile) {
   auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(gemm.plan.roles);
   if (gemm.plan.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
     return gemm.plan.store == ResultStore::Tma;
@@ -276,8 +276,8 @@ static const RegisterShares &sharesOf(const PlannedGemm &gemm, const KernelPlan 
 
 /// The order of tiles. With tall tiles whose results leave in boxes, panels of kStoredPanel were
 /// the fastest.
-static pipe::WorkScheduleAttrInterface
-scheduleOf(const PlannedGemm &gemm, const std::array<int64_t, 3> &tile, bool isTallBeside) {
+static pipe::WorkScheduleAttrInterface scheduleOf(const PlannedGemm &gemm, const Tile &tile,
+                                                  bool isTallBeside) {
   const MatmulSize &size = gemm.size;
   auto tilesN = int64_t(llvm::divideCeil(size.n, tile[1]));
   if (isTallBeside && size.groups.empty())

@@ -34,6 +34,9 @@ struct GpuModel {
 
 std::span<const GpuModel> gpus();
 
+/// The rate of memory of the target's device by `terabytes` per second; 1 without a device.
+double memoryOfDevice(const TargetModel &target, double terabytes);
+
 /// The GPU called `option`; the error lists the known ones.
 Expected<const GpuModel *> requireGpu(std::string_view option);
 

@@ -12,8 +12,9 @@ from ..errors import UsageError
 from . import functional as fp4
 from .mixture import FIRST_UNIT, mixture, operands
 from .planned import planned
-from .routed import MOST_EXPERTS, MOST_OF_TOKEN, RoutedExperts, experts_from, holds_experts
+from .routed import RoutedExperts, experts_from, holds_experts
 from .router import Router, chosen, router_from
+from .routing import MOST_EXPERTS, MOST_OF_TOKEN, are_groups
 
 #: What a block of transformers calls its parts.
 _ROUTERS, _SHARED = ("gate", "router"), ("shared_experts", "shared_expert")
@@ -96,10 +97,8 @@ class MoE(torch.nn.Module):
     def _fits(self) -> bool:
         """Returns True where a program has the rule of the router and the part of the experts."""
         rule, experts = self.router.rule, self.experts
-        size = experts.total // rule.num_groups
-        has_groups = rule.num_groups == 1 or size & (size - 1) == 0
-        return (experts.total <= MOST_EXPERTS and rule.k <= MOST_OF_TOKEN and has_groups
-                and experts.first % FIRST_UNIT == 0)
+        return (experts.total <= MOST_EXPERTS and rule.k <= MOST_OF_TOKEN
+                and are_groups(experts.total, rule.num_groups) and experts.first % FIRST_UNIT == 0)
 
 
 class GatedShared(torch.nn.Module):

@@ -28,10 +28,8 @@ from . import recipes
 from .expert_programs import ACTIVATIONS
 from .experts import WeightOnlyExperts, activated, gate_of
 from .mixture import operands, routed_experts
+from .routing import MOST_EXPERTS, MOST_OF_TOKEN
 from .scaled import Scaled
-
-#: The most experts of a program, and of a token.
-MOST_EXPERTS, MOST_OF_TOKEN = 512, 16
 
 
 class RoutedExperts(torch.nn.Module):

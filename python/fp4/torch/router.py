@@ -119,12 +119,14 @@ def router_from(module: Any) -> Router:
     stored = getattr(probe, _CORRECTION, None)
     is_likely = logits.dtype == torch.float32 != probe.weight.dtype
     # Modules may return other logits than those of a linear layer, such as scores.
+    rules = _rules(module, k)
     for in_float32 in (is_likely, not is_likely):
-        for rule in _rules(module, k):
-            made = Router(probe.weight, rule, bias=probe._parameters.get("bias"),
-                          in_float32=in_float32)
-            with torch.no_grad():
-                by_torch, numbers = chosen(made(x), rule, stored)
+        made = Router(probe.weight, rules[0], bias=probe._parameters.get("bias"),
+                      in_float32=in_float32)
+        with torch.no_grad():
+            logits = made(x)
+        for rule in rules:
+            by_torch, numbers = chosen(logits, rule, stored)
             if _is_same(by_torch, numbers, weights, ids, len(weight)):
                 return Router(weight, rule, bias=bias, correction=correction,
                               in_float32=in_float32)

@@ -22,7 +22,7 @@ _Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 _SCORES, _RENORMALIZE = ("softmax", "sigmoid", "logits"), ("none", "sum", "softmax")
 #: The most columns, experts of a token, groups, and ids that are ordered.
-_COLUMNS, _CHOSEN, _GROUPS, _IDS = 512, 16, 32, 1 << 20
+MOST_EXPERTS, MOST_OF_TOKEN, _GROUPS, _IDS = 512, 16, 32, 1 << 20
 _MULTIPLE = 1024
 
 
@@ -117,15 +117,15 @@ def route(logits: torch.Tensor, k: int, *, scores: str = "softmax", renormalize:
         UsageError: an argument that does not fit.
     """
     functional._check_input(logits, "logits")
-    if logits.dim() != 2 or not 1 <= logits.shape[1] <= _COLUMNS:
-        raise UsageError(f"'logits' must be a matrix of 1 to {_COLUMNS} columns, but got the shape "
-                         f"{list(logits.shape)}", "each expert has a column")
+    if logits.dim() != 2 or not 1 <= logits.shape[1] <= MOST_EXPERTS:
+        raise UsageError(f"'logits' must be a matrix of 1 to {MOST_EXPERTS} columns, but got the "
+                         f"shape {list(logits.shape)}", "each expert has a column")
     check_scale(bias, "bias", logits.shape[1])
     for value, name, known in ((scores, "scores", _SCORES),
                                (renormalize, "renormalize", _RENORMALIZE)):
         if value not in known:
             raise UsageError(f"'{name}' must be {', '.join(known)}, but got {value!r}")
-    _check_range(k, "k", 1, min(_CHOSEN, logits.shape[1]))
+    _check_range(k, "k", 1, min(MOST_OF_TOKEN, logits.shape[1]))
     _check_groups(logits.shape[1], k, num_groups, top_groups)
     check_number(factor, "factor")
     check_number(eps, "eps")
@@ -158,7 +158,7 @@ def permute_tokens(ids: torch.Tensor, experts: int, *, first: int = 0,
     if ids.shape[0] * ids.shape[1] > _IDS:
         raise UsageError(f"'ids' must have at most {_IDS} numbers, but got {said(ids)}",
                          "order parts of the tokens")
-    _check_range(experts, "experts", 1, _COLUMNS)
+    _check_range(experts, "experts", 1, MOST_EXPERTS)
     _check_range(first, "first", 0, 2**31 - 1)
     _check_range(multiple, "multiple", 1, _MULTIPLE)
     return ExpertOrder(*torch.ops.fp4.permute_tokens(ids, experts, first, multiple))
@@ -169,11 +169,17 @@ def _check_range(value: object, name: str, least: int, most: int) -> None:
         raise UsageError(f"'{name}' must be {least} to {most}, but got {value!r}")
 
 
+def are_groups(columns: int, num_groups: int) -> bool:
+    """Returns True where a program has so many groups of `columns` experts."""
+    size = columns // num_groups
+    return num_groups == 1 or not (columns % num_groups or size < 2 or size & (size - 1))
+
+
 def _check_groups(columns: int, k: int, num_groups: int, top_groups: int) -> None:
     _check_range(num_groups, "num_groups", 1, _GROUPS)
     _check_range(top_groups, "top_groups", 1, num_groups)
     size = columns // num_groups
-    if num_groups > 1 and (columns % num_groups or size < 2 or size & (size - 1)):
+    if not are_groups(columns, num_groups):
         raise UsageError(f"'num_groups' must make groups of a power of two of the {columns} "
                          f"experts, at least 2, but got {num_groups}",
                          "set the logits of experts that are not to be chosen to -inf")
