@@ -417,7 +417,7 @@ def quantizers():
     for name, rounding, layout in (("", NEAR, "tiled"),
                                    (", stochastic", "transformer_engine", "linear")):
         case = ("columnwise", "row", "0,16 tensor_core", rounding, layout, "one", 1200, 392)
-        yield tcgen05("Hadamard on the tensor core" + name, quantizer("sm_100a", *case))
+        yield tcgen05("Hadamard on the tensor core" + name, quantizer("sm_100a", *case), blocks=2)
 
 
 def rows():

@@ -17,7 +17,7 @@
                                           have
 
 Prints a row of the table as soon as a kind has been run. Exit code 1 when a mutant survives that is
-not equivalent or redundant, or a kind does not compile.
+not equivalent or redundant, when a kind that synchronizes has no mutant, or does not compile.
 """
 import collections
 import datetime
@@ -77,6 +77,11 @@ def runs_of(kind, scratch):
     return [[*run, *dist] for dist in dists for run in shape_runs(kind, scratch)]
 
 
+def synchronizes(library):
+    return any(re.search(r"\b(bar|barrier|mbarrier|fence|wgmma|tcgen05|cp\.async)\.", text)
+               for text in mutate.kernels(library))
+
+
 def judge(kind, options):
     with tempfile.TemporaryDirectory(prefix="fp4-mutate-") as folder:
         scratch = pathlib.Path(folder)
@@ -84,7 +89,10 @@ def judge(kind, options):
         if options.list:
             return len(list(mutate.mutants(mutate.kernels(library))))
         options.runs, options.explored = runs_of(kind, scratch), kind.explored
-        return mutate.tally(library, options)
+        result = mutate.tally(library, options)
+        if not result.chosen and synchronizes(library):
+            raise RuntimeError("has no mutant, but synchronizes")
+        return result
 
 
 def revision():
@@ -168,7 +176,7 @@ def run(kind, options):
     if options.record:
         with options.record.open("a") as file:
             print(json.dumps(made), file=file)
-    return bool(result.chosen) and not result.survivors
+    return not result.survivors
 
 
 def main():

@@ -189,7 +189,8 @@ static std::vector<SizedTile> promotedTiles(const PlannedGemm &gemm) {
 }
 
 /// The best tile; of equals, the one with the fewest rows and then the most columns. Tiles of which
-/// no row of a half exists are only for plans that ask for them, and for groups.
+/// no row of a half exists are only for plans that ask for them, and for groups. A plan may ask for
+/// tiles that are never the best (checkPromoted).
 static Tile chooseTile(const PlannedGemm &gemm) {
   const KernelPlan &partial = gemm.plan;
   const MatmulSize &size = gemm.size;
@@ -204,8 +205,12 @@ static Tile chooseTile(const PlannedGemm &gemm) {
   };
   std::vector<SizedTile> tiles = tilesOf(gemm, kColumnStep, unit);
   llvm::erase_if(tiles, [&](const SizedTile &tile) { return !isCandidate(tile.plan.tile); });
-  if (tiles.empty()) // an error of the check
-    return {128, 128, kTileK};
+  if (tiles.empty()) {
+    Tile asked = partial.tile;
+    for (auto [size, usual] : llvm::zip_equal(asked, Tile{kMostPartRows, kMostPartRows, kTileK}))
+      size = size ? size : usual;
+    return asked;
+  }
   return cheapest(tiles, [&](const SizedTile &tile) { return tile.cost(size); }).plan.tile;
 }
 

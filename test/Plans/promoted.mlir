@@ -171,3 +171,29 @@ func.func @short_tall(%a: tensor<4096x512xf8E4M3FN>, %sa: tensor<4096x4xf32>, %b
   %y = fp4.matmul %a_scaled, %b_scaled : (!lhs2, !rhs2) -> tensor<4096x32768xbf16>
   return %y : tensor<4096x32768xbf16>
 }
+
+// -----
+
+!lhs = !fp4.scaled<fp8_block128, tensor<130x512xf8E4M3FN>, tensor<130x4xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<1024x512xf8E4M3FN>, tensor<8x4xf32>>
+// A plan may ask for tiles that the planner never chooses: two scale blocks in the stages of groups, or of the widest
+// tile where K is 512. Roles are those of the tile.
+// CHECK-LABEL: func.func @deep_groups
+// CHECK: tile = [64, 128, 256], {{.*}} math warps 0 to 4
+func.func @deep_groups(%a: tensor<130x512xf8E4M3FN>, %sa: tensor<130x4xf32>, %b: tensor<1024x512xf8E4M3FN>, %sb: tensor<8x4xf32>) -> tensor<130x512xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<groups = [44, 86]>, fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<130x512xbf16>
+  return %y : tensor<130x512xbf16>
+}
+
+// CHECK-LABEL: func.func @deep_short
+// CHECK: tile = [64, 128, 256], {{.*}} math warps 0 to 4
+func.func @deep_short(%a: tensor<130x512xf8E4M3FN>, %sa: tensor<130x4xf32>, %b: tensor<1024x512xf8E4M3FN>, %sb: tensor<8x4xf32>) -> tensor<130x1024xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 256]>}
+      : (!lhs, !rhs) -> tensor<130x1024xbf16>
+  return %y : tensor<130x1024xbf16>
+}
