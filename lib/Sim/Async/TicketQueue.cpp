@@ -282,9 +282,6 @@ Status TicketQueue::finish(uint64_t id) {
   if (!idle(TicketKind::TmemLoad))
     for (const TmemCells &cells : ticket.tmemWrites)
       state(cells.rank).tmem.written(cells.range, id);
-  if (!ticket.registerWrites.empty() && ticket.kind != TicketKind::TmemLoad)
-    warpOf(ticket).loadsInFlight -= uint32_t(
-        std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) { return load.id == id; }));
   ++owner.tickets;
   event(ticket, TicketState::Completed);
   // Signals come last: whoever waits for them finds the data valid.

@@ -21,8 +21,7 @@ namespace fp4::sim {
 enum class BarrierOp : uint8_t;
 enum class TicketState : uint8_t;
 
-/// A tcgen05.ld for which its warp has not waited, or a wgmma that is not done. The load may be
-/// done.
+/// A tcgen05.ld or a wgmma for which its warp has not waited. The operation may be done.
 struct UnwaitedLoad {
   uint64_t id = 0;
   TicketKind kind{};
@@ -142,6 +141,8 @@ public:
   void emitTmem(const Ticket &ticket, AccessKind kind, const TmemCells &cells);
   /// The warp executed tcgen05.wait::ld.
   void loadsWaited(Warp &warp);
+  /// The warp waited for wgmma.
+  void productsWaited(Warp &warp, const std::vector<uint64_t> &ids);
 
   // --- tcgen05.fence ----------------------------------------------------------------------------
   // Asynchronous tcgen05 operations before a fence::before_thread_sync are ordered before those

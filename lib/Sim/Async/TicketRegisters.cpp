@@ -1,8 +1,9 @@
 //===- TicketRegisters.cpp - Registers of operations that are in flight ---===//
 //
 // An instruction that names a register of a tcgen05.ld for which its warp has not waited waits for
-// it, or is wrong; one that names a register of a wgmma in flight is wrong. Most instructions of a
-// warp with such operations name none: a bit for each place in its registers says so.
+// it, or is wrong; one that names a register of a wgmma for which its warp has not waited is wrong,
+// also if the wgmma is done by luck. Most instructions of a warp with such operations name none: a
+// bit for each place in its registers says so.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"
@@ -144,6 +145,12 @@ Status TicketQueue::useRegisters(const Warp &warp, const Insn &insn) {
 void TicketQueue::loadsWaited(Warp &warp) {
   warp.loadsInFlight -= uint32_t(std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) {
     return load.warp == &warp && load.kind == TicketKind::TmemLoad;
+  }));
+}
+
+void TicketQueue::productsWaited(Warp &warp, const std::vector<uint64_t> &ids) {
+  warp.loadsInFlight -= uint32_t(std::erase_if(unwaitedLoads, [&](const UnwaitedLoad &load) {
+    return std::ranges::find(ids, load.id) != ids.end();
   }));
 }
 

@@ -71,18 +71,25 @@ TEST(Wgmma, ChainsOnOneAccumulatorUnderEverySchedule) {
 
 TEST(Wgmma, WaitingLeavesTheNewestGroups) {
   const std::string body = multiply + commit + "  wgmma.wait_group.sync.aligned 1;\n" + store;
-  const RunResult run = runText(kernel(body), schedules(0)[1], block(), 128);
-  EXPECT_THAT(run.error, HasSubstr("uses a register of the wgmma"));
-  EXPECT_THAT(run.note, HasSubstr("wgmma.wait_group"));
+  for (const SimOptions &options : policies()) {
+    const RunResult run = runText(kernel(body), options, block(), 128);
+    EXPECT_THAT(run.error, HasSubstr("uses a register of the wgmma")) << describe(options);
+    EXPECT_THAT(run.note, HasSubstr("wgmma.wait_group"));
+  }
 }
 
+/// Under every policy: a product that is done by luck was not waited for either.
 TEST(Wgmma, UsingTheAccumulatorWithoutWaitingIsReported) {
-  const RunResult run =
-      runText(kernel(multiply + commit + store + wait), schedules(0)[1], block(), 128);
-  EXPECT_THAT(run.error, HasSubstr("uses a register of the wgmma"));
-  const RunResult twin =
-      runText(kernel(multiply + commit + wait + store), schedules(0)[1], block(), 128);
-  EXPECT_EQ(twin.error, "");
+  for (const SimOptions &options : policies()) {
+    const auto errorOf = [&](const std::string &body) {
+      return runText(kernel(multiply + body), options, block(), 128).error;
+    };
+    SCOPED_TRACE(describe(options));
+    EXPECT_THAT(errorOf(commit + store + wait), HasSubstr("uses a register of the wgmma"));
+    EXPECT_THAT(errorOf(wait + store), HasSubstr("uses a register of the wgmma")); // not committed
+    EXPECT_EQ(errorOf(commit + wait + store), "");
+    EXPECT_EQ(errorOf(commit + multiply + commit + wait + store), "");
+  }
 }
 
 /// The barrier is enough where the readers have waited for their MMAs, and only there.

@@ -2,8 +2,9 @@
 //
 // PTX ISA, "wgmma.mma_async" and its fence, commit_group and wait_group. Four warps multiply a
 // 64 x K by a K x N matrix; each holds 16 rows of D in registers, so each warp's execution is a
-// ticket of its own that computes those rows. Registers of D stay claimed until the ticket is done:
-// only further wgmma may name them. A and B are read when it runs, as on the device.
+// ticket of its own that computes those rows. Registers of D stay claimed until the warp has waited
+// for the ticket: only further wgmma may name them. A and B are read when it runs, as on the
+// device.
 //
 // Register i of lane l (PTX ISA, "Register fragments"), row r of the warp's 16:
 //   D, 32-bit   r = l / 4 + 8 (i / 2 % 2), column 8 (i / 4) + 2 (l % 4) + i % 2
@@ -458,6 +459,7 @@ Outcome waitGroup(ExecContext &cx, const Insn &insn) {
   for (; mine.waited < count; ++mine.waited) {
     for (uint64_t id : groups[mine.waited])
       emitWaited(cx, id);
+    TicketQueue::of(cx).productsWaited(cx.warp(), groups[mine.waited]);
     groups[mine.waited].clear();
   }
   return Outcome::Next;
