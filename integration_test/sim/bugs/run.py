@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs a kernel of this folder through the CUDA driver, as it is or with one of its bugs.
 
-  fp4-sim run --device b200 -- python3 run.py ring.ptx           the kernel that is right
-  fp4-sim run --device b200 -- python3 run.py ring.ptx lapped    with a bug of the file
+  fp4-sim run --device h200 -- python3 run.py ring.ptx           the kernel that is right
+  fp4-sim run --device h200 -- python3 run.py ring.ptx lapped    with a bug of the file
   python3 run.py ring.ptx --list                                 the bugs
 
 Without fp4-sim it runs on the GPU of the machine, where a kernel with a bug may hang or pass.
@@ -11,6 +11,7 @@ import argparse
 import ctypes
 import re
 import sys
+import zlib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -57,9 +58,14 @@ class Driver:
     def buffer(self, fill):
         address = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(BYTES))
-        if fill:
-            self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(0), ctypes.c_size_t(BYTES))
+        if fill is not None:
+            self.call("cuMemsetD8_v2", address, ctypes.c_ubyte(fill), ctypes.c_size_t(BYTES))
         return address
+
+    def checksum(self, address):
+        host = ctypes.create_string_buffer(BYTES)
+        self.call("cuMemcpyDtoH_v2", host, address, ctypes.c_size_t(BYTES))
+        return zlib.crc32(host.raw)
 
     def launch(self, module, run, buffers):
         grid, cluster, block, entry, dependent = run
@@ -89,11 +95,12 @@ def main():
     driver, module = Driver(), ctypes.c_void_p()
     ptx = with_bug(text, options.bug) if options.bug else text
     driver.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(ptx.encode()))
-    buffers = [driver.buffer("\n// unwritten\n" not in text) for _ in range(2)]
+    filled = "\n// unwritten\n" not in text
+    buffers = [driver.buffer(fill if filled else None) for fill in (1, 0)]  # data and out
     for run in RUN.findall(text):
         driver.launch(module, run, buffers)
     driver.call("cuCtxSynchronize")
-    print("every launch has ended")
+    print("every launch has ended" + (f", out has checksum {driver.checksum(buffers[1]):08x}" if filled else ""))
 
 
 if __name__ == "__main__":
