@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """A decoder of fp4.torch beside transformers in bf16: tokens per second, launches, and each kernel.
 
-  benchmarks/models/run.py pack BUILD FOLDER     compiles the programs for GPUs into FOLDER
-  benchmarks/models/run.py run FOLDER [--layers=8] [--json=FILE] [--kernels=FILE]
+  benchmarks/models/run.py pack BUILD FOLDER [--model=gpt_oss]     compiles the programs for GPUs
+  benchmarks/models/run.py run FOLDER [--model=gpt_oss] [--layers=8] [--json=FILE] [--kernels=FILE]
 
 `run` needs a Hopper GPU, PyTorch and transformers, and no compiler: the programs come from the
-exported cache. The model has the shapes of Llama-3-8B, random weights, and a head in bf16. A step
+exported cache. The model has the shapes of Llama-3-8B or, with `--model=gpt_oss`, of gpt-oss-20b,
+whose experts transformers runs by grouped matmuls, random weights, and a head in bf16. A step
 has one token for each sequence behind 128 others, and ends with the best token. Three decoders take
 turns as CUDA graphs: transformers in bf16 with a static cache, transformers with WeightOnlyLinear
 layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Before anything is
 timed, the logits of prompts and steps are compared with those of the model in float32 with the
 numbers of the quantized weights: their error must be at most 1.5 times that of transformers in bf16
-with these numbers.
+with these numbers. Routers choose other experts where logits nearly tie, so that a mixture is
+judged by the mean of several prompts.
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
 next, in replays of the graph, medians over the layers. A matmul has the rate at which it reads its
@@ -44,7 +46,7 @@ MOST_ERROR = 1.5  # of that of transformers in bf16
 # ===--- Programs ---------------------------------------------------------=== #
 
 
-def pack(build, folder, gpus):
+def pack(build, folder, gpus, name):
     kit.begin(folder, HERE, HERE.with_name("host.py"))
     kit.copy_package(build, folder)
     revision = subprocess.run(["git", "-C", kit.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
@@ -56,27 +58,53 @@ def pack(build, folder, gpus):
     from fp4.torch import execution, programs
     torch.set_default_dtype(torch.bfloat16)
     with torch.no_grad(), execution.collecting() as found:
-        model = host.model_of(1, vocab_size=128).eval()
+        model = MODELS[name](1, vocab_size=128).eval()
+        if has_experts(model):
+            in_4_bits(copy.deepcopy(model.model.layers[0].mlp.experts))
         fp4.torch.quantize_(model, weight_only=True)
-        linears_of(model, 1)  # of layers with one scale, and of those that differ
-        for number, layer in enumerate(linears(model)):
-            layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)
-        model(torch.zeros(1, 1, dtype=torch.int64))
-        linears_of(model, 1)
+        pack_linears(model, has_experts(model))
         model.head = fp4.torch.WeightOnlyLinear.from_linear(
-            torch.nn.Linear(model.config.hidden_size, host.model_of(0).config.vocab_size, bias=False))
+            torch.nn.Linear(model.config.hidden_size, vocabulary(name), bias=False))
         model.head(torch.zeros(1, model.config.hidden_size))
         for layer in linears(model):
             layer.weight + 0
-        for batch, prompt, room in [*((batch, PROMPT, ROOM) for batch in BATCHES), (1, LONG, LONG)]:
-            decoder = fp4.torch.Decoder(model, batch, room)
-            decoder.prefill(torch.zeros(batch, prompt, dtype=torch.int64))
-            if room > prompt:
-                decoder.step()
+        for kind in kinds_of_layers(model):
+            kind()
+            for batch, prompt, room in [*((batch, PROMPT, ROOM) for batch in BATCHES), (1, LONG, LONG)]:
+                collect(model, batch, prompt, room)
     with programs.assembling():
         for make, facts, _, _ in found:
             for gpu in gpus:
                 make(*facts, gpu)
+
+
+def pack_linears(model, has_biases):
+    """Programs of layers with one scale, and of those that differ."""
+    import torch
+    for alpha in (False, True):
+        for number, layer in enumerate(linears(model) if alpha else []):
+            layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)
+        model(torch.zeros(1, 1, dtype=torch.int64))
+        if not has_biases:
+            linears_of(model, 1)
+
+
+def kinds_of_layers(model):
+    """Functions that give the first layer each kind of attention that the model has."""
+    config = model.config
+    if not getattr(config, "layer_types", None):
+        return [lambda: None]
+    return [lambda kind=kind: config.layer_types.__setitem__(0, kind)
+            for kind in ("sliding_attention", "full_attention")]
+
+
+def collect(model, batch, prompt, room):
+    import fp4.torch
+    import torch
+    decoder = fp4.torch.Decoder(model, batch, room)
+    decoder.prefill(torch.zeros(batch, prompt, dtype=torch.int64))
+    if room > prompt:
+        decoder.step()
 
 
 def linears(model):
@@ -87,14 +115,43 @@ def linears(model):
 # ===--- Models -----------------------------------------------------------=== #
 
 
-def models(layers):
+def gpt_oss_of(layers, **sizes):
+    from transformers import GptOssConfig, GptOssForCausalLM
+    return GptOssForCausalLM._from_config(GptOssConfig(**{
+        "hidden_size": 2880, "intermediate_size": 2880, "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 64,
+        "num_local_experts": 32, "num_experts_per_tok": 4, "sliding_window": 128, "vocab_size": 201088,
+        "num_hidden_layers": layers, **sizes}), experts_implementation="grouped_mm")
+
+
+MODELS = {"llama": host.model_of, "gpt_oss": gpt_oss_of}
+
+
+def vocabulary(name):
+    return MODELS[name](0).config.vocab_size
+
+
+def has_experts(model):
+    return hasattr(model.config, "num_local_experts")
+
+
+def in_4_bits(experts):
+    """Gives gates, ups and downs of every expert of gpt-oss the numbers that they have in NVFP4."""
+    import fp4.torch
+    for stack, parts in ((experts.gate_up_proj, 2), (experts.down_proj, 1)):
+        for matrix in stack:
+            for part in range(parts):  # matrices are transposed, and gates and ups are in turns
+                rows = matrix.t()[part::parts]
+                rows.copy_(fp4.torch.dequantize(fp4.torch.quantize(rows.contiguous())))
+
+
+def models(name, layers):
     """The model in bf16, with WeightOnlyLinear layers, and with the numbers that they have."""
     import fp4.torch
     import torch
     torch.manual_seed(1)
     with torch.device("cuda"):
         torch.set_default_dtype(torch.bfloat16)
-        plain = host.model_of(layers).eval()
+        plain = MODELS[name](layers).eval()
         torch.set_default_dtype(torch.float32)
     ours = copy.deepcopy(plain)
     fp4.torch.quantize_(ours, weight_only=True)
@@ -103,34 +160,45 @@ def models(layers):
     for name, layer in ours.named_modules():
         if isinstance(layer, fp4.torch.WeightOnlyLinear):
             exact.get_submodule(name).weight.copy_(layer.weight + 0)
+        elif type(layer).__name__ == "RoutedExperts":
+            in_4_bits(exact.get_submodule(name))
     return plain, ours, exact
 
 
-def prompt_of(batch, length):
+def prompt_of(batch, length, number=0):
     import torch
-    torch.manual_seed(batch)
+    torch.manual_seed(batch + 1000 * number)
     return torch.randint(1, 128256, (batch, length), device="cuda")
 
 
 def verify(decoder, batch, length, exact, wide):
-    """Compares the logits of a prompt and of two steps, and returns the largest ratio of errors."""
+    """Compares the logits of a prompt and of two steps, and returns the largest ratio of errors; of
+    a mixture, that of the means over prompts of 8 rows at least."""
     import torch
-    ids, ratios = prompt_of(batch, length), []
     steps = 0 if length == LONG else 2
-    found = [decoder.prefill(ids).clone()]
-    for _ in range(steps):
-        ids = torch.cat([ids, decoder.token[:, None]], 1)
-        found.append(decoder.step().clone())
-    for number, logits in enumerate(found):
-        part = ids[:, :length + number]
-        true = last_logits(wide, part)
-        errors = [((one.float() - true).norm() / true.norm()).item() for one in (logits, last_logits(exact, part))]
-        ratios.append(errors[0] / errors[1])
-        print(f"batch {batch}, {part.shape[1]} tokens: error {errors[0]:.4f}, of transformers in bf16 "
-              f"{errors[1]:.4f}", file=sys.stderr, flush=True)
-    if not max(ratios) <= MOST_ERROR:
-        raise RuntimeError(f"the logits have {max(ratios)} times the error of transformers")
-    return max(ratios)
+    prompts = max(1, 8 // batch) if has_experts(exact) and length != LONG else 1
+    squares = torch.zeros(steps + 1, 2, dtype=torch.float64)
+    for number in range(prompts):
+        decoder.truncate()
+        ids = prompt_of(batch, length, number)
+        found = [decoder.prefill(ids).clone()]
+        for _ in range(steps):
+            ids = torch.cat([ids, decoder.token[:, None]], 1)
+            found.append(decoder.step().clone())
+        for place, logits in enumerate(found):
+            part = ids[:, :length + place]
+            true = last_logits(wide, part)
+            for which, one in enumerate((logits, last_logits(exact, part))):
+                squares[place, which] += ((one.float() - true).norm() / true.norm()).item() ** 2
+    errors = (squares / prompts).sqrt()
+    print(f"batch {batch}, {length} tokens: errors {errors[:, 0].tolist()}, of transformers in bf16 "
+          f"{errors[:, 1].tolist()}", file=sys.stderr, flush=True)
+    if has_experts(exact):
+        errors = errors.square().mean(0, keepdim=True).sqrt()
+    ratio = (errors[:, 0] / errors[:, 1]).max().item()
+    if not ratio <= MOST_ERROR:
+        raise RuntimeError(f"the logits have {ratio} times the error of transformers")
+    return ratio
 
 
 def last_logits(model, ids):
@@ -278,7 +346,10 @@ def steps(plain, ours, exact, wide, kernels, layers):
         count = len(kernels_of(others["bf16"]))
         found = kernels_of(mine)
         yield row_of(layers, f"decode, batch {batch}", batch, times, len(found), count, ratios[batch])
-        breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
+        if has_experts(ours):
+            by_name(found)
+        else:
+            breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
         del others
         torch.cuda.empty_cache()
 
@@ -330,6 +401,16 @@ def breakdown(step, found, ours, rows, rate, kernels):
                  "terabytes": sizes[name] / microseconds / 1e6, "of_copy": sizes[name] / microseconds / rate})
 
 
+def by_name(found):
+    """Prints the kernels of a step by name: how many, and the microseconds of all."""
+    sums = {}
+    for name, gap, _ in found:
+        count, total = sums.get(name, (0, 0.0))
+        sums[name] = count + 1, total + gap
+    for name, (count, total) in sorted(sums.items(), key=lambda item: -item[1][1]):
+        print(f"  {total:9.2f} us  {count:4} x {name[:100]}", file=sys.stderr, flush=True)
+
+
 def prefills(plain, ours, exact, wide, layers):
     import fp4.torch
     import torch
@@ -361,19 +442,21 @@ def clock():
     return found.stdout.strip()
 
 
-def measure(folder, layers, kernels):
+def measure(folder, name, layers, kernels):
     os.environ.update(FP4_LIBRARY=str(folder / "libfp4rt.so"), FP4_CACHE=str(folder / "cache"))
     sys.path.insert(0, str(folder))
     import torch
     print(torch.cuda.get_device_name(), torch.__version__, clock(), file=sys.stderr)
     with torch.no_grad():
-        plain, ours, exact = models(layers)
+        plain, ours, exact = models(name, layers)
         wide = copy.deepcopy(exact).float()
         yield from steps(plain, ours, exact, wide, kernels, layers)
         yield from prefills(plain, ours, exact, wide, layers)
-        yield from steps_with_head(plain, ours, exact, wide, layers)
+        if not has_experts(plain):
+            yield from steps_with_head(plain, ours, exact, wide, layers)
 
 
+TITLES = {"llama": "Llama-3-8B", "gpt_oss": "gpt-oss-20b"}
 COLUMNS = {
     "decoder": [("layers", "layers", None), ("step", "step", None), ("bf16_ms", "bf16", "ms"), ("w4a16_ms", "NVFP4 layers in transformers", "ms"),
                 ("decoder_ms", "Decoder", "ms"), ("ratio", "bf16 / Decoder", None),
@@ -383,7 +466,7 @@ COLUMNS = {
                         ("terabytes", "reads, TB/s", None), ("of_copy", "of a copy", None)]}
 
 
-def document(area, rows, layers, revision, clocks):
+def document(area, rows, options, revision, clocks):
     """A result as docgen/result_tables.py reads it."""
     import torch
     import transformers
@@ -393,10 +476,11 @@ def document(area, rows, layers, revision, clocks):
              for name in names if row.get(name, "") != ""} for row in rows]
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
                             text=True).stdout.strip()
-    return {"area": area, "card": card, "device": torch.cuda.get_device_name(), "driver": driver,
+    suffix = "" if options.model == "llama" else f"-{options.model}"
+    return {"area": area + suffix, "card": card, "device": torch.cuda.get_device_name(), "driver": driver,
             "date": datetime.date.today().isoformat(), "revision": revision or None,
-            "clock": f"decoders in turns; {clocks} by the driver at the end", "command": f"benchmarks/models/run.py run FOLDER --layers={layers}",
-            "program": f"{layers} layers of Llama-3-8B, random weights, head in bf16, {PROMPT} tokens before a step, torch "
+            "clock": f"decoders in turns; {clocks} by the driver at the end", "command": f"benchmarks/models/run.py run FOLDER --model={options.model} --layers={options.layers}",
+            "program": f"{options.layers} layers of {TITLES[options.model]}, random weights, head in bf16, {PROMPT} tokens before a step, torch "
                        f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
             "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS[area]],
             "key": ["layers", "step"] if area == "decoder" else ["layers", "step", "kernel"], "rows": tidy}
@@ -408,13 +492,13 @@ def run(options):
     def kernels(row):
         parts.append(row)
         print(json.dumps(row), flush=True)
-    for row in measure(folder, options.layers, kernels):
+    for row in measure(folder, options.model, options.layers, kernels):
         found.append(row)
         print(json.dumps(row), flush=True)
     revision, clocks = (folder / "revision").read_text().strip(), clock().split(",")[0]
     for area, rows, file in (("decoder", found, options.json), ("decoder-kernels", parts, options.kernels)):
         if file:
-            pathlib.Path(file).write_text(json.dumps(document(area, rows, options.layers, revision, clocks), indent=1) + "\n")
+            pathlib.Path(file).write_text(json.dumps(document(area, rows, options, revision, clocks), indent=1) + "\n")
 
 
 def main():
@@ -429,9 +513,11 @@ def main():
     running.add_argument("--layers", type=int, default=8)
     running.add_argument("--json")
     running.add_argument("--kernels")
+    for command in (packing, running):
+        command.add_argument("--model", choices=list(MODELS), default="llama")
     options = parser.parse_args()
     if options.command == "pack":
-        return pack(options.build.resolve(), options.folder.resolve(), options.gpus)
+        return pack(options.build.resolve(), options.folder.resolve(), options.gpus, options.model)
     run(options)
 
 

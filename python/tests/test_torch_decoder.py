@@ -24,6 +24,7 @@ if torch is not None:
     from fp4.torch.rotation_programs import Rotation
 
 NAMES = ("Llama", "Mistral", "Qwen2", "Qwen3")
+MIXTURES = ("Mixtral", "Qwen3Moe", "GptOss")
 MOST = 2.0
 
 
@@ -63,11 +64,38 @@ class Decoding(unittest.TestCase):
             with self.subTest(name):
                 self.follow(name)
 
+    def test_mixtures_of_experts(self) -> None:
+        for name in MIXTURES:
+            with self.subTest(name):
+                self.follow(name, steps=1)
+
+    def test_mixtures_that_are_layers_already(self) -> None:
+        """Blocks that were replaced, beside layers without experts."""
+        ours, exact = made("Qwen3Moe", num_hidden_layers=2, mlp_only_layers=[0])
+        block = ours.model.layers[1].mlp
+        ours.model.layers[1].mlp = ft.MoE.from_block(block)
+        ids = tokens(2, 5)
+        self.check(ft.Decoder(ours, 2, 8).prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+
+    def test_experts_that_are_not_quantized(self) -> None:
+        ours, exact = made("Mixtral")
+        ours.model.layers[0].mlp.experts = exact.model.layers[0].mlp.experts
+        with self.assertRaisesRegex(fp4.UsageError, "'model.layers.0.mlp.experts' is a Mixtral"):
+            ft.Decoder(ours, 2, 8)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            decoder = ft.Decoder(ours, 2, 8, allow_fallback=True)
+        ids = tokens(2, 5)
+        self.check(decoder.prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+
     def test_windows(self) -> None:
         """Windows of all layers, and of the last one. A window that no sequence fills is none."""
         for name, options in (("Mistral", {"sliding_window": 7}),
                               ("Qwen3", {"use_sliding_window": True, "sliding_window": 18,
                                          "max_window_layers": 1}),
+                              ("GptOss", {"sliding_window": 7, "num_hidden_layers": 2,
+                                          "layer_types": ["sliding_attention",
+                                                          "full_attention"]}),
                               ("Mistral", {"sliding_window": 64})):
             with self.subTest(name, **options):
                 self.follow(name, steps=2, **options)

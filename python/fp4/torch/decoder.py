@@ -12,7 +12,7 @@ import torch
 from ..errors import UsageError
 from . import decoder_programs, programs, weight_programs
 from .attend import Attention
-from .decoder_layers import Fallbacks, Layer, check_model, layers_of
+from .decoder_layers import Fallbacks, Layer, check_model, layers_of, rounds_first
 from .decoder_programs import Heads
 from .execution import run_into
 from .norm_programs import Norm
@@ -37,8 +37,9 @@ class Decoder:
 
     A layer has 8 launches: the residual and RMSNorm; queries, keys and values by one matmul; their
     norm, where there is one, their rotation and the cache; attention; its output; the residual and
-    RMSNorm; the gated unit of two matmuls; what is behind it. Embeddings and the head are those of
-    the model. Positions and lengths are on the device, and a captured step advances them, so that
+    RMSNorm; the gated unit of two matmuls; what is behind it, or in place of these two the program
+    of a mixture of experts (MoE). Embeddings, routers and the head are those of the model.
+    Positions and lengths are on the device, and a captured step advances them, so that
     graphs can be replayed without the host.
 
     Each value that a kernel gives is rounded once, where transformers rounds after each operation,
@@ -51,9 +52,10 @@ class Decoder:
         fallbacks: layers that run by torch, and why; empty unless `allow_fallback` is on.
 
     Args:
-        model: a Llama, Mistral, Qwen2 or Qwen3 of transformers with a language head, in bfloat16,
-            whose layers are WeightOnlyLinear (`quantize_`, or a checkpoint). The decoder shares its
-            weights: projections of queries, keys and values become parts of one.
+        model: a Llama, Mistral, Mixtral, Qwen2, Qwen3, Qwen3-MoE or gpt-oss of transformers with a
+            language head, in bfloat16, whose layers are WeightOnlyLinear and RoutedExperts
+            (`quantize_`, or a checkpoint). The decoder shares its weights: projections of queries,
+            keys and values become parts of one.
         sequences: that are decoded at a time, all with prompts of one length.
         tokens: of each sequence for which the caches have room, at most.
         page_tokens: tokens of a page.
@@ -81,7 +83,9 @@ class Decoder:
         self.token = torch.zeros(sequences, dtype=torch.int64, device=device)
         self._places = _Places(self._config, sequences, tokens, page_tokens, device)
         self.caches = self._places.caches(len(self._layers))
-        self._angles = _angles(model.model.rotary_emb, self._places.tokens, device)
+        self._angles = _angles(model.model.rotary_emb, self._places.heads[2],
+                               self._places.tokens, device)
+        self._rounds_first = rounds_first(self._config)
         self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor] | None = None
         self._used = 0
 
@@ -197,7 +201,7 @@ class Decoder:
         for number, layer in enumerate(self._layers):
             a = self._attended(layer, self.caches[number], y, places, count)
             y, h = self._normed(layer.out(a), h, layer.norm_behind)
-            d = layer.down(layer.unit(y))
+            d = layer.mlp(y)
             if number + 1 < len(self._layers):
                 y, h = self._normed(d, h, self._layers[number + 1].norm)
         self._places.end(count)
@@ -212,7 +216,8 @@ class Decoder:
                 weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The norm of x + residual, and the sum; of x alone, which is the sum then."""
         what = Norm(x.shape[1], "bf16", "rms", self._config.rms_norm_eps, "bf16",
-                    residual="" if residual is None else "rounded", is_normed_rounded=True)
+                    residual="" if residual is None else "rounded",
+                    is_normed_rounded=self._rounds_first)
         y = torch.empty_like(x)
         if residual is None:
             run_into(decoder_programs.norm, (what,), (y,), x, weight)
@@ -227,7 +232,8 @@ class Decoder:
         positions, *rows = places
         heads, key_heads, size = self._places.heads
         norm = None if layer.head_weights is None else Norm(
-            size, "bf16", "rms", self._config.rms_norm_eps, "bf16", is_normed_rounded=True)
+            size, "bf16", "rms", self._config.rms_norm_eps, "bf16",
+            is_normed_rounded=self._rounds_first)
         rotation = Rotation(heads + 2 * key_heads, size, "bf16", self._angles.shape[1], "f32",
                             False, norm, has_head_weights=norm is not None)
         what = Heads(rotation, len(y) * heads, cache.key.numel() // size)
@@ -242,9 +248,9 @@ class Decoder:
         shape = Attention(tuple(query.shape), tuple(cache.key.shape), tuple(cache.value.shape),
                           programs.ELEMENTS[query.dtype], layer.scale,
                           count > 1 or window is not None, True, cache.pages.shape[1],
-                          window=window)
+                          window=window, has_sinks=layer.sinks is not None)
         run_into(decoder_programs.attention, (shape,), (found,), query, cache.key, cache.value,
-                 cache.lengths, cache.pages, target=weight_programs.TARGET)
+                 cache.lengths, cache.pages, layer.sinks, target=weight_programs.TARGET)
         return found.view(len(y), heads * size)
 
 
@@ -333,10 +339,10 @@ def _best(logits: torch.Tensor) -> torch.Tensor:
     return (places.gather(1, part) + part * (logits.shape[1] // parts)).flatten()
 
 
-def _angles(rotary: Any, tokens: int, device: torch.device) -> torch.Tensor:
-    """[tokens, D]: cosines, then sines, of the first half of a head in float32."""
+def _angles(rotary: Any, size: int, tokens: int, device: torch.device) -> torch.Tensor:
+    """[tokens, size]: cosines, then sines, of the first half of a head in float32."""
     places = torch.arange(tokens, device=device)[None]
     with torch.no_grad():
         cosines, sines = rotary(torch.empty(0, dtype=torch.float32, device=device), places)
-    half = cosines.shape[-1] // 2
+    half = size // 2  # some rotations repeat it
     return torch.cat([cosines[0, :, :half], sines[0, :, :half]], -1).float().contiguous()

@@ -11,13 +11,17 @@ import torch
 
 from ..errors import UsageError
 from .merged import WeightOnlyGate, merge_linears, share_tiles
+from .moe import MoE
+from .routed import RoutedExperts
 from .weight_only import WeightOnlyLinear
 
 _Call = Callable[[torch.Tensor], torch.Tensor]
 
 #: Values of `model_type` whose layers are: RMSNorm, attention with rotated heads, its residual,
-#: RMSNorm, a gated unit, its residual.
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+#: RMSNorm, a gated unit or a mixture of experts, its residual.
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen3_moe", "gpt_oss")
+#: Families whose RMSNorm multiplies by its weight before it rounds.
+_ROUNDED_LAST = ("gpt_oss",)
 #: Kinds of rotary embeddings whose angles depend on the position alone.
 _ROTATIONS = ("default", "linear", "llama3", "yarn", "proportional")
 
@@ -30,9 +34,11 @@ class Layer:
         norm, norm_behind: weights of RMSNorm before attention and before the gated unit.
         qkv: [T, K] -> the heads of queries, keys and values, one behind the other.
         head_weights: of RMSNorm of heads, [heads of queries, keys and values, D], or None.
-        out, unit, down: what is behind attention; the gated unit, and what is behind it.
+        out: the projection behind attention.
+        mlp: the gated unit and the projection behind it, or a mixture of experts.
         scale: of attention.
         window: the last keys that a token sees, its own included; None where it sees all.
+        sinks: float32 [heads], a logit of each head that takes part in its softmax, or None.
     """
 
     norm: torch.Tensor
@@ -40,10 +46,10 @@ class Layer:
     head_weights: torch.Tensor | None
     out: _Call
     norm_behind: torch.Tensor
-    unit: _Call
-    down: _Call
+    mlp: _Call
     scale: float
     window: int | None = None
+    sinks: torch.Tensor | None = None
 
 
 class Fallbacks:
@@ -99,7 +105,8 @@ class _Reader:
         self.config, self.fallbacks = config, fallbacks
 
     def layer(self, name: str, layer: Any, window: int | None) -> Layer:
-        attention, mlp = layer.self_attn, layer.mlp
+        attention = layer.self_attn
+        sinks = getattr(attention, "sinks", None)
         qkv = self.together(f"{name}.self_attn",
                             {part: getattr(attention, part)
                              for part in ("q_proj", "k_proj", "v_proj")})
@@ -108,9 +115,8 @@ class _Reader:
                      self.one(f"{name}.self_attn.o_proj", attention.o_proj),
                      _weight_of(f"{name}.post_attention_layernorm", layer.post_attention_layernorm,
                                 self.config),
-                     self.unit(f"{name}.mlp", mlp),
-                     self.one(f"{name}.mlp.down_proj", mlp.down_proj),
-                     float(attention.scaling), window)
+                     self.mlp(f"{name}.mlp", layer.mlp), float(attention.scaling), window,
+                     None if sinks is None else sinks.detach().float())
 
     def one(self, name: str, layer: torch.nn.Module) -> _Call:
         if not isinstance(layer, WeightOnlyLinear):
@@ -130,6 +136,26 @@ class _Reader:
                 self.fallbacks.reasons[name] = f"cannot be merged: {error.message}"
         return lambda x: torch.cat([call(x) for call in calls], -1)
 
+    def mlp(self, name: str, mlp: Any) -> _Call:
+        """A gated unit and the projection behind it, or a mixture of experts."""
+        if isinstance(mlp, MoE) or hasattr(mlp, "experts"):
+            return self.mixture(name, mlp)
+        unit, down = self.unit(name, mlp), self.one(f"{name}.down_proj", mlp.down_proj)
+        return lambda x: down(unit(x))
+
+    def mixture(self, name: str, block: Any) -> _Call:
+        if not isinstance(block.experts, RoutedExperts):
+            self.fallbacks.reasons[f"{name}.experts"] = f"is a {type(block.experts).__name__}"
+        elif isinstance(block, MoE):
+            return MoE(block.router, block.experts, block.shared)
+        else:
+            try:
+                made = MoE.from_block(block)
+                return MoE(made.router, made.experts, made.shared)
+            except UsageError as error:
+                self.fallbacks.reasons[name] = f"is no layer of experts: {error.message}"
+        return lambda x: _first(block(x[None]))[0]
+
     def unit(self, name: str, mlp: Any) -> _Call:
         """The gated unit of an MLP."""
         before = len(self.fallbacks.reasons)
@@ -146,6 +172,16 @@ class _Reader:
         return lambda x: mlp.act_fn(gate(x)) * up(x)
 
 
+def _first(results: Any) -> torch.Tensor:
+    y: torch.Tensor = results[0] if isinstance(results, tuple) else results
+    return y
+
+
+def rounds_first(config: Any) -> bool:
+    """Returns True where RMSNorm rounds the normed value before it multiplies by its weight."""
+    return config.model_type not in _ROUNDED_LAST
+
+
 def _window_of(config: Any, number: int) -> int | None:
     """The window of a layer. Without a list of kinds all layers have one, if the model has."""
     kinds = getattr(config, "layer_types", None)
@@ -156,7 +192,7 @@ def _window_of(config: Any, number: int) -> int | None:
 
 
 def _weight_of(name: str, norm: Any, config: Any) -> torch.Tensor:
-    """The weight of an RMSNorm, which rounds the normed value before it multiplies."""
+    """The weight of an RMSNorm with the epsilon of all."""
     epsilon = getattr(norm, "variance_epsilon", None)
     if epsilon is None or epsilon != config.rms_norm_eps:
         raise UsageError(f"'{name}' must be an RMSNorm with the epsilon of the configuration, "

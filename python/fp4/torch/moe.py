@@ -150,8 +150,8 @@ class _Choose(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         rows = x.reshape(-1, x.shape[-1])
-        return (torch.zeros(len(rows), self.experts), torch.ones(len(rows), 1),
-                torch.zeros(len(rows), 1, dtype=torch.int64))
+        return (rows.new_zeros(len(rows), self.experts), rows.new_ones(len(rows), 1),
+                torch.zeros(len(rows), 1, dtype=torch.int64, device=rows.device))
 
 
 def _returns_weights(block: Any, router: str, shared: torch.nn.Module | None) -> bool:
@@ -164,7 +164,7 @@ def _returns_weights(block: Any, router: str, shared: torch.nn.Module | None) ->
         parts[_SHARED_GATE] = _Multiply(0.5)
     probe._modules = {**dict.fromkeys(block._modules), **parts}
     size = getattr(block.experts, "hidden_size", None) or getattr(block.experts, "hidden_dim", None)
-    x = torch.linspace(-1, 1, 3 * (size or 64)).view(1, 3, -1)
+    x = torch.linspace(-1, 1, 3 * (size or 64), dtype=torch.float32, device="cpu").view(1, 3, -1)
     expected = 2.0 * x
     if shared is not None:
         expected = expected + 4.0 * x * (torch.sigmoid(0.5 * x)

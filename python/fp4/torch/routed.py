@@ -291,7 +291,8 @@ def _activation_of(module: torch.nn.Module) -> tuple[bool, str, float | None, fl
     that gives what the module's own gate computes."""
     limit, alpha = (_number(module, name) for name in ("limit", "alpha"))
     generator = torch.Generator().manual_seed(1)
-    sums = torch.randn(64, 8, generator=generator) * max(4.0, 2 * (limit or 0.0))
+    sums = torch.randn(64, 8, generator=generator, dtype=torch.float32, device="cpu")
+    sums *= max(4.0, 2 * (limit or 0.0))
     expected = _gate_of(module, sums)
     options = itertools.product((False, True), ACTIVATIONS, dict.fromkeys((None, limit)),
                                 dict.fromkeys((None, alpha)))

@@ -146,6 +146,10 @@ def _rules(module: Any, k: int) -> list[Rule]:
             for scores, renormalize, pair, factor, eps in options]
 
 
+#: Of probes, whatever dtype and device torch has as defaults.
+_PLAIN: dict[str, Any] = {"dtype": torch.float32, "device": "cpu"}
+
+
 def _probed(module: Any, name: str) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor,
                                              torch.Tensor]:
     """A copy of the module with random numbers in bfloat16, some tokens, and what it returns for
@@ -154,7 +158,7 @@ def _probed(module: Any, name: str) -> tuple[Any, torch.Tensor, torch.Tensor, to
 
     def random(like: torch.Tensor) -> torch.Tensor:
         dtype = like.dtype if like.dtype.is_floating_point else torch.float32
-        made: torch.Tensor = torch.randn(like.shape, generator=generator).to(dtype)
+        made = torch.randn(like.shape, generator=generator, **_PLAIN).to(dtype)
         return made.div_(like.shape[-1]**0.5)
 
     probe = copy.copy(module)
@@ -162,7 +166,7 @@ def _probed(module: Any, name: str) -> tuple[Any, torch.Tensor, torch.Tensor, to
         random(value).bfloat16()) for key, value in module._parameters.items()}
     probe._buffers = {key: None if value is None else random(value)
                       for key, value in module._buffers.items()}
-    x = torch.randn(16, probe.weight.shape[1], generator=generator).bfloat16()
+    x = torch.randn(16, probe.weight.shape[1], generator=generator, **_PLAIN).bfloat16()
     with torch.no_grad():
         found = probe(x)
     if not isinstance(found, tuple) or len(found) != 3:
@@ -179,6 +183,7 @@ def _is_same(weights: torch.Tensor, ids: torch.Tensor, expected: torch.Tensor,
     bfloat16."""
     if expected.shape != weights.shape:
         return False
-    one, other = (torch.zeros(len(found), experts).scatter(1, numbers.long(), found.float())
+    one, other = (torch.zeros(len(found), experts, **_PLAIN).scatter(1, numbers.long(),
+                                                                     found.float())
                   for found, numbers in ((weights, ids), (expected, others)))
     return torch.allclose(one, other, rtol=0.01, atol=1e-4)
