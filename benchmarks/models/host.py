@@ -10,6 +10,7 @@ timed. Calls are medians of batches that take turns, with an idle GPU at the sta
 have 8 layers of Llama-3-8B with random weights, one token for each sequence behind 128 others.
 """
 import argparse
+import copy
 import ctypes
 import json
 import os
@@ -127,21 +128,37 @@ def programs_of(x, layer):
     return lambda: found[0](x, layer.packed, layer.alpha)
 
 
+def masks_of(window, device):
+    """The numbers that a step adds to scores, by kinds of layers. Transformers would make them of
+    numbers of the host, which no graph captures."""
+    import torch
+    keys = torch.arange(2 * PROMPT, device=device)
+    hidden = {"full_attention": keys > PROMPT, "sliding_attention": (keys > PROMPT) | (keys <= PROMPT - window)}
+    return {kind: torch.zeros(1, 1, 1, len(keys), dtype=torch.bfloat16, device=device).masked_fill(
+        mask, torch.finfo(torch.bfloat16).min) for kind, mask in hidden.items()}
+
+
 class Decoder:
     """A model with a cache of one length, whose steps read the same token."""
 
     def __init__(self, model, batch):
         import torch
         from transformers import StaticCache
-        self.model = model
-        self.cache = StaticCache(config=model.config, max_cache_len=2 * PROMPT)
+        self.model, self.masks = model, None
+        config = copy.deepcopy(model.config)
+        has_windows = "sliding_attention" in (getattr(config, "layer_types", None) or ())
+        if has_windows:  # a layer that has the last tokens alone copies from the host at each step
+            config.layer_types = ["full_attention"] * config.num_hidden_layers
+        self.cache = StaticCache(config=config, max_cache_len=2 * PROMPT)
         ids = torch.arange(batch * PROMPT, device=model.device).view(batch, PROMPT) % 1000
         self.call(ids, torch.arange(PROMPT, device=model.device))
+        if has_windows:
+            self.masks = masks_of(model.config.sliding_window, model.device)
         self.token, self.place = ids[:, :1].clone(), torch.tensor([PROMPT], device=model.device)
 
     def call(self, ids, places):
         return self.model(input_ids=ids, past_key_values=self.cache, use_cache=True, logits_to_keep=1,
-                          cache_position=places, position_ids=places[None].expand(len(ids), -1)).logits
+                          attention_mask=self.masks, cache_position=places, position_ids=places[None].expand(len(ids), -1)).logits
 
     def step(self):
         return self.call(self.token, self.place)
@@ -193,8 +210,6 @@ def model_of(layers=LAYERS, **sizes):
 
 
 def steps(device="cuda", batches=BATCHES, **sizes):
-    import copy
-
     import fp4.torch
     import torch
     torch.manual_seed(1)

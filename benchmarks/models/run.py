@@ -38,7 +38,10 @@ import host  # noqa: E402
 import kit  # noqa: E402
 
 PROMPT, ROOM, BATCHES, LONG = 128, 256, (1, 8, 64), 8192
-PARTS = ("norm", "qkv", "heads", "attention", "out", "norm behind", "unit", "down")
+ATTENTION = ("norm", "qkv", "heads", "attention", "out", "norm behind")
+PARTS = {"llama": (*ATTENTION, "unit", "down"),
+         "gpt_oss": (*ATTENTION, "router", "sums of the router", "top k", "order of experts", "rows of tokens",
+                     "tiles of the unit", "unit", "tiles of down", "down", "sums")}
 BEFORE = 4  # launches: lengths, slots, rows of heads, embeddings
 MOST_ERROR = 1.5  # of that of transformers in bf16
 
@@ -346,10 +349,7 @@ def steps(plain, ours, exact, wide, kernels, layers):
         count = len(kernels_of(others["bf16"]))
         found = kernels_of(mine)
         yield row_of(layers, f"decode, batch {batch}", batch, times, len(found), count, ratios[batch])
-        if has_experts(ours):
-            by_name(found)
-        else:
-            breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
+        breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
         del others
         torch.cuda.empty_cache()
 
@@ -378,10 +378,11 @@ def steps_with_head(plain, ours, exact, wide, layers):
 
 def breakdown(step, found, ours, rows, rate, kernels):
     """Rows for the kernels of a step, and for the matmuls of all layers alone."""
-    calls, sizes = linears_of(ours, rows)
-    end = BEFORE + len(ours.model.layers) * len(PARTS)
-    for number, part in enumerate(PARTS):
-        some = found[BEFORE + number:end:len(PARTS)]
+    calls, sizes = ({}, {}) if has_experts(ours) else linears_of(ours, rows)
+    parts = PARTS[ours.config.model_type]
+    end = BEFORE + len(ours.model.layers) * len(parts)
+    for number, part in enumerate(parts):
+        some = found[BEFORE + number:end:len(parts)]
         if len({name for name, _, _ in some}) > 2:  # the first norm has no residual
             raise RuntimeError(f"kernels of {part} are {[name for name, _, _ in some]}")
         row = {"step": step, "kernel": part, "microseconds": statistics.median(gap for _, gap, _ in some),
@@ -399,16 +400,6 @@ def breakdown(step, found, ours, rows, rate, kernels):
         microseconds = graph_time(of_layers)
         kernels({"step": step, "kernel": f"{name}, alone", "microseconds": microseconds, "bytes": sizes[name],
                  "terabytes": sizes[name] / microseconds / 1e6, "of_copy": sizes[name] / microseconds / rate})
-
-
-def by_name(found):
-    """Prints the kernels of a step by name: how many, and the microseconds of all."""
-    sums = {}
-    for name, gap, _ in found:
-        count, total = sums.get(name, (0, 0.0))
-        sums[name] = count + 1, total + gap
-    for name, (count, total) in sorted(sums.items(), key=lambda item: -item[1][1]):
-        print(f"  {total:9.2f} us  {count:4} x {name[:100]}", file=sys.stderr, flush=True)
 
 
 def prefills(plain, ours, exact, wide, layers):

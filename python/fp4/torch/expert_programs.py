@@ -130,9 +130,9 @@ def operands(what: Product, prefix: str = "") -> dict[str, str]:
     return given
 
 
-def matmul(what: Product, result: str, x: str, prefix: str = "") -> str:
-    """The operation that makes %result of the rows %x, of %offsets and of operands(what,
-    prefix)."""
+def matmul(what: Product, result: str, x: str, prefix: str = "", work: str = "") -> str:
+    """The operation that makes %result of the rows %x, of %offsets and of operands(what, prefix).
+    `work` is the text of its #fp4.work."""
     offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
     types = {"x": f"tensor<?x{what.k}x{what.element}>", "offsets": f"tensor<{offsets}xi64>",
              **operands(what)}
@@ -144,7 +144,8 @@ def matmul(what: Product, result: str, x: str, prefix: str = "") -> str:
                                "bias", "gate_bias") if name in types]
     given = (f"%{x}, %{prefix}packed" + clause("with", "gate_packed") + clause("alpha", "alpha") +
              clause("alpha2", "gate_alpha") + " offsets %offsets")
-    return (f"  %{result} = fp4.matmul {given} {_body(what, prefix)}\n"
+    attributes = f"{{work = #fp4.work<{work}>}}" if work else ""
+    return (f"  %{result} = fp4.matmul {given} {_body(what, prefix)}{attributes}\n"
             f"      : ({', '.join(types[name] for name in order)}) -> "
             f"tensor<?x{what.n}x{what.result}>")
 

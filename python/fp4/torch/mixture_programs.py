@@ -1,6 +1,7 @@
 """The programs behind a mixture of experts: one program from the choice of experts to the sums of
 what they give. The kernels choose experts, order tokens by them, gather the rows of tokens,
-multiply twice, and add. Counts of tokens stay on the device.
+multiply twice, and add. Counts of tokens stay on the device. Each kernel begins while the one
+before it ends (pdl = all), because those of few tokens are short.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def mixture(what: Mixture, target: str) -> Runnable:
     `down`) -> [T, down.n], and behind logits the weights f32 and ids i32, [T, k]. An expert that is
     not here adds nothing."""
     weight_programs.check_target(target)
-    return compile_text(mixture_text(what), target)
+    return compile_text(mixture_text(what), target, pdl="all")
 
 
 def mixture_text(what: Mixture) -> str:
@@ -76,8 +77,8 @@ def mixture_text(what: Mixture) -> str:
 
 
 def _multiplied(text: Text, what: Mixture, x: Tensor) -> Tensor:
-    """The results of experts, a row for each pair of a token and an expert; zero for experts that
-    are not here. The rows of a pair are %rows."""
+    """The results of experts, a row for each pair of a token and an expert, zero where the expert
+    is elsewhere. The rows of pairs are %rows."""
     up, down = what.up, what.down
     ids, rows = f"tensor<?x{what.k}xi32>", f"tensor<?x{what.k}xi64>"
     all_offsets = f"tensor<{what.total + 1}xi64>"
@@ -90,8 +91,11 @@ def _multiplied(text: Text, what: Mixture, x: Tensor) -> Tensor:
             f"  %offsets = tensor.extract_slice %all_offsets[{what.first}] [{up.experts + 1}] [1]\n"
             f"      : {all_offsets} to tensor<{up.experts + 1}xi64>")
     each = text.gather("each", x, Tensor("tokens", "tensor<?xi64>", "#row"))
-    text.lines += [expert_programs.matmul(up, "hidden", each.name, "up_"),
-                   expert_programs.matmul(down, "given_rows", "hidden", "down_")]
+    # Only pairs of experts that are elsewhere read rows of no expert here: other pairs without one
+    # have the row -1.
+    read = "" if is_part else "unspecified_rows"
+    text.lines += [expert_programs.matmul(up, "hidden", each.name, "up_", "unspecified_rows"),
+                   expert_programs.matmul(down, "given_rows", "hidden", "down_", read)]
     return Tensor("given_rows", f"tensor<?x{down.n}x{down.result}>")
 
 
