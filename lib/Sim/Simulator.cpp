@@ -14,6 +14,7 @@
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/Sim/Events/LaunchEvent.h"
 #include "fp4/Sim/Observer.h"
+#include "fp4/Sim/Stepper.h"
 #include "fp4/Support/Threads.h"
 #include <algorithm>
 #include <chrono>
@@ -317,18 +318,20 @@ static Status runTimed(Launch &launch, TimedLaunch &timed, LaunchStats &stats) {
 }
 
 static unsigned hostThreads(const SimOptions &options) {
-  if (options.observer)
+  if (options.observer || options.stepper)
     return 1;
   return threadCount(options.hostThreads);
 }
 
-static void tellObserver(Launch &launch, const Program &program,
-                         const std::optional<TimedLaunch> &timed, bool again) {
+static void announce(Launch &launch, const Program &program,
+                     const std::optional<TimedLaunch> &timed, bool again) {
   if (launch.observer)
     launch.observer->onLaunch({program, launch.kernel->info.name, *launch.memory,
                                static_cast<uint32_t>(launch.largestCluster()),
                                static_cast<uint32_t>((volume(launch.config.block) + 31) / 32),
                                timed ? timed->clock() : nullptr, launch.config.dependence, again});
+  if (launch.options->stepper)
+    launch.options->stepper->began(launch);
 }
 
 /// Returns true when launches may begin before others have ended.
@@ -404,7 +407,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   std::optional<TimedLaunch> timed;
   if (settings.policy == CompletionPolicy::Timed)
     timed.emplace(launch, *target, shared);
-  const auto tell = [&](bool again) { tellObserver(launch, program, timed, again); };
+  const auto tell = [&](bool again) { announce(launch, program, timed, again); };
   const uint64_t resident = residentCtas(*target, launch.config, shared);
   if (settings.policy == CompletionPolicy::Exhaustive)
     return OrderedLaunch(launch, resident, tell).run();

@@ -67,10 +67,11 @@ void handleSignals() {
 } // namespace
 
 Expected<int> harness::runChild(const std::string &program, const std::vector<std::string> &command,
-                              const std::function<void()> &prepare) {
+                                const std::function<void()> &prepare,
+                                const std::function<void(pid_t)> &beside) {
   std::fflush(nullptr);
   // A program of another group could not read from the terminal.
-  ownGroup = !isatty(STDIN_FILENO);
+  ownGroup = beside || !isatty(STDIN_FILENO);
   const pid_t parent = getpid();
   const sigset_t forwarded = forwardedSignals();
   sigset_t before;
@@ -88,6 +89,8 @@ Expected<int> harness::runChild(const std::string &program, const std::vector<st
   theChild = child;
   handleSignals();
   sigprocmask(SIG_SETMASK, &before, nullptr);
+  if (beside)
+    beside(child);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

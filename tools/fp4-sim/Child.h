@@ -4,6 +4,7 @@
 #include "fp4/Support/Error.h"
 #include <functional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace fp4::harness {
@@ -11,8 +12,10 @@ namespace fp4::harness {
 /// Starts `program` with the words of `command`, `prepare` called before in its process, and waits
 /// for its end. Signals that ask this process to stop go to the program, and to what it started
 /// unless the program shares the terminal; the program dies with this process. Returns the status
-/// of waitpid().
+/// of waitpid(). `beside`, if there is one, is called with the process' number once it runs; then
+/// the program does not share the terminal.
 Expected<int> runChild(const std::string &program, const std::vector<std::string> &command,
-                       const std::function<void()> &prepare);
+                       const std::function<void()> &prepare,
+                       const std::function<void(pid_t)> &beside = {});
 
 } // namespace fp4::harness

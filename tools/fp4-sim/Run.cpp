@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Run.h"
+#include "Annotations.h"
 #include "Child.h"
 #include "fp4/Harness/Runner.h"
 #include "fp4/SimCuda/ElfFile.h"
@@ -186,6 +187,7 @@ private:
 
 struct Findings {
   bool fault = false, refused = false;
+  std::vector<std::string> faults; ///< messages
   std::vector<std::string> missing;
   std::set<std::string> unfinished; ///< timelines of processes that died
   bool lost = false;                ///< a file could not be written
@@ -208,6 +210,9 @@ Findings readReport(const std::string &path) {
     words >> kind;
     const std::string rest = line.substr(std::min(line.size(), kind.size() + 1));
     found.fault |= kind == "fault";
+    if (const auto message = nlohmann::ordered_json::parse(rest, nullptr, false);
+        kind == "fault" && message.is_string())
+      found.faults.push_back(message);
     found.refused |= kind == "refused";
     found.lost |= kind == "lost";
     if (kind == "missing")
@@ -273,6 +278,13 @@ int codeOf(const Findings &found, int status) {
   return WEXITSTATUS(status);
 }
 
+void printAnnotations(const Findings &found) {
+  for (const auto &hazard : found.hazards)
+    fmt::print("{}", annotationOf(hazard));
+  for (const std::string &message : found.faults)
+    fmt::print("{}", annotationOf(message));
+}
+
 /// The report as one line, behind the output of the program.
 nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &options, int code) {
   nlohmann::ordered_json object = {{"program", options.command.front()},
@@ -299,7 +311,7 @@ nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &optio
 
 } // namespace
 
-Expected<int> fp4::harness::runProgram(const ProgramOptions &options) {
+Expected<int> fp4::harness::runProgram(const ProgramOptions &options, Companion *companion) {
   FP4_ASSIGN(auto folder, libraryFolder());
   FP4_ASSIGN(auto program, findProgram(options.command.front()));
   FP4_ASSIGN(auto runtime, neededRuntime(program));
@@ -310,18 +322,30 @@ Expected<int> fp4::harness::runProgram(const ProgramOptions &options) {
     return makeError(ErrorKind::Usage,
                      fmt::format("cannot keep a report: {}", std::strerror(errno)));
   const std::string reportPath = report.path();
-  auto status = runChild(program, options.command, [&] {
+  std::function<void(pid_t)> beside;
+  if (companion)
+    beside = [&](pid_t child) { companion->beside(child); };
+  const auto prepare = [&] {
     setEnvironment(options, folder, runtime, reportPath);
+    if (companion)
+      companion->inProgram();
     handDownStderr();
-  });
+  };
+  auto status = runChild(program, options.command, prepare, beside);
   if (!status)
     return tl::unexpected<Error>(std::move(status.error()));
+  if (companion && companion->left)
+    return 0;
   const Findings found = readReport(reportPath);
   summarize(found, *status, options.statistics);
   if (options.timesOnly)
     fmt::print(stderr, "fp4-sim: --time-only computes no results: what the program found in them "
                        "means nothing\n");
   const int code = codeOf(found, *status);
+  if (companion)
+    companion->ended(code);
+  if (options.annotations)
+    printAnnotations(found);
   const int printed =
       options.json ? print(jsonText(toJson(found, options, code)) + "\n", "report") : 0;
   return code ? code : printed;

@@ -23,6 +23,7 @@ namespace fp4::sim {
 
 class Observer;
 class PastWrites;
+class Stepper;
 struct KernelTime;
 
 /// The time at which an asynchronous operation (TMA, bulk copy, tcgen05) moves its data.
@@ -91,6 +92,7 @@ struct SimOptions {
   std::function<void(KernelTime)> predicted;
   Observer *observer = nullptr; ///< see Observer.h; forces one host thread
   OrderOptions orders;          ///< for CompletionPolicy::Exhaustive
+  Stepper *stepper = nullptr;   ///< see Stepper.h; forces one host thread
 };
 
 struct LaunchConfig {

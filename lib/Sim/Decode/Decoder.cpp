@@ -381,7 +381,7 @@ Operand KernelDecoder::registerOperand(Register &reg, const ptx::Arg &arg, uint8
     fail(arg.loc, fmt::format("register '{}' must have {} bits, but got .{}", arg.text, 8 * width,
                               spelling(reg.type)));
   if (reg.offset == ~0u)
-    named.emplace_back(arg.text, reg.offset = registers.allocate(have));
+    named.push_back({std::string(arg.text), reg.offset = registers.allocate(have), reg.type});
   Operand operand;
   operand.kind = OperandKind::Reg;
   operand.width = have;
@@ -434,7 +434,8 @@ Operand KernelDecoder::sourcePredicate(const ptx::Arg &arg) {
     fail(arg.loc,
          fmt::format("'{}' must be a predicate, but got .{}", arg.text, spelling(reg->type)));
   if (reg->offset == ~0u)
-    reg->offset = registers.allocatePredicate();
+    named.push_back(
+        {std::string(arg.text), reg->offset = registers.allocatePredicate(), reg->type});
   operand.offset = reg->offset;
   return operand;
 }

@@ -176,7 +176,7 @@ private:
   std::vector<NameScope> scopes;                                             ///< innermost last
   std::vector<std::unordered_map<std::string_view, uint32_t>> labelsOfScope; ///< by scope number
   size_t nextScope = 0;
-  std::vector<std::pair<std::string_view, uint32_t>> named; ///< registers, by offset
+  std::vector<RegisterName> named; ///< registers that have a place
   std::unordered_map<const ptx::Variable *, Symbol> sharedSymbols;
   std::unordered_map<std::string_view, Symbol> moduleShared; ///< .shared at module scope
   std::vector<const ptx::Function *> callees;                ///< as Kernel::functions

@@ -37,6 +37,7 @@ struct SharedName {
 struct RegisterName {
   std::string name;
   uint32_t offset = 0; ///< bank 0
+  Type type{};
 };
 
 /// The place of an argument or a result of a call: `bytes` of local memory at `offset`, or a
@@ -87,7 +88,7 @@ struct Kernel {
   std::vector<CallSite> callSites;         ///< CallModifiers::site
   std::vector<uint32_t> branchTargets;     ///< of brx.idx
   std::vector<SharedName> sharedNames;     ///< in order of offset
-  std::vector<RegisterName> registerNames; ///< for kernels with wgmma alone
+  std::vector<RegisterName> registerNames; ///< in order of offset
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
   /// The register that has the place in bank 0; empty when its name was not kept.

@@ -301,13 +301,10 @@ std::string Kernel::sharedSymbol(uint32_t offset) const {
                                  : fmt::format("{}+{}", found->name, offset - found->offset);
 }
 
-/// Reports of missing fences name the registers of a wgmma.
+/// Reports of missing fences name the registers of a wgmma, and the debugger names all.
 void KernelDecoder::keepRegisterNames() {
-  if (std::ranges::none_of(kernel.code,
-                           [](const Insn &insn) { return insn.get<WgmmaModifiers>(); }))
-    return;
-  for (const auto &[name, offset] : named)
-    kernel.registerNames.push_back({std::string(name), offset});
+  kernel.registerNames = std::move(named);
+  std::ranges::sort(kernel.registerNames, {}, &RegisterName::offset);
 }
 
 std::string Kernel::registerName(uint32_t offset) const {

@@ -6,6 +6,7 @@
 #include "Sim/State/Barriers.h"
 #include "fp4/Sim/Events/LifeEvent.h"
 #include "fp4/Sim/Observer.h"
+#include "fp4/Sim/Stepper.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -17,11 +18,11 @@ using namespace fp4::sim;
 static constexpr uint64_t kSpinRounds = 64;
 
 Scheduler::Scheduler(Cluster &cluster)
-    : cluster(cluster), cx(cluster),
+    : cluster(cluster), cx(cluster), stepper(cluster.launch->options->stepper),
       clockless(std::ranges::none_of(
           cluster.launch->kernel->code,
           [](const Insn &insn) { return insn.get<ClockModifiers>() != nullptr; })),
-      parkable(clockless &&
+      parkable(clockless && !stepper &&
                std::ranges::none_of(cluster.launch->kernel->callSites, [](const CallSite &site) {
                  return site.builtin == findBuiltin("vprintf");
                })) {}
@@ -83,6 +84,13 @@ Status Scheduler::checkLimit() const {
 }
 
 Expected<Scheduler::State> Scheduler::run(uint64_t budget) {
+  Expected<State> state = runRounds(budget);
+  if (!state && stepper)
+    stepper->failed(cluster, state.error());
+  return state;
+}
+
+Expected<Scheduler::State> Scheduler::runRounds(uint64_t budget) {
   const uint64_t before = instructions, end = instructions + budget;
   if (sleeps())
     return cluster.launch->options->spinLimit ? State::Spinning : State::Running;
@@ -242,13 +250,26 @@ bool Scheduler::runWarp(Warp &warp, uint32_t quantum) {
     LaneGroup *group = pickGroup(warp);
     if (!group)
       break;
-    bool worked = runGroup(warp, static_cast<size_t>(group - warp.groups.data()),
-                           static_cast<uint32_t>(end - instructions));
+    bool worked = stepper ? runStepped(warp, *group, end)
+                          : runGroup(warp, static_cast<size_t>(group - warp.groups.data()),
+                                     static_cast<uint32_t>(end - instructions));
     progress |= worked;
     if (!worked)
       break;
   }
   return progress;
+}
+
+/// The group whose turn comes first goes on, as it would in one quantum up to `end`.
+bool Scheduler::runStepped(Warp &warp, LaneGroup &group, uint64_t end) {
+  if (!stepper->before(cluster, warp, group)) {
+    cx.fail("the debugger ended the launch", "");
+    return false;
+  }
+  const bool worked = runGroup(warp, static_cast<size_t>(&group - warp.groups.data()), 1);
+  if (instructions < end && lastOutcome != Outcome::Yield)
+    warp.passedOver = 0;
+  return worked;
 }
 
 /// Returns true when the registers that `insn` names have arrived.

@@ -14,6 +14,8 @@
 
 namespace fp4::sim {
 
+class Stepper;
+
 class Scheduler {
 public:
   explicit Scheduler(Cluster &cluster);
@@ -55,6 +57,7 @@ public:
   Error livelock();
 
 private:
+  Expected<State> runRounds(uint64_t budget);
   bool round();
   /// One turn of `warp`; false when it did nothing but poll, except in the turn that parks it.
   bool turn(Warp &warp, uint32_t quantum);
@@ -71,6 +74,8 @@ private:
   const LaneTurn &turnOf(const LaneGroup &group) const;
   LaneGroup *pickGroup(Warp &warp);
   void mergeGroups(Warp &warp);
+  /// Asks the stepper, and executes one instruction.
+  bool runStepped(Warp &warp, LaneGroup &group, uint64_t end);
   /// Executes the group; returns whether it did something other than poll.
   bool runGroup(Warp &warp, size_t groupIndex, uint32_t quantum);
   Outcome step(Warp &warp, const LaneGroup &group, uint32_t meet, uint32_t &left);
@@ -94,6 +99,7 @@ private:
 
   Cluster &cluster;
   ExecContext cx;
+  Stepper *stepper; ///< null: none
   uint64_t instructions = 0;
   uint64_t busyRounds = 0; ///< rounds in a row in which no warp blocked or exited
   bool clockless;          ///< the kernel does not look at the time

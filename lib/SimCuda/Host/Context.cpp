@@ -75,6 +75,11 @@ void Context::readOptions() {
   options.hostThreads =
       static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
   options.spinLimit = orExit(number(variable("FP4_SIM_LIMIT", "4294967296")), "FP4_SIM_LIMIT");
+  if (const std::string socket = variable("FP4_SIM_DEBUG", ""); !socket.empty()) {
+    stepper = sim::makeDebugServer(static_cast<int>(orExit(number(socket), "FP4_SIM_DEBUG")));
+    unsetenv("FP4_SIM_DEBUG"); // processes that the program starts are not debugged
+    options.noticed = [this](const sim::HazardReport &report) { stepper->hazard(report); };
+  }
   makeSimulator(options);
   dumpDirectory = variable("FP4_SIM_DUMP_PTX", "");
   if (const std::string folder = variable("FP4_SIM_PTX_DIR", ""); !folder.empty())
@@ -87,6 +92,7 @@ void Context::makeSimulator(const sim::SimulationOptions &options) {
   instruments = orExit(sim::Instruments::create(options, settings), "fp4-sim run");
   if (instruments->hasTimeline())
     reportLine("timeline-begun " + instruments->timelineDraft());
+  settings.stepper = stepper.get();
   simulator = std::make_unique<sim::Simulator>(std::move(settings));
 }
 

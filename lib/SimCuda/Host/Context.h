@@ -16,6 +16,7 @@
 #include "Report.h"
 #include "Work.h"
 #include "fp4/Sim/Instruments.h"
+#include "fp4/Sim/Stepper.h"
 #include "fp4/SimCuda/Fatbin.h"
 #include <chrono>
 #include <map>
@@ -207,6 +208,7 @@ private:
   mutable std::recursive_mutex lock;
   const Chip *currentChip = nullptr;
   const pid_t process = getpid();
+  std::unique_ptr<sim::Stepper> stepper;         ///< of fp4-sim debug
   std::unique_ptr<sim::Instruments> instruments; ///< outlive the simulator
   std::unique_ptr<sim::Simulator> simulator;
   std::string programName;

@@ -128,7 +128,7 @@ Code Context::runKernel(const char *function, const Function &kernel,
   if (error.kind != ErrorKind::Simulation)
     return fail(function, InvalidConfiguration, error);
   printError(function, error);
-  reportLine("fault");
+  reportLine("fault " + jsonText(nlohmann::ordered_json(error.message)));
   stickyCode = LaunchFailure;
   return Success; // as on a device, the next call answers
 }

@@ -5,7 +5,7 @@
 // code of `fp4-sim run` also go to the file FP4_SIM_REPORT, a line each, so a crash does not lose
 // them:
 //
-//   fault                 a kernel failed: the simulated program is wrong
+//   fault JSON            a kernel failed: the simulated program is wrong, and the message, if any
 //   hazard JSON           a report of the hazard checker
 //   access JSON           an instruction whose accesses cost more than necessary
 //   kernel JSON           a launch that has ended

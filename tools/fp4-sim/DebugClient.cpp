@@ -1,0 +1,62 @@
+//===- DebugClient.cpp - The side of a debugger that people see -----------===//
+#include "DebugClient.h"
+#include "fp4/Support/JsonText.h"
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
+
+using namespace fp4;
+using namespace fp4::harness;
+
+/// Hands the socket down under a number that the program has no use for, and no terminal.
+void DebugClient::inProgram() {
+  constexpr int beyondTheProgram = 500;
+  const int file = fcntl(other, F_DUPFD, beyondTheProgram);
+  setenv("FP4_SIM_DEBUG", std::to_string(file).c_str(), 1);
+  if (const int nothing = open("/dev/null", O_RDONLY); nothing >= 0) {
+    dup2(nothing, STDIN_FILENO);
+    close(nothing);
+  }
+}
+
+std::optional<Json> DebugClient::receive() {
+  if (other >= 0) { // only the program has it now, so that its end is noticed
+    close(other);
+    other = -1;
+  }
+  const std::optional<std::string> line = socket.receive();
+  return line ? std::optional(Json::parse(*line, nullptr, false)) : std::nullopt;
+}
+
+Json DebugClient::ask(const Json &command) {
+  tell(command);
+  while (std::optional<Json> message = receive()) {
+    if (message->contains("reply") && (*message)["reply"] == command["do"])
+      return *message;
+    if (message->contains("event"))
+      events.push_back(std::move(*message));
+  }
+  return {};
+}
+
+void DebugClient::tell(const Json &command) { socket.send(jsonText(command)); }
+
+bool DebugClient::hasNext() { return !events.empty() || socket.pending(); }
+
+Json DebugClient::next() {
+  if (!events.empty()) {
+    Json first = std::move(events.front());
+    events.pop_front();
+    return first;
+  }
+  while (std::optional<Json> message = receive())
+    if (message->contains("event"))
+      return *message;
+  return {};
+}
+
+void DebugClient::end(pid_t program) {
+  left = true;
+  kill(-program, SIGKILL);
+}
