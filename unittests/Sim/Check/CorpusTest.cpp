@@ -1,5 +1,6 @@
 // The kernels of integration_test/sim/bugs: right as they are, and wrong in every listed way.
 #include "KernelHarness.h"
+#include "fp4/Sim/Stepper.h"
 
 #include <filesystem>
 #include <map>
@@ -135,22 +136,27 @@ struct Judged {
   std::string text;
 };
 
-/// Runs the launches of a kernel one after the other, up to the first that fails.
-Status launchAll(Simulator &simulator, const Program &program, const CorpusKernel &kernel) {
+/// Runs the launches of a kernel one after the other, up to the first that fails. Returns the number
+/// of warp instructions.
+Expected<uint64_t> launchAll(Simulator &simulator, const Program &program,
+                             const CorpusKernel &kernel) {
   constexpr uint64_t bytes = 1024;
   Params params;
   for (const char *name : {"data", "out"})
     params.add(simulator.memory().allocate(bytes, name));
   LaunchRef before;
+  uint64_t instructions = 0;
   for (const Run &run : kernel.runs) {
     LaunchConfig config = run.config;
     if (run.dependent)
       config.dependence.on = {{before}};
     config.dependence.by = "an attribute";
     config.dependence.mark = before = std::make_shared<LaunchMark>();
-    FP4_TRY(simulator.launch(program, run.entry, config, params.span()));
+    FP4_ASSIGN(const LaunchStats stats,
+               simulator.launch(program, run.entry, config, params.span()));
+    instructions += stats.warpInstructions;
   }
-  return {};
+  return instructions;
 }
 
 /// Uses of unwritten shared memory end a run, and would hide a race that comes behind them.
@@ -163,7 +169,7 @@ Judged judge(const std::string &ptx, SimOptions options, const CorpusKernel &ker
   options.trackWrites &= kernel.unwritten; // nothing fills the buffers
   options.uninitializedReads = reads;
   Simulator simulator(options);
-  const Status status = launchAll(simulator, **program, kernel);
+  const auto status = launchAll(simulator, **program, kernel);
   Judged judged;
   if (!status) {
     judged.rules.insert(status.error().message.starts_with("deadlock") ? "deadlock" : "error");
@@ -226,6 +232,65 @@ TEST(Corpus, EveryBugIsFoundUnderEveryPolicy) {
               << path << " " << bugName << " " << describe(options);
       }
   }
+}
+
+/// Counts instructions, as a debugger that never stops.
+class Counter final : public Stepper {
+public:
+  void began(const Launch &) override {}
+  bool before(Cluster &, Warp &, const LaneGroup &) override { return ++count < limit; }
+  void hazard(const HazardReport &) override {}
+  void failed(Cluster &, const Error &error) override { failure = error.message; }
+  uint64_t count = 0, limit = ~uint64_t(0);
+  std::string failure;
+};
+
+/// A debugger sees each instruction once, and changes no result. Turns of warps that poll are its
+/// only mark: they are not parked, which other policies than eager and lazy notice.
+TEST(Corpus, StepsAsWithoutADebugger) {
+  for (const auto &path : files()) {
+    const CorpusKernel kernel = load(path);
+    const auto program = Program::parse(kernel.text, "kernel.ptx");
+    ASSERT_TRUE(program);
+    for (SimOptions options : schedules(2)) {
+      options.hostThreads = 1;
+      std::array<uint64_t, 2> executed{};
+      std::array<std::vector<std::byte>, 2> bytes;
+      Counter counter;
+      for (const bool stepped : {false, true}) {
+        options.stepper = stepped ? &counter : nullptr;
+        Simulator simulator(options);
+        const auto count = launchAll(simulator, **program, kernel);
+        ASSERT_TRUE(count) << path << count.error().message;
+        executed[stepped] = *count;
+        for (const auto &allocation : simulator.memory().allocations())
+          bytes[stepped].insert(bytes[stepped].end(), allocation->bytes.get(),
+                                allocation->bytes.get() + allocation->size);
+      }
+      EXPECT_EQ(executed[1], counter.count) << path << " " << describe(options);
+      if (options.policy == CompletionPolicy::Eager || options.policy == CompletionPolicy::Lazy) {
+        EXPECT_EQ(executed[0], executed[1]) << path << " " << describe(options);
+      }
+      EXPECT_EQ(bytes[0], bytes[1]) << path << " " << describe(options);
+    }
+  }
+}
+
+/// A debugger that says no ends the launch, and hears of the end while the cluster is there.
+TEST(Corpus, EndsWhenADebuggerSaysSo) {
+  const CorpusKernel kernel = load(files().front());
+  const auto program = Program::parse(kernel.text, "kernel.ptx");
+  ASSERT_TRUE(program);
+  Counter counter;
+  counter.limit = 20;
+  SimOptions options;
+  options.stepper = &counter;
+  Simulator simulator(options);
+  const auto count = launchAll(simulator, **program, kernel);
+  ASSERT_FALSE(count);
+  EXPECT_THAT(count.error().message, testing::HasSubstr("the debugger ended the launch"));
+  EXPECT_EQ(counter.failure, count.error().message);
+  EXPECT_EQ(counter.count, 20u);
 }
 
 /// A line that says what is reported belongs to a bug of the file.
