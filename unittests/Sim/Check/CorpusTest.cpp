@@ -136,8 +136,8 @@ struct Judged {
   std::string text;
 };
 
-/// Runs the launches of a kernel one after the other, up to the first that fails. Returns the number
-/// of warp instructions.
+/// Runs the launches of a kernel one after the other, up to the first that fails. Returns the
+/// number of warp instructions.
 Expected<uint64_t> launchAll(Simulator &simulator, const Program &program,
                              const CorpusKernel &kernel) {
   constexpr uint64_t bytes = 1024;
