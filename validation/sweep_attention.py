@@ -24,7 +24,9 @@ TYPE = ["bf16", "f16"]
 MASK = ["full", "causal"]
 SCALE = ["0.125", "0.001", "1.5"]
 BLOCK = [0, 16, 48, 80, 160]  # keys of a block; 0 leaves them to the planner
-CACHE = ["", "lengths", 8, 16, 64]  # keys of a sequence that are all, or have a length, or lie in pages of so many
+# Keys of a sequence that are all, or have a length, or lie in pages of so many tokens; packed
+# sequences of dynamic sizes, and such queries of a cache; pages with heads in front of tokens.
+CACHE = ["", "lengths", 8, 16, 64, "packed", "packed 16", "heads 16", "heads 64"]
 SPLITS = [0, 1, 2, 4, 8]  # CTAs that share the keys of a tile; 0 leaves them to the planner
 DIST = ["gaussian", "zeros"]
 # Keys and values of 16 bits in tiles or warps, or codes: their type, that of scales, the block.
@@ -33,55 +35,92 @@ FORMS = {"": None, "warps": None, "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16), "mxfp4"
 # Softcaps of scores, keys of a window of a causal mask, sinks of heads and logarithms of sums.
 SOFTCAP = ["", "0.5", "30.0"]
 WINDOW = [0, 1, 17, 64, 200]
-ROWS = ["", "sinks", "lse", "sinks lse"]
+ROWS = ["", "sinks", "lse", "sinks lse", "slopes", "slopes lse"]
 SCHEDULES = sweeping.schedules(1)
 
 
-def sequences(batches, keys, cache):
-    """Lengths of the sequences, and their pages in any order, as operands and definitions."""
+def page_of(cache):
+    """Tokens of a page; 0 without a cache."""
+    return cache if isinstance(cache, int) else int(cache.split()[-1]) if cache[-1:].isdigit() else 0
+
+
+def is_packed(cache):
+    return str(cache).startswith("packed")
+
+
+def list_of(name, numbers):
+    """A constant of i32, which may be a table."""
+    shape = f"{len(numbers)}x" + (f"{len(numbers[0])}x" if isinstance(numbers[0], list) else "")
+    kind = f"tensor<{shape}i32>"
+    return kind, f"  %{name} = arith.constant dense<{numbers}> : {kind}\n"
+
+
+def offsets_of(generator, sequences, tokens):
+    """Offsets of sequences, some of them empty. The last may end in front of the last token."""
+    ends = [generator.choice((0, tokens, generator.randint(0, tokens))) for _ in range(sequences)]
+    return [0, *sorted(ends)]
+
+
+def sequences(batches, queries, keys, cache):
+    """Lengths of the sequences, pages in any order, and offsets, as operands and definitions."""
     if not cache:
         return "", ""
     generator = random.Random(repr((batches, keys, cache)))
+    operands = definitions = ""
+    if is_packed(cache):
+        kind, definitions = list_of("qo", offsets_of(generator, batches, queries * batches))
+        operands = f" query_offsets(%qo : {kind})"
+    if cache == "packed":
+        kind, more = list_of("ko", offsets_of(generator, batches, keys * batches))
+        return operands + f" key_offsets(%ko : {kind})", definitions + more
     lengths = [generator.choice((0, 1, keys, generator.randint(0, keys))) for _ in range(batches)]
-    definitions = f"  %n = arith.constant dense<{lengths}> : tensor<{batches}xi32>\n"
-    operands = f" lengths(%n : tensor<{batches}xi32>)"
+    kind, more = list_of("n", lengths)
+    of_lengths, definitions = f" lengths(%n : {kind})", definitions + more
     if cache == "lengths":
-        return operands, definitions
-    of_sequence = -(-keys // cache)
+        return of_lengths, definitions
+    of_sequence = -(-keys // page_of(cache))
     pages = list(range(batches * of_sequence))
     generator.shuffle(pages)
     pages[generator.randrange(len(pages))] = generator.choice((-1, len(pages)))  # one that does not exist
-    rows = [pages[i * of_sequence:(i + 1) * of_sequence] for i in range(batches)]
-    kind = f"tensor<{batches}x{of_sequence}xi32>"
-    return operands + f" pages(%p : {kind})", definitions + f"  %p = arith.constant dense<{rows}> : {kind}\n"
+    kind, more = list_of("p", [pages[i * of_sequence:(i + 1) * of_sequence] for i in range(batches)])
+    order = " heads_first" if str(cache).startswith("heads") else ""
+    return f"{of_lengths} pages(%p : {kind}){order}{operands}", definitions + more
 
 
-def codes_of(form, tokens, shared, elements):
+def codes_of(form, rows, shared, elements):
     """Arguments and operands of scales, and of factors where there are no scales."""
     code, scale, block = FORMS[form]
     if not scale:
         kind = f"tensor<{shared}xf32>"
         return code, f", %fk: {kind}, %fv: {kind}", f" factors(%fk, %fv : {kind}, {kind})"
-    kinds = [f"tensor<{tokens}x{shared}x{count // block}x{scale}>" for count in elements]
+    kinds = [f"tensor<{rows}x{count // block}x{scale}>" for count in elements]
     return code, f", %ks: {kinds[0]}, %vs: {kinds[1]}", f" scales(%ks, %vs : {kinds[0]}, {kinds[1]})"
 
 
 def program(case, cache="", form="", softcap="", window=0, rows=""):
     batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
-    query = f"tensor<{batches}x{queries}x{heads}x{of_keys}x{element}>"
-    operands, definitions = sequences(batches, keys, cache)
-    tokens = f"{batches * -(-keys // cache)}x{cache}" if isinstance(cache, int) else f"{batches}x{keys}"
+    tokens = f"?x{heads}" if is_packed(cache) else f"{batches}x{queries}x{heads}"
+    query = f"tensor<{tokens}x{of_keys}x{element}>"
+    operands, definitions = sequences(batches, queries, keys, cache)
+    page = page_of(cache)
+    rows_of_keys = f"{batches * -(-keys // page)}x{page}x{shared}" if page else f"{batches}x{keys}x{shared}"
+    if str(cache).startswith("heads"):
+        rows_of_keys = f"{batches * -(-keys // page)}x{shared}x{page}"
+    elif cache == "packed":
+        rows_of_keys = f"?x{shared}"
     code, arguments, scales = element, "", ""
     if FORMS[form]:
-        code, arguments, scales = codes_of(form, tokens, shared, (of_keys, of_values))
-    key = f"tensor<{tokens}x{shared}x{of_keys}x{code}>"
-    value = f"tensor<{tokens}x{shared}x{of_values}x{code}>"
-    result = f"tensor<{batches}x{queries}x{heads}x{of_values}x{element}>"
-    if "sinks" in rows:
-        arguments, operands = arguments + f", %s: tensor<{heads}xf32>", operands + f" sinks(%s : tensor<{heads}xf32>)"
+        code, arguments, scales = codes_of(form, rows_of_keys, shared, (of_keys, of_values))
+    key = f"tensor<{rows_of_keys}x{of_keys}x{code}>"
+    value = f"tensor<{rows_of_keys}x{of_values}x{code}>"
+    result = f"tensor<{tokens}x{of_values}x{element}>"
+    for word, name in (("sinks", "s"), ("slopes", "a")):
+        if word in rows:
+            kind = f"tensor<{heads}xf32>"
+            arguments, operands = arguments + f", %{name}: {kind}", operands + f" {word}(%{name} : {kind})"
     names, results = "%o", result
     if "lse" in rows:
-        names, results = "%o, %l", f"{result}, tensor<{batches}x{queries}x{heads}xf32>"
+        names, results = "%o, %l", f"{result}, tensor<{tokens}xf32>"
     scores = (f"scale {scale}" + (f" softcap {softcap}" if softcap else "") + (" causal" if mask == "causal" else "")
               + (f" window {window}" if window else ""))
     return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> ({results}) {{\n"
@@ -93,13 +132,13 @@ def program(case, cache="", form="", softcap="", window=0, rows=""):
 def is_small(case):
     """A tile of one warpgroup: few queries, with the heads that share keys."""
     _, queries, _, (heads, shared), *_ = case
-    return queries * (1 << (heads // shared - 1).bit_length()) <= 64
+    return not is_packed(case[10]) and queries * (1 << (heads // shared - 1).bit_length()) <= 64
 
 
 def is_valid_form(case):
     """A form that has the elements of heads, the queries, the pages and the parts of keys."""
     _, _, keys, _, elements, element, _, _, block, _, cache, splits, form, *_ = case
-    if block or cache == 8 or (splits and splits > -(-keys // 16)):
+    if block or cache == 8 or is_packed(cache) or (splits and splits > -(-keys // 16)):
         return False
     if form in ("warps", "fp8"):
         return True
@@ -117,13 +156,13 @@ def valid(case):
         return False
     if splits and (not is_small(case) or of_values % (8 * splits)):
         return False
-    if isinstance(cache, int) and block and math.gcd(block, cache) < 8:
+    if page_of(cache) and block and math.gcd(block, page_of(cache)) < 8:
         return False
     return batches * queries * heads * keys * (of_keys + of_values) < 1 << 26  # the simulator takes seconds for more
 
 
 def library(case):
-    _, _, _, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows = case
+    batches, queries, keys, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows = case
     fields = []
     if form and splits:
         fields.append(f"k_slices = {splits}")
@@ -136,7 +175,12 @@ def library(case):
     plan = [f"--plan={', '.join([family, *fields])}"] if fields or form == "warps" else []
     name = sweeping.file_name(*("of".join(map(str, part)) if isinstance(part, tuple) else part or "all"
                                 for part in case))
-    return sweeping.Program(name, program(case, cache, form, softcap, window, rows), ["--target=sm_90a", *plan], [[f"--dist={dist}"]])
+    options = [f"--dist={dist}"]
+    if is_packed(cache):
+        options.append(f"--dim=a0={batches * queries}")
+    if cache == "packed":
+        options += [f"--dim={name}={batches * keys}" for name in ("a1", "a2")]
+    return sweeping.Program(name, program(case, cache, form, softcap, window, rows), ["--target=sm_90a", *plan], [options])
 
 
 def main():

@@ -30,6 +30,11 @@ public:
     Value before = groups.getRegionIterArgs()[0], found = groups.getRegionIterArgs()[1];
     Group group = groupAt(groups.getInductionVar());
     Value isWrong = wrong(group, before);
+    if (offsets.arePacked) {
+      Value isFirst = compare(arith::CmpIPredicate::eq, groups.getInductionVar(), constI32(b, 0));
+      Value isLate = compare(arith::CmpIPredicate::ne, group.begin, none);
+      isWrong = arith::OrIOp::create(b, isWrong, arith::AndIOp::create(b, isFirst, isLate));
+    }
     Value isFirst = arith::AndIOp::create(
         b, isWrong, arith::XOrIOp::create(b, found, arith::ConstantIntOp::create(b, 1, 1)));
     when(isFirst, [&] { claim(groups.getInductionVar(), group, before); });
@@ -53,11 +58,9 @@ private:
   }
 
   Group groupAt(Value number) {
-    Value place = address(b, offsets.pointer, number, 8 * offsets.step);
-    auto read = [&](int64_t bytes) -> Value {
-      return LLVM::LoadOp::create(b, b.getI64Type(), advance(b, place, bytes), /*alignment=*/8);
-    };
-    return {read(0), read(8)};
+    Value place = address(b, offsets.pointer, number, offsets.bytes * offsets.step);
+    return {readOffset(b, offsets, place),
+            readOffset(b, offsets, advance(b, place, offsets.bytes))};
   }
 
   /// As findWrongGroup of fp4/Support/GroupRows.h.
@@ -95,6 +98,12 @@ private:
   Value report;
 };
 } // namespace
+
+Value fp4::readOffset(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, Value place) {
+  Type type = b.getIntegerType(unsigned(8 * offsets.bytes));
+  Value number = LLVM::LoadOp::create(b, type, place, /*alignment=*/unsigned(offsets.bytes));
+  return offsets.bytes == 8 ? number : Value(arith::ExtSIOp::create(b, b.getI64Type(), number));
+}
 
 void fp4::emitGroupCheck(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, Value report) {
   GroupCheck(b, offsets, report).emit();

@@ -13,13 +13,20 @@ namespace fp4 {
 /// Numbers of 64 bits in a report, those of support::GroupReport.
 inline constexpr int64_t kGroupReportWords = 8;
 
-/// Place of the rows of `groups` groups: `step` numbers of 64 bits belong to each, 1 or 2
-/// (docs/reference/semantics.md). None exceeds `limit`, an i64.
+/// Place of the rows of `groups` groups: `step` numbers of `bytes` bytes belong to each, 1 or 2
+/// (docs/reference/semantics.md). None exceeds `limit`, an i64. The first number of packed
+/// sequences is 0.
 struct GroupOffsets {
   mlir::Value pointer;
   int64_t groups, step;
   mlir::Value limit;
+  int64_t bytes = 8;
+  bool arePacked = false;
 };
+
+/// Reads the number at `place`, as an i64.
+mlir::Value readOffset(mlir::ImplicitLocOpBuilder &b, const GroupOffsets &offsets,
+                       mlir::Value place);
 
 /// One thread finds the first group that does not fit and writes it to `report`, unless a report is
 /// there already.

@@ -48,7 +48,7 @@ private:
     body();
   }
 
-  int64_t groups() const { return tiles.offsets.groups; }
+  int64_t groups() const { return tiles.offsets.groups + tiles.hasRest; }
   Int32 offset(Int32 index);
   Rows rowsOf(Int32 group) {
     int64_t step = tiles.offsets.step;
@@ -66,12 +66,15 @@ private:
 };
 } // namespace
 
-/// Number `index` of the offsets, at most the rows that there are.
+/// Number `index` of the offsets, at most the rows that there are: all of them behind the offsets.
 Int32 TableKernel::offset(Int32 index) {
-  Value wide = LLVM::LoadOp::create(b, b.getI64Type(), at(tiles.offsets.pointer, index, 8),
-                                    /*alignment=*/8);
+  const GroupOffsets &offsets = tiles.offsets;
+  Int32 known = tiles.hasRest ? minimum(index, Int32(b, offsets.groups)) : index;
+  Value wide = readOffset(b, offsets, at(offsets.pointer, known, offsets.bytes));
   wide = arith::MaxSIOp::create(b, wide, arith::ConstantIntOp::create(b, 0, 64));
-  wide = arith::MinSIOp::create(b, wide, tiles.offsets.limit);
+  wide = arith::MinSIOp::create(b, wide, offsets.limit);
+  if (tiles.hasRest)
+    wide = arith::SelectOp::create(b, index < offsets.groups + 1, wide, offsets.limit);
   return {b, arith::TruncIOp::create(b, b.getI32Type(), wide)};
 }
 

@@ -24,6 +24,8 @@ struct GroupTiles {
   /// The places behind that number have the first row and the end of what lies before each group,
   /// and of what lies behind the last one.
   bool hasGaps = false;
+  /// Rows behind the last group are one more group.
+  bool hasRest = false;
 
   /// The place of the number of tiles, and the first of what lies before groups.
   Int32 countPlace() const { return places; }

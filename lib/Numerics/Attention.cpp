@@ -37,10 +37,11 @@ public:
       : shape_(shape), rounding_(roundingOf(type)), query_(query), key_(key), value_(value) {}
 
   void compute(uint64_t row, AttentionReference &reference) {
-    const uint64_t head = row % shape_.heads, token = row / shape_.heads % shape_.queryTokens;
-    batch_ = row / shape_.heads / shape_.queryTokens;
+    const uint64_t head = row % shape_.heads;
     group_ = head / (shape_.heads / shape_.keyHeads);
-    findKeys(token);
+    slope_ = shape_.slopes.empty() ? 0 : shape_.slopes[head];
+    findSequence(row / shape_.heads);
+    findKeys();
     score(row);
     weigh(shape_.sinks.empty() ? -infinity : shape_.sinks[head]);
     storeLogSum(row, reference);
@@ -49,14 +50,32 @@ public:
   }
 
 private:
-  /// Finds the keys that a token sees: from first_ on, a weight for each.
-  void findKeys(uint64_t token) {
+  /// Finds the sequence of a token, of all. Queries behind all packed sequences have no keys.
+  void findSequence(uint64_t token) {
+    batch_ = token / shape_.queryTokens;
+    int64_t left = int64_t(shape_.queryTokens) - int64_t(token % shape_.queryTokens);
+    if (shape_.isPacked()) {
+      const auto next = std::ranges::upper_bound(shape_.queryOffsets, int64_t(token));
+      if (next == shape_.queryOffsets.end()) {
+        keys_ = 0;
+        return;
+      }
+      batch_ = uint64_t(next - shape_.queryOffsets.begin()) - 1;
+      left = *next - int64_t(token);
+    }
     const auto all = int64_t(shape_.keyTokens);
-    const int64_t keys =
-        shape_.lengths.empty() ? all : std::clamp<int64_t>(shape_.lengths[batch_], 0, all);
-    int64_t end = keys;
-    if (shape_.causal)
-      end = std::clamp<int64_t>(int64_t(token) + 1 + keys - int64_t(shape_.queryTokens), 0, keys);
+    firstKey_ = batch_ * shape_.keyTokens;
+    keys_ = shape_.lengths.empty() ? all : std::clamp<int64_t>(shape_.lengths[batch_], 0, all);
+    if (!shape_.keyOffsets.empty()) {
+      firstKey_ = uint64_t(shape_.keyOffsets[batch_]);
+      keys_ = shape_.keyOffsets[batch_ + 1] - shape_.keyOffsets[batch_];
+    }
+    place_ = keys_ - left;
+  }
+
+  /// Finds the keys that the token sees: from first_ on, a weight for each.
+  void findKeys() {
+    const int64_t end = shape_.causal ? std::clamp<int64_t>(place_ + 1, 0, keys_) : keys_;
     const int64_t seen = shape_.window ? std::min(end, int64_t(shape_.window)) : end;
     first_ = uint64_t(end - seen);
     weights_.assign(size_t(seen), 0);
@@ -66,16 +85,17 @@ private:
   /// The elements of key `j` in `rows`, which have `elements` each; null where its page does not
   /// exist.
   const float *elementsOf(std::span<const float> rows, uint64_t j, uint64_t elements) const {
-    uint64_t token = batch_ * shape_.keyTokens + j;
-    if (!shape_.pages.empty()) {
-      const uint64_t pagesOfSequence = shape_.keyTokens / shape_.pageTokens;
-      const int32_t page = shape_.pages[batch_ * pagesOfSequence + j / shape_.pageTokens];
-      const uint64_t pages = rows.size() / (shape_.pageTokens * shape_.keyHeads * elements);
-      if (page < 0 || uint64_t(page) >= pages)
-        return nullptr;
-      token = uint64_t(page) * shape_.pageTokens + j % shape_.pageTokens;
-    }
-    return rows.data() + (token * shape_.keyHeads + group_) * elements;
+    if (shape_.pages.empty())
+      return rows.data() + ((firstKey_ + j) * shape_.keyHeads + group_) * elements;
+    const uint64_t pagesOfSequence = shape_.keyTokens / shape_.pageTokens;
+    const int32_t page = shape_.pages[batch_ * pagesOfSequence + j / shape_.pageTokens];
+    const uint64_t rowsOfPage = shape_.pageTokens * shape_.keyHeads;
+    if (page < 0 || uint64_t(page) >= rows.size() / (rowsOfPage * elements))
+      return nullptr;
+    const uint64_t token = j % shape_.pageTokens;
+    const uint64_t row =
+        shape_.headsFirst ? group_ * shape_.pageTokens + token : token * shape_.keyHeads + group_;
+    return rows.data() + (uint64_t(page) * rowsOfPage + row) * elements;
   }
 
   /// Computes the score of each key, and its error.
@@ -94,6 +114,11 @@ private:
       if (shape_.softcap > 0) {
         weights_[j] = shape_.softcap * std::tanh(weights_[j] / shape_.softcap);
         errors_[j] += tangentError * shape_.softcap;
+      }
+      const double bias = slope_ * std::fabs(double(place_ - int64_t(first_ + j)));
+      if (bias != 0) {
+        weights_[j] -= bias;
+        errors_[j] += 4 * unit * (std::fabs(bias) + std::fabs(weights_[j]));
       }
     }
   }
@@ -159,17 +184,54 @@ private:
   Rounding rounding_;
   std::span<const float> query_, key_, value_;
   uint64_t batch_ = 0, group_ = 0; ///< sequence, and head of keys
+  uint64_t firstKey_ = 0;          ///< of the sequence, among all
+  int64_t keys_ = 0, place_ = 0;   ///< of the sequence, and the key at the place of the query
+  double slope_ = 0;               ///< of the head of queries
   uint64_t first_ = 0;             ///< key that the row sees
   double largest_ = 0, total_ = 0, totalError_ = 0;
   std::vector<double> weights_, errors_;
 };
 
+bool areOffsets(std::span<const int32_t> offsets, uint64_t tokens) {
+  return std::ranges::is_sorted(offsets) && offsets.front() == 0 &&
+         uint64_t(offsets.back()) <= tokens;
+}
+
+/// Packed sequences: offsets that begin with 0, do not decrease, and do not exceed the tokens.
+Status checkOffsets(const AttentionShape &shape) {
+  const size_t queries = shape.queryOffsets.size(), keys = shape.keyOffsets.size();
+  const bool hasLists = shape.batches + 1 == queries && (keys == queries || !shape.pages.empty());
+  if (!queries && !keys)
+    return {};
+  if (!hasLists || (keys && !shape.lengths.empty()))
+    return makeError(
+        ErrorKind::Usage,
+        fmt::format("attention of {} packed sequences must have {} offsets of queries, "
+                    "and as many of keys or pages, but got {} and {}",
+                    shape.batches, shape.batches + 1, queries, keys));
+  if (areOffsets(shape.queryOffsets, shape.queryTokens) &&
+      (!keys || areOffsets(shape.keyOffsets, shape.keyTokens)))
+    return {};
+  return makeError(ErrorKind::Usage,
+                   fmt::format("offsets of packed sequences must begin with 0, not decrease, and "
+                               "not exceed {} queries and {} keys",
+                               shape.queryTokens, shape.keyTokens));
+}
+
+Status checkHeads(const AttentionShape &shape) {
+  for (auto [name, numbers] :
+       {std::pair("sink", shape.sinks.size()), std::pair("slope", shape.slopes.size())})
+    if (numbers && numbers != shape.heads)
+      return makeError(ErrorKind::Usage,
+                       fmt::format("attention must have a {} for each of {} heads, but got {}",
+                                   name, shape.heads, numbers));
+  return {};
+}
+
 Status checkSequences(const AttentionShape &shape) {
+  FP4_TRY(checkHeads(shape));
+  FP4_TRY(checkOffsets(shape));
   const size_t lengths = shape.lengths.size(), pages = shape.pages.size();
-  if (!shape.sinks.empty() && shape.sinks.size() != shape.heads)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("attention must have a sink for each of {} heads, but got {}",
-                                 shape.heads, shape.sinks.size()));
   const bool hasPages = pages == 0 || (shape.pageTokens &&
                                        pages * shape.pageTokens == shape.batches * shape.keyTokens);
   if (hasPages && (lengths == 0 || lengths == shape.batches))
@@ -183,11 +245,12 @@ Status checkSequences(const AttentionShape &shape) {
 
 Status checkSizes(const AttentionShape &shape, size_t query, size_t key, size_t value) {
   FP4_TRY(checkSequences(shape));
-  const uint64_t queries = shape.batches * shape.queryTokens * shape.heads * shape.queryElements;
+  const uint64_t queries = shape.rows() * shape.queryElements;
   const uint64_t rowsOfPage = shape.pageTokens * shape.keyHeads;
   const bool hasCache = !shape.pages.empty() && shape.queryElements && rowsOfPage;
-  const uint64_t keyRows = hasCache ? key / shape.queryElements / rowsOfPage * rowsOfPage
-                                    : shape.batches * shape.keyTokens * shape.keyHeads;
+  const uint64_t keyRows =
+      hasCache ? key / shape.queryElements / rowsOfPage * rowsOfPage
+               : (shape.keyOffsets.empty() ? shape.batches : 1) * shape.keyTokens * shape.keyHeads;
   if (shape.keyHeads && shape.heads % shape.keyHeads == 0 && query == queries &&
       key == keyRows * shape.queryElements && value == keyRows * shape.valueElements)
     return {};

@@ -26,7 +26,7 @@ InFlightDiagnostic fp4::refuseHead(AttentionOp op, StringRef name, int64_t eleme
 }
 
 LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
-  int64_t tokens = op.getKeyType().getDimSize(1);
+  int64_t tokens = op.getPageTokens();
   if (!op.getPages() || tokens % unit == 0)
     return success();
   return withNote(op.emitOpError() << "has kernels for pages of a multiple of " << unit
@@ -35,7 +35,7 @@ LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
 }
 
 static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type) {
-  int64_t elements = type.getDimSize(3);
+  int64_t elements = type.getShape().back();
   if (elements % kPanel == 0 && elements <= kMostElements)
     return success();
   return refuseHead(op, name, elements, "64, 128, 192");
@@ -49,12 +49,12 @@ static constexpr int64_t kPageUnit = 8;
 static int64_t headsOfTile(AttentionOp op) {
   constexpr int64_t mostRows = 2 * kGroupRows;
   int64_t heads = int64_t(llvm::PowerOf2Ceil(uint64_t(op.getHeadsOfGroup())));
-  return op.getQueryType().getDimSize(1) < mostRows && heads <= kGroupRows ? heads : 1;
+  return op.getQueryTokens() < mostRows && heads <= kGroupRows ? heads : 1;
 }
 
 /// Warpgroups of a tile: one where its rows have room for all queries of a sequence.
 static int32_t groupsOfTile(AttentionOp op) {
-  return op.getQueryType().getDimSize(1) * headsOfTile(op) <= kGroupRows ? 1 : 2;
+  return op.getQueryTokens() * headsOfTile(op) <= kGroupRows ? 1 : 2;
 }
 
 /// Most keys that the tokens of a tile see.
@@ -66,7 +66,7 @@ static int64_t keysOfTile(AttentionOp op) {
 /// fewer where less of the last block is beyond the keys. Blocks of whole pages take the fewest
 /// boxes, and smaller blocks are shared more evenly.
 static int64_t keysOfBlock(AttentionOp op, bool isShared) {
-  int64_t elements = op.getValueType().getDimSize(3);
+  int64_t elements = op.getValueElements();
   if (op.getPages() || isShared)
     return elements <= 128 ? 128 : 64;
   int64_t most = elements <= 128 ? 160 : elements <= 192 ? 112 : 80; // the fastest on an H200
@@ -104,12 +104,10 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
   MLIRContext *context = op.getContext();
   if (!op.getCausal() || op.getWindow())
     return neighboursAlongM(context);
-  RankedTensorType key = op.getKeyType(), value = op.getValueType();
-  int64_t heads = op.getQueryType().getDimSize(2), sharing = op.getHeadsOfGroup();
-  int64_t bytes =
-      2 * key.getDimSize(1) * (key.getDimSize(3) + value.getDimSize(3)); // of a head of keys
+  int64_t ofHead = 2 * op.getKeyTokens() * (op.getElements() + op.getValueElements());
+  int64_t heads = op.getHeads() * op.getBatches(), sharing = op.getHeadsOfGroup();
   for (int64_t width : {target.sms, target.sms / 2, target.sms / 4})
-    if (width > 0 && width * bytes <= kCachedBytes * sharing && width < heads * key.getDimSize(0))
+    if (width > 0 && width * ofHead <= kCachedBytes * sharing && width < heads && !op.isPacked())
       return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width,
                                              /*serpentine=*/true);
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongN, /*width=*/0,
@@ -118,8 +116,7 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
 
 /// The most CTAs that share the keys of a tile: each has a piece of the result.
 static int64_t mostSplits(AttentionOp op, const hw::TargetModel &target) {
-  return std::min<int64_t>(hw::mostClusterCtas(target),
-                           op.getValueType().getDimSize(3) / kThreadColumns);
+  return std::min<int64_t>(hw::mostClusterCtas(target), op.getValueElements() / kThreadColumns);
 }
 
 /// CTAs that share the keys of a tile: as many as SMs have room for at a time, with two blocks each
@@ -140,9 +137,8 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
   auto attention = cast<AttentionOp>(op);
   int32_t groups = groupsOfTile(attention);
   int64_t tileHeads = headsOfTile(attention);
-  int64_t heads =
-      tileHeads > 1 ? attention.getKeyType().getDimSize(2) : attention.getQueryType().getDimSize(2);
-  int64_t works = attention.getQueryType().getDimSize(0) * heads; // of one tile for each sequence
+  int64_t heads = tileHeads > 1 ? attention.getKeyHeads() : attention.getHeads();
+  int64_t works = attention.getBatches() * heads; // of one tile for each sequence
   bool isShared = groups == 1 && works <= hw::clustersAtATime(target, 2);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
   plan.tile = {groups * kGroupRows, keysOfBlock(attention, isShared), tileHeads};

@@ -21,13 +21,11 @@ static constexpr int64_t kMostRows = 16, kMostElementsOfMostRows = 128;
 static constexpr int64_t kSmallHead = 64;
 
 static bool hasHeadsUpTo(AttentionOp op, int64_t elements) {
-  return std::max(op.getQueryType().getDimSize(3), op.getValueType().getDimSize(3)) <= elements;
+  return std::max(op.getElements(), op.getValueElements()) <= elements;
 }
 
 /// Rows of a sequence: tokens, and the heads that share keys.
-static int64_t rowsOfSequence(AttentionOp op) {
-  return op.getQueryType().getDimSize(1) * op.getHeadsOfGroup();
-}
+static int64_t rowsOfSequence(AttentionOp op) { return op.getQueryTokens() * op.getHeadsOfGroup(); }
 
 /// Steps of 16 keys that a sequence has.
 static int64_t stepsOfKeys(AttentionOp op) {
@@ -42,8 +40,8 @@ int64_t fp4::rowsOfWarpTile(AttentionOp op) {
 /// Steps that the rows of a CTA see at most. A window may begin and end within a step.
 static int64_t stepsSeen(AttentionOp op) {
   int64_t rows = std::min(rowsOfWarpTile(op), rowsOfSequence(op));
-  int64_t tokens = std::min(op.getQueryType().getDimSize(1),
-                            int64_t(llvm::divideCeil(rows - 1, op.getHeadsOfGroup())) + 1);
+  int64_t tokens =
+      std::min(op.getQueryTokens(), int64_t(llvm::divideCeil(rows - 1, op.getHeadsOfGroup())) + 1);
   return std::min(stepsOfKeys(op),
                   int64_t(llvm::divideCeil(op.getKeysOfTokens(tokens), kKeys)) + 1);
 }
@@ -52,7 +50,7 @@ static int64_t stepsSeen(AttentionOp op) {
 static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type,
                                  int64_t lanes) {
   constexpr int64_t unit = 64, most = 256;
-  int64_t elements = type.getDimSize(3), chunk = elements / lanes, block = op.getBlockSize();
+  int64_t elements = type.getShape().back(), chunk = elements / lanes, block = op.getBlockSize();
   bool hasChunks = !block || block % chunk == 0 ||
                    (chunk % block == 0 && llvm::isPowerOf2_64(uint64_t(chunk / block)));
   if (elements % unit == 0 && elements <= most && hasChunks)
@@ -63,6 +61,9 @@ static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorTyp
 static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
                                           const hw::TargetModel &) {
   auto attention = cast<AttentionOp>(op);
+  if (attention.isPacked())
+    return withNote(op->emitOpError("has kernels of warps without 'query_offsets', but got these"),
+                    "family tile_attention, which sm_90a has, takes packed sequences");
   if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
       failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
     return failure();
@@ -71,14 +72,14 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
 
 /// Bytes of the states of all warps but the first half.
 static int64_t sharedBytes(AttentionOp op, int64_t threads) {
-  int64_t numbers = numbersOfWarpState(rowsOfWarpTile(op) / kInstructionRows,
-                                       op.getValueType().getDimSize(3) / kKeys);
+  int64_t numbers =
+      numbersOfWarpState(rowsOfWarpTile(op) / kInstructionRows, op.getValueElements() / kKeys);
   return threads / kWarp / 2 * numbers * kWarp * 4;
 }
 
 /// Results that CTAs of their own compute.
 static int64_t worksOf(AttentionOp op) {
-  return op.getQueryType().getDimSize(0) * op.getKeyType().getDimSize(2) *
+  return op.getBatches() * op.getKeyHeads() *
          int64_t(llvm::divideCeil(rowsOfSequence(op), rowsOfWarpTile(op)));
 }
 
@@ -100,21 +101,20 @@ static int64_t partsOfKeys(AttentionOp op, int64_t threads, int64_t ctas) {
 
 /// Bytes of the keys and values that queries of all sequences see.
 static int64_t bytesOfKeys(AttentionOp op) {
-  RankedTensorType key = op.getKeyType();
-  int64_t elements = key.getDimSize(3) + op.getValueType().getDimSize(3);
-  int64_t tokens = op.getKeysOfTokens(op.getQueryType().getDimSize(1));
-  int64_t rows = op.getQueryType().getDimSize(0) * tokens * key.getDimSize(2);
-  return rows * elements * key.getElementTypeBitWidth() / 8;
+  int64_t elements = op.getElements() + op.getValueElements();
+  int64_t tokens = op.getKeysOfTokens(op.getQueryTokens());
+  int64_t rows = op.getBatches() * tokens * op.getKeyHeads();
+  return rows * elements * op.getKeyType().getElementTypeBitWidth() / 8;
 }
 
 bool fp4::prefersWarps(AttentionOp op) {
   constexpr int64_t manyBytes = 128 << 20, manyKeys = 16384; // by an H200
-  bool hasPages = !op.getPages() || op.getKeyType().getDimSize(1) % kKeys == 0;
-  bool isFaster = hasHeadsUpTo(op, kSmallHead) ||
-                  (hasHeadsUpTo(op, kMostElementsOfMostRows) &&
-                   (bytesOfKeys(op) >= manyBytes ||
-                    op.getKeysOfTokens(op.getQueryType().getDimSize(1)) >= manyKeys));
-  return rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
+  bool hasPages = !op.getPages() || op.getPageTokens() % kKeys == 0;
+  bool isFaster =
+      hasHeadsUpTo(op, kSmallHead) ||
+      (hasHeadsUpTo(op, kMostElementsOfMostRows) &&
+       (bytesOfKeys(op) >= manyBytes || op.getKeysOfTokens(op.getQueryTokens()) >= manyKeys));
+  return !op.isPacked() && rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
 }
 
 /// Threads of a CTA, and CTAs per SM: the fastest on an H200 (notebook/attention.md). One CTA has all

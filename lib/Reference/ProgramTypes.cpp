@@ -101,6 +101,21 @@ std::vector<Shape> shapesOfView(const ProgramOp &op, std::span<const Type> opera
   return std::vector<Shape>(op.resultTypes.size(), first);
 }
 
+std::vector<Shape> staticShapes(const ProgramOp &op) {
+  std::vector<Shape> shapes;
+  for (const Type &type : op.resultTypes)
+    shapes.push_back(type.shape);
+  return shapes;
+}
+
+/// Queries with the elements of a head of values, and without elements.
+std::vector<Shape> attentionShapes(const Shape &query, const Shape &value) {
+  Shape result = query, sums = query;
+  result.back() = value.empty() ? 0 : value.back();
+  sums.pop_back();
+  return {result, sums};
+}
+
 /// The shapes of the results, if the operation makes matrices of other sizes than its first
 /// operand's.
 std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> operands) {
@@ -125,12 +140,10 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
       operands[2].shape.size() == 2)
     return gemmShapes(op, first[0], operands[2].shape[0]);
-  if (op.op == "fp4.prepack" || op.op == "fp4.unprepack") { // static
-    std::vector<Shape> shapes;
-    for (const Type &type : op.resultTypes)
-      shapes.push_back(type.shape);
-    return shapes;
-  }
+  if (op.op == "fp4.prepack" || op.op == "fp4.unprepack")
+    return staticShapes(op);
+  if (op.op == "fp4.attention" && operands.size() > 2 && !first.empty())
+    return attentionShapes(first, operands[2].shape);
   if (op.op.starts_with("tensor."))
     return shapesOfView(op, operands);
   if (op.op == "fp4.expert_order" && first.size() == 2)
@@ -145,7 +158,7 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
 }
 
 /// Checks operands whose rows are dynamic, which can contradict each other: data and its scales,
-/// rows and their amaxes.
+/// rows and their amaxes, packed keys and values.
 Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   std::vector<std::pair<size_t, size_t>> pairs;
   if (op.op == "fp4.dequantize")
@@ -159,6 +172,8 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   if (op.op == "fp4.quantize" && op.attributes.contains("per_row") &&
       attributeOr(op, "outputs", "rowwise") != "columnwise")
     pairs = {{0, 1}};
+  if (op.op == "fp4.attention")
+    pairs = {{1, 2}};
   for (auto [first, second] : pairs) {
     if (second >= operands.size() || operands[first].shape.empty() ||
         operands[second].shape.empty() || operands[first].shape[0] == operands[second].shape[0])
@@ -168,7 +183,7 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
                                  "and {}",
                                  first, second, op.op, operands[first].str(),
                                  operands[second].str()),
-                     "pass the scales, or the amaxes, of the same matrix");
+                     "pass the scales, the amaxes, or the values, of the same rows");
   }
   return {};
 }

@@ -31,7 +31,7 @@ const std::map<std::string, Entry> &entries() {
       {"linalg.reduce", {runRowReduction, {"program", "dimensions", "combination", "initial"}}},
       {"linalg.transpose", {runTranspose, {"permutation"}}},
       {"fp4.amax", {runAmax, {"nan", "groups", "per_row", "per_column"}}},
-      {"fp4.attention", {runAttention, {"scale", "softcap", "causal", "window"}}},
+      {"fp4.attention", {runAttention, {"scale", "softcap", "causal", "window", "heads_first"}}},
       {"fp4.hadamard", {runHadamard, {"size", "dimension", "sign_mask", "arithmetic"}}},
       {"fp4.hadamard_amax",
        {runHadamardAmax, {"size", "dimension", "sign_mask", "arithmetic", "nan", "groups"}}},

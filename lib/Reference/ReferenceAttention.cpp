@@ -44,6 +44,8 @@ Expected<std::vector<float>> CacheOperand::numbers(const Step &step,
   const std::span<const uint8_t> bytes = bytesOf(codes);
   const std::vector<int64_t> &shape = codes.type.shape;
   std::vector<float> result(size_t(shape[0] * shape[1] * shape[2] * shape[3]));
+  const bool headsFirst = step.op.attributes.contains("heads_first");
+  const int64_t heads = shape[headsFirst ? 1 : 2], rowsOfHead = headsFirst ? shape[2] : 1;
   auto codeOf = [&](size_t i) -> uint8_t {
     return isPacked() ? bytes[i / 2] >> 4 * (i % 2) & 15 : bytes[i];
   };
@@ -63,24 +65,61 @@ Expected<std::vector<float>> CacheOperand::numbers(const Step &step,
   }
   if (factors)
     for (size_t i = 0; i < result.size(); ++i) {
-      const size_t head = i / size_t(shape[3]) % size_t(shape[2]);
+      const size_t head = i / size_t(shape[3] * rowsOfHead) % size_t(heads);
       const std::span<const float> all = factors->as<float>();
       result[i] *= all[all.size() == 1 ? 0 : head];
     }
   return result;
 }
 
-numerics::AttentionShape shapeOf(const std::vector<int64_t> &query,
-                                 const std::vector<int64_t> &key,
-                                 const std::vector<int64_t> &value) {
+/// Operands behind queries, keys and values; null where there are none.
+struct Others {
+  const Tensor *keyScales, *valueScales, *keyFactors, *valueFactors, *lengths, *pages, *sinks,
+      *queryOffsets, *keyOffsets, *slopes;
+};
+
+Expected<Others> othersOf(Step &step) {
+  std::array<const Tensor *, 10> all;
+  for (size_t i = 0; i < all.size(); ++i) {
+    FP4_ASSIGN(all[i], step.optional(3 + i));
+  }
+  const size_t results = std::clamp<size_t>(step.op.results.size(), 1, 2);
+  FP4_TRY(step.expect(3 + size_t(int64_t(all.size()) - std::ranges::count(all, nullptr)), results));
+  auto [ks, vs, kf, vf, lengths, pages, sinks, queryOffsets, keyOffsets, slopes] = all;
+  return Others{ks, vs, kf, vf, lengths, pages, sinks, queryOffsets, keyOffsets, slopes};
+}
+
+/// The sizes. Packed operands have no batches, and caches pages in their place.
+Expected<numerics::AttentionShape> shapeOf(const Step &step, const Others &others) {
+  const size_t packed = others.queryOffsets != nullptr, packedKeys = others.keyOffsets != nullptr;
+  for (size_t i = 0; i < 3; ++i)
+    if (step.operands[i]->type.shape.size() != 4 - (i ? packedKeys : packed))
+      return step.wrong("must have operands of four dimensions, or packed ones of three");
+  const std::vector<int64_t> &query = step.operands[0]->type.shape,
+                             &key = step.operands[1]->type.shape;
   numerics::AttentionShape shape;
-  shape.batches = uint64_t(query[0]);
-  shape.queryTokens = uint64_t(query[1]);
-  shape.heads = uint64_t(query[2]);
-  shape.queryElements = uint64_t(query[3]);
-  shape.keyTokens = uint64_t(key[1]);
-  shape.keyHeads = uint64_t(key[2]);
-  shape.valueElements = uint64_t(value[3]);
+  shape.headsFirst = step.op.attributes.contains("heads_first");
+  shape.batches = uint64_t(packed ? others.queryOffsets->type.shape[0] - 1 : query[0]);
+  shape.queryTokens = uint64_t(query[1 - packed]);
+  shape.heads = uint64_t(query[2 - packed]);
+  shape.queryElements = uint64_t(query.back());
+  shape.keyTokens = uint64_t(key[shape.headsFirst ? 2 : 1 - packedKeys]);
+  shape.keyHeads = uint64_t(key[shape.headsFirst ? 1 : 2 - packedKeys]);
+  shape.valueElements = uint64_t(step.operands[2]->type.shape.back());
+  if (others.pages) {
+    shape.pages = others.pages->as<int32_t>();
+    shape.pageTokens = shape.keyTokens;
+    shape.keyTokens = shape.pages.size() / shape.batches * shape.pageTokens;
+  }
+  for (auto [list, operand] :
+       {std::pair(&shape.sinks, others.sinks), std::pair(&shape.slopes, others.slopes)})
+    if (operand)
+      *list = operand->as<float>();
+  for (auto [list, operand] : {std::pair(&shape.lengths, others.lengths),
+                               std::pair(&shape.queryOffsets, others.queryOffsets),
+                               std::pair(&shape.keyOffsets, others.keyOffsets)})
+    if (operand)
+      *list = operand->as<int32_t>();
   return shape;
 }
 
@@ -111,38 +150,20 @@ Status defineWithin(Step &step, size_t result, std::vector<double> values,
 Status runAttention(Step &step) {
   if (step.operands.size() < 3)
     return step.wrong("must have queries, keys and values");
-  std::array<const Tensor *, 7> more;
-  for (size_t i = 0; i < more.size(); ++i) {
-    FP4_ASSIGN(more[i], step.optional(3 + i));
-  }
-  const size_t results = std::clamp<size_t>(step.op.results.size(), 1, 2);
-  FP4_TRY(step.expect(3 + size_t(more.size() - std::ranges::count(more, nullptr)), results));
-  auto [keyScales, valueScales, keyFactors, valueFactors, lengths, pages, sinks] = more;
-  for (size_t i = 0; i < 3; ++i)
-    if (step.operands[i]->type.shape.size() != 4)
-      return step.wrong("must have operands of four dimensions");
-  const std::vector<int64_t> &query = step.operands[0]->type.shape,
-                             &key = step.operands[1]->type.shape,
-                             &value = step.operands[2]->type.shape;
-  numerics::AttentionShape shape = shapeOf(query, key, value);
+  FP4_ASSIGN(auto others, othersOf(step));
+  FP4_ASSIGN(auto shape, shapeOf(step, others));
   FP4_TRY(setScores(shape, step));
-  if (sinks)
-    shape.sinks = sinks->as<float>();
-  if (lengths)
-    shape.lengths = lengths->as<int32_t>();
-  if (pages) {
-    shape.pages = pages->as<int32_t>();
-    shape.pageTokens = uint64_t(key[1]);
-    shape.keyTokens = shape.pages.size() / shape.batches * shape.pageTokens;
-  }
   const numerics::FloatType type = floatType(step.operands[0]->type.element);
-  FP4_ASSIGN(auto keys, CacheOperand(*step.operands[1], keyScales, keyFactors).numbers(step, type));
-  FP4_ASSIGN(auto values,
-             CacheOperand(*step.operands[2], valueScales, valueFactors).numbers(step, type));
+  FP4_ASSIGN(
+      auto keys,
+      CacheOperand(*step.operands[1], others.keyScales, others.keyFactors).numbers(step, type));
+  FP4_ASSIGN(
+      auto values,
+      CacheOperand(*step.operands[2], others.valueScales, others.valueFactors).numbers(step, type));
   FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, floats(*step.operands[0]),
                                                           keys, values, step.threads));
   FP4_TRY(defineWithin(step, 0, std::move(reference.values), std::move(reference.bounds)));
-  return results == 1
+  return step.op.results.size() < 2
              ? Status()
              : defineWithin(step, 1, std::move(reference.logSums), std::move(reference.logBounds));
 }

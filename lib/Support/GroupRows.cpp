@@ -31,6 +31,8 @@ static std::string wrongRows(const GroupReport &report) {
     return fmt::format("must not exceed the {} rows of the matrix, but group {} begins at row {} and ends "
                        "at row {}",
                        report.limit, report.group, report.begin, report.end);
+  if (report.group == 0)
+    return fmt::format("must begin with 0, but group 0 begins at row {}", report.begin);
   return fmt::format("must be of groups that have no row in common, but group {} begins at row {} "
                      "and ends at row {}, and the groups before it end at row {}",
                      report.group, report.begin, report.end, report.before);

@@ -153,6 +153,74 @@ TEST(Attention, GivesSinksWithoutKeys) {
   EXPECT_EQ(found.logBounds[1], 0);
 }
 
+/// Packed sequences have their own keys, the last one of which each last query sees. The first
+/// sequence has no query, the third no key, and the last query no sequence.
+TEST(Attention, FindsPackedSequences) {
+  const int32_t queries[] = {0, 0, 2, 3}, keys[] = {0, 1, 4, 4};
+  AttentionShape shape{.batches = 3,
+                       .queryTokens = 4,
+                       .keyTokens = 5,
+                       .queryElements = 1,
+                       .valueElements = 1,
+                       .causal = true,
+                       .queryOffsets = queries,
+                       .keyOffsets = keys};
+  const AttentionReference found =
+      attend(shape, std::vector<float>(4, 0), std::vector<float>(5, 1), {90, 2, 4, 12, 99});
+  EXPECT_EQ(found.values, (std::vector<double>{3, 6, 0, 0}));
+}
+
+/// Packed queries have pages, of heads and their tokens.
+TEST(Attention, FindsHeadsOfPages) {
+  const int32_t queries[] = {0, 1, 2}, lengths[] = {1, 2}, pages[] = {1, 0};
+  AttentionShape shape{.batches = 2,
+                       .queryTokens = 2,
+                       .keyTokens = 2,
+                       .heads = 2,
+                       .keyHeads = 2,
+                       .queryElements = 1,
+                       .valueElements = 1,
+                       .lengths = lengths,
+                       .pages = pages,
+                       .pageTokens = 2,
+                       .headsFirst = true,
+                       .queryOffsets = queries};
+  const AttentionReference found =
+      attend(shape, std::vector<float>(4, 0), std::vector<float>(8, 1), {1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(found.values, (std::vector<double>{5, 7, 1.5, 3.5}));
+}
+
+/// Offsets that decrease, or begin behind 0, have no sequences.
+TEST(Attention, RefusesOtherOffsets) {
+  const int32_t good[] = {0, 1, 2}, bad[] = {0, 2, 1}, late[] = {1, 1, 2}, few[] = {0, 2};
+  AttentionShape shape{
+      .batches = 2, .queryTokens = 2, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
+  const std::vector<float> two(2, 1);
+  for (auto [queries, keys] :
+       {std::pair<std::span<const int32_t>, std::span<const int32_t>>(bad, good),
+        {good, bad},
+        {late, good},
+        {good, few},
+        {few, few}}) {
+    shape.queryOffsets = queries;
+    shape.keyOffsets = keys;
+    EXPECT_FALSE(referenceAttention(shape, FloatType::BF16, two, two, two, 1));
+  }
+  shape.queryOffsets = shape.keyOffsets = good;
+  EXPECT_TRUE(referenceAttention(shape, FloatType::BF16, two, two, two, 1));
+}
+
+/// Scores lose a slope for each token of distance, in front of the query or behind it.
+TEST(Attention, SubtractsSlopes) {
+  const float slopes[] = {0.5};
+  AttentionShape shape{
+      .queryTokens = 2, .keyTokens = 3, .queryElements = 1, .valueElements = 1, .slopes = slopes};
+  const AttentionReference found = attend(shape, {0, 0}, {1, 1, 1}, {1, 2, 4});
+  const double half = std::exp(-0.5), one = std::exp(-1.0);
+  EXPECT_DOUBLE_EQ(found.values[0], (half + 2 + 4 * half) / (1 + 2 * half));
+  EXPECT_DOUBLE_EQ(found.values[1], (one + 2 * half + 4) / (one + half + 1));
+}
+
 TEST(Attention, RefusesOtherSinks) {
   const float sinks[] = {1, 2};
   AttentionShape shape{

@@ -12,7 +12,9 @@ namespace fp4::numerics {
 
 /// Sizes of an attention: queries are batches x queryTokens x heads x queryElements, keys are
 /// batches x keyTokens x keyHeads x queryElements, values have valueElements in a head. A paged
-/// cache has keys of pages x pageTokens x keyHeads x queryElements.
+/// cache has keys of pages x pageTokens x keyHeads x queryElements, or with headsFirst of pages x
+/// keyHeads x pageTokens x queryElements. Packed queries, or keys, lie one sequence behind
+/// another, without batches: queryTokens, or keyTokens, are those of all.
 struct AttentionShape {
   uint64_t batches = 1, queryTokens = 0, keyTokens = 0;
   uint64_t heads = 1, keyHeads = 1;
@@ -28,8 +30,15 @@ struct AttentionShape {
   /// Pages of each sequence, batches x keyTokens / pageTokens; no cache where empty.
   std::span<const int32_t> pages = {};
   uint64_t pageTokens = 0;
+  bool headsFirst = false;
+  /// Begins of the queries, and of the keys, of each packed sequence, and the ends of the last
+  /// ones; not packed where empty. Packed keys are of packed queries, which else have pages.
+  std::span<const int32_t> queryOffsets = {}, keyOffsets = {};
+  /// For each head of queries, what a score loses for each token of distance; none where empty.
+  std::span<const float> slopes = {};
 
-  uint64_t rows() const { return batches * queryTokens * heads; }
+  bool isPacked() const { return !queryOffsets.empty(); }
+  uint64_t rows() const { return (isPacked() ? 1 : batches) * queryTokens * heads; }
 };
 
 /// The exact results, and the distance from each within which a kernel of `type` is right; and of
@@ -48,6 +57,7 @@ struct AttentionReference {
 ///   softcap   12 u c of tanh(x) = 1 - 2 / (1 + e), e = 2^y: 1.4 u for three roundings of y, as
 ///             x sech^2(x) < 0.45; 2 u for the power; 2, 4 and 1 for 1 + e, its reciprocal and the
 ///             result. Errors of products do not grow, since no slope of tanh is above 1.
+///   slopes    4 u (|slope distance| + |s|), of the slope in the scale of products and their sum
 ///   argument  4 u (|max| + |s - max|), of a power of two whose own error is 2 ulp
 ///   p         half an ulp of `type`, in the numerator alone, or all of it below 2^-126
 ///   sums      one u for each key and block

@@ -28,28 +28,34 @@ struct Attention {
   int64_t splits;     ///< CTAs that share the keys of a tile
 
   mlir::Type element() { return op.getQueryType().getElementType(); }
-  int64_t batches() { return op.getQueryType().getDimSize(0); }
-  int64_t queryTokens() { return op.getQueryType().getDimSize(1); }
+  int64_t batches() { return op.getBatches(); }
+  int64_t queryTokens() { return op.getQueryTokens(); }
   int64_t keyTokens() { return op.getKeyTokens(); }
-  int64_t heads() { return op.getQueryType().getDimSize(2); }
-  int64_t keyHeads() { return op.getKeyType().getDimSize(2); }
+  int64_t heads() { return op.getHeads(); }
+  int64_t keyHeads() { return op.getKeyHeads(); }
   int64_t headsOfGroup() { return op.getHeadsOfGroup(); }
-  int64_t queryElements() { return op.getQueryType().getDimSize(3); }
-  int64_t valueElements() { return op.getValueType().getDimSize(3); }
+  int64_t queryElements() { return op.getElements(); }
+  int64_t valueElements() { return op.getValueElements(); }
 
+  bool isPacked() { return op.isPacked(); }
+  bool hasPackedKeys() { return op.hasPackedKeys(); }
   bool isPaged() { return bool(op.getPages()); }
-  int64_t pageTokens() { return op.getKeyType().getDimSize(1); }
+  int64_t pageTokens() { return op.getPageTokens(); }
   /// Keys of a box: a block of keys, or what of it lies together in a page.
   int64_t boxKeys() { return isPaged() ? std::gcd(pageTokens(), keys) : keys; }
   /// Returns true when boxes of keys end with their sequence, since the next one lies behind it.
-  bool hasPlanes() { return !isPaged() && batches() > 1 && keyTokens() % keys != 0; }
+  bool hasPlanes() {
+    return hasPackedKeys() || (!isPaged() && batches() > 1 && keyTokens() % keys != 0);
+  }
 
   /// Tokens of a tile of queries, and tiles of a sequence.
   int64_t tileTokens() { return rows / tileHeads; }
   int64_t tiles() { return int64_t(llvm::divideCeil(queryTokens(), tileTokens())); }
   /// Tiles of a token: one for each head, or for each group of heads.
   int64_t headTiles() { return tileHeads > 1 ? keyHeads() : heads(); }
-  int64_t works() { return tiles() * batches() * headTiles(); }
+  int64_t works() { return (isPacked() ? tilesOfAll() : tiles() * batches()) * headTiles(); }
+  /// Tiles of packed sequences at most: each may end within one, and so may the rest of the tokens.
+  int64_t tilesOfAll() { return queryTokens() / tileTokens() + batches() + 1; }
 
   int64_t blocks() { return int64_t(llvm::divideCeil(keyTokens(), keys)); }
   /// Columns of the result that a CTA of a cluster adds up at a time.
@@ -60,7 +66,7 @@ struct Attention {
   /// Keys that a query sees at most; 0: all.
   int64_t window() { return int64_t(op.getWindow().value_or(0)); }
   /// Returns true when there is no key that a query does not see.
-  bool seesAll() { return !op.getCausal() && !op.getLengths(); }
+  bool seesAll() { return !op.getCausal() && !op.getLengths() && !isPacked(); }
   /// Returns true when a CTA may have blocks that no query sees.
   bool mayHideBlocks() { return !seesAll() || blocks() % splits != 0; }
   /// Returns true when no block has masks.
@@ -89,11 +95,13 @@ struct Attention {
 
 /// A tile of queries: its place, and the keys of its sequence.
 struct QueryTile {
-  mlir::Value first;        ///< first token of the tile in its sequence
-  mlir::Value row, rowsEnd; ///< that token among all tokens, and the end of the sequence
+  mlir::Value row, rowsEnd; ///< first token of the tile among all, and the end of its sequence
+  mlir::Value left;         ///< tokens of the sequence from that one on
   mlir::Value batch;
   mlir::Value head, keyHead; ///< first head of the tile, and the head of its keys
   mlir::Value keys;          ///< keys of the sequence
+  mlir::Value keysEnd;       ///< end of the keys among those of all packed sequences
+  mlir::Value slopes;        ///< of each row, in the scale of products, negative; null without
 };
 
 /// First rows of the boxes of a block of keys.
@@ -108,50 +116,59 @@ struct RowState {
   BlockRows next;      ///< and of the next one, whose pages are read a block ahead
 };
 
+/// Arguments of the kernel; null where there are none.
+struct AttentionArguments {
+  AttentionArguments(Attention &attention, mlir::gpu::GPUFuncOp func);
+
+  mlir::Value queries, keys, values, result; ///< tensor maps, and a buffer
+  mlir::Value lengths, pages;
+  mlir::Value table, places;       ///< tiles of packed queries (GroupTiles.h), and their number
+  mlir::Value keyOffsets, keyRows; ///< of packed keys, and the number of all keys
+  mlir::Value sinks, slopes, lse;
+};
+
+/// Buffers of a list of packed rows, and of its offsets; null where there is none.
+struct PackedRows {
+  mlir::Value rows, offsets;
+};
+
+/// Returns the table of tiles of packed queries, which a kernel in front makes, and the number of
+/// its places, an index.
+std::pair<mlir::Value, mlir::Value> makeAttentionTable(mlir::RewriterBase &rewriter,
+                                                       Attention &attention, PackedRows queries,
+                                                       PackedRows keys);
+
 /// Loads of tiles of queries, keys and values (AttentionLoads.cpp).
 class AttentionLoads {
 public:
-  AttentionLoads(TileBuilder &b, Attention &attention, mlir::gpu::GPUFuncOp func)
-      : b(b), attention(attention), queries(func.getArgument(0)), keys(func.getArgument(1)),
-        values(func.getArgument(2)) {
-    unsigned next = 4;
-    if (attention.op.getLengths())
-      lengths = func.getArgument(next++);
-    if (attention.isPaged())
-      pages = func.getArgument(next);
-  }
+  AttentionLoads(TileBuilder &b, Attention &attention, const AttentionArguments &args)
+      : b(b), attention(attention), args(args) {}
 
   mlir::Value query(const QueryTile &tile);
   /// The rows of a block, and its keys and values.
   BlockRows rowsOf(const QueryTile &tile, mlir::Value block);
   mlir::Value key(const QueryTile &tile, const BlockRows &rows);
   mlir::Value value(const QueryTile &tile, const BlockRows &rows);
-  /// Keys of a sequence.
-  mlir::Value keysOf(mlir::Value batch);
+  /// Finds the keys of the sequence of a tile.
+  void findKeys(QueryTile &tile);
 
 private:
   mlir::Value load(mlir::Value map, const QueryTile &tile, const BlockRows &rows, int64_t elements,
                    llvm::StringRef ring);
   mlir::Value rowOfKey(const QueryTile &tile, mlir::Value key);
   mlir::Value rowInPage(const QueryTile &tile, mlir::Value key);
+  mlir::Value limited(mlir::Value number, mlir::Value most);
 
   TileBuilder &b;
   Attention &attention;
-  mlir::Value queries, keys, values;
-  mlir::Value lengths, pages;
+  const AttentionArguments &args;
 };
 
 class AttentionBuilder {
 public:
   AttentionBuilder(mlir::gpu::GPUFuncOp func, Attention &attention)
-      : b(func, attention.plan, attention.op.getLoc()), attention(attention),
-        loads(b, attention, func), result(func.getArgument(3)) {
-    unsigned end = func.getNumArguments();
-    if (attention.op.getLse())
-      lse = func.getArgument(--end);
-    if (attention.op.getSinks())
-      sinks = func.getArgument(--end);
-  }
+      : b(func, attention.plan, attention.op.getLoc()), attention(attention), args(attention, func),
+        loads(b, attention, args) {}
   void build();
 
 private:
@@ -162,13 +179,15 @@ private:
     Value begin, end;
   };
 
-  QueryTile tileOf(Value number, Value head);
-  void buildTile(const QueryTile &tile);
+  QueryTile tileOf(Value number, Value head, Value tiles);
+  void placeTile(QueryTile &tile, Value number);
+  void buildTile(QueryTile tile);
   RowState passBlocks(const QueryTile &tile, const Range &range, Value query, Value sums);
   Value countBlocks(const QueryTile &tile);
   Value firstBlockSeen(const QueryTile &tile);
   Range rangeOf(const QueryTile &tile);
-  BlockRows rowsBefore(const QueryTile &tile, Value block);
+  void keepRows(RowState &state, const QueryTile &tile, Value block, const BlockRows &rows);
+  BlockRows rowsAgain(const BlockRows &kept, const QueryTile &tile, Value block);
   Value scoresOf(const QueryTile &tile, Value block, const BlockRows &rows, Value query);
   RowState firstBlock(const QueryTile &tile, Value block, Value query);
   RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before);
@@ -177,9 +196,12 @@ private:
   void multiplyValues(const QueryTile &tile, const BlockRows &rows, Value powers, Value sums);
   Value endForFirstQuery(const QueryTile &tile);
   Value softcapped(Value products);
+  Value slopesOf(const QueryTile &tile);
+  Value biased(const QueryTile &tile, Value firstKey, Value products);
   Value isMasked(const QueryTile &tile, Value firstKey);
   Value masked(const QueryTile &tile, Value firstKey, Value products);
   Value hide(const QueryTile &tile, Value firstKey, Value products);
+  Value tokensOf(mlir::RankedTensorType type);
 
   // Sums of all keys (AttentionSums.cpp).
   void finish(const QueryTile &tile, Value sums, Value maximum, Value sum);
@@ -188,7 +210,7 @@ private:
   Value reduceRow(Value number, bool maximum);
   Value ownPiece(Value fragment);
   Value closeRows(const QueryTile &tile, Value maximum, Value whole);
-  Value sinksOf(const QueryTile &tile);
+  Value ofHeads(const QueryTile &tile, Value list);
   void storeLogSums(const QueryTile &tile, Value exponent, Value whole);
   Value inverseOf(Value whole);
   void store(const QueryTile &tile, Value sums, int64_t first, int64_t columns, Value inverse);
@@ -212,8 +234,8 @@ private:
 
   TileBuilder b;
   Attention &attention;
+  AttentionArguments args;
   AttentionLoads loads;
-  Value result, sinks, lse; ///< buffers; null where there are none
 };
 
 } // namespace fp4

@@ -18,22 +18,47 @@
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// The order of arguments is that of AttentionLowering.
+AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func) {
+  unsigned number = 0;
+  auto take = [&](Value &argument, bool isThere = true) {
+    if (isThere)
+      argument = func.getArgument(number++);
+  };
+  AttentionOp op = attention.op;
+  for (Value *argument : {&queries, &keys, &values, &result})
+    take(*argument);
+  take(lengths, bool(op.getLengths()));
+  take(pages, bool(op.getPages()));
+  take(sinks, bool(op.getSinks()));
+  take(slopes, bool(op.getSlopes()));
+  for (Value *argument : {&table, &places})
+    take(*argument, op.isPacked());
+  for (Value *argument : {&keyOffsets, &keyRows})
+    take(*argument, op.hasPackedKeys());
+  take(lse, bool(op.getLse()));
+}
+
 void AttentionBuilder::build() {
-  b.forEachWork(b.constant(attention.tiles()),
-                b.constant(attention.batches() * attention.headTiles()),
-                [&](Value number, Value head, Value) { buildTile(tileOf(number, head)); });
+  bool isPacked = attention.isPacked();
+  Value tiles = isPacked ? b.entry(args.table, args.places) : b.constant(attention.tiles());
+  int64_t lists = isPacked ? 1 : attention.batches();
+  b.forEachWork(tiles, b.constant(lists * attention.headTiles()),
+                [&](Value number, Value head, Value) { buildTile(tileOf(number, head, tiles)); });
   gpu::ReturnOp::create(b);
 }
 
-QueryTile AttentionBuilder::tileOf(Value number, Value batchAndHead) {
+QueryTile AttentionBuilder::tileOf(Value number, Value batchAndHead, Value tiles) {
   QueryTile tile;
   tile.batch = b.div(batchAndHead, attention.headTiles());
   Value head = b.rem(batchAndHead, attention.headTiles());
@@ -41,13 +66,26 @@ QueryTile AttentionBuilder::tileOf(Value number, Value batchAndHead) {
   tile.keyHead = hasGroups ? head : b.div(head, attention.headsOfGroup());
   tile.head = hasGroups ? b.mul(head, attention.headsOfGroup()) : head;
   if (attention.op.getCausal()) // the longest first
-    number = b.sub(b.constant(attention.tiles() - 1), number);
-  tile.first = b.mul(number, attention.tileTokens());
-  Value begin = b.mul(tile.batch, attention.queryTokens());
-  tile.row = b.add(begin, tile.first);
-  tile.rowsEnd = b.add(begin, b.constant(attention.queryTokens()));
-  tile.keys = loads.keysOf(tile.batch);
+    number = b.sub(b.sub(tiles, b.constant(1)), number);
+  placeTile(tile, number);
+  loads.findKeys(tile);
   return tile;
+}
+
+/// Places a tile among the tokens of all sequences.
+void AttentionBuilder::placeTile(QueryTile &tile, Value number) {
+  if (attention.isPacked()) {
+    tile.row = b.entry(args.table, number, 0);
+    tile.rowsEnd = b.entry(args.table, number, 1);
+    tile.batch = b.entry(args.table, number, 2);
+    tile.left = b.sub(tile.rowsEnd, tile.row);
+    return;
+  }
+  Value first = b.mul(number, attention.tileTokens());
+  Value begin = b.mul(tile.batch, attention.queryTokens());
+  tile.row = b.add(begin, first);
+  tile.rowsEnd = b.add(begin, b.constant(attention.queryTokens()));
+  tile.left = b.sub(b.constant(attention.queryTokens()), first);
 }
 
 /// The blocks of keys that some query of the tile sees, one at least: a tile that sees no key takes
@@ -56,10 +94,8 @@ Value AttentionBuilder::countBlocks(const QueryTile &tile) {
   if (attention.seesAll())
     return b.constant(attention.blocks());
   Value end = tile.keys;
-  if (attention.op.getCausal()) { // the end of the keys that the last query sees, if it exists
-    int64_t behind = attention.tileTokens() - attention.queryTokens();
-    end = b.add(tile.first, b.add(tile.keys, b.constant(behind)));
-  }
+  if (attention.op.getCausal()) // the end of the keys that the last query sees, if it exists
+    end = b.sub(b.add(tile.keys, b.constant(attention.tileTokens())), tile.left);
   Value some = arith::MaxSIOp::create(b, end, b.constant(1));
   Value blocks = b.quotientUp(some, attention.keys);
   if (!attention.op.getCausal())
@@ -90,13 +126,14 @@ AttentionBuilder::Range AttentionBuilder::rangeOf(const QueryTile &tile) {
   return {begin, arith::MaxSIOp::create(b, end, b.add(begin, b.constant(1)))};
 }
 
-void AttentionBuilder::buildTile(const QueryTile &tile) {
+void AttentionBuilder::buildTile(QueryTile tile) {
+  if (args.slopes)
+    tile.slopes = slopesOf(tile);
   Value query = loads.query(tile);
   Value sums = fragment(attention.valueElements());
   Range range = rangeOf(tile);
   RowState state = passBlocks(tile, range, query, sums);
-  multiplyValues(tile, attention.isPaged() ? state.rows : loads.rowsOf(tile, range.begin),
-                 state.powers, sums);
+  multiplyValues(tile, rowsAgain(state.rows, tile, range.begin), state.powers, sums);
   finish(tile, sums, state.maximum, state.sum);
 }
 
@@ -129,12 +166,20 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
   return toState(loop.getResults());
 }
 
-/// The rows of the block that comes behind `block` in a cache, or some rows behind the last one.
-BlockRows AttentionBuilder::rowsBefore(const QueryTile &tile, Value block) {
+/// Keeps the rows of a block of a cache until its values come, and finds those of the block behind
+/// it, or of some rows behind the last one. Other rows cost less than registers.
+void AttentionBuilder::keepRows(RowState &state, const QueryTile &tile, Value block,
+                                const BlockRows &rows) {
   if (!attention.isPaged())
-    return {};
+    return;
+  state.rows = rows;
   Value before = b.sub(block, b.constant(1));
-  return loads.rowsOf(tile, arith::MaxSIOp::create(b, before, b.constant(0)));
+  state.next = loads.rowsOf(tile, arith::MaxSIOp::create(b, before, b.constant(0)));
+}
+
+/// The rows of a block that were `kept`, or else are found again.
+BlockRows AttentionBuilder::rowsAgain(const BlockRows &kept, const QueryTile &tile, Value block) {
+  return kept.empty() ? loads.rowsOf(tile, block) : kept;
 }
 
 /// The products of the queries and a block of keys.
@@ -143,7 +188,7 @@ Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, const Block
   Value firstKey = b.mul(block, attention.keys);
   Value key = loads.key(tile, rows), products = fragment(attention.keys);
   MmaOp::create(b, products, query, key);
-  return masked(tile, firstKey, softcapped(read(products)));
+  return masked(tile, firstKey, biased(tile, firstKey, softcapped(read(products))));
 }
 
 /// The hyperbolic tangents of products with a softcap, whose factor is that of the exponent.
@@ -155,6 +200,36 @@ Value AttentionBuilder::softcapped(Value products) {
   Value inverse = arith::DivFOp::create(b, splatOf(1), arith::AddFOp::create(b, power, splatOf(1)),
                                         arith::FastMathFlags::afn);
   return math::FmaOp::create(b, inverse, splatOf(-2), splatOf(1));
+}
+
+/// The slope of each row in the scale of products, negative.
+Value AttentionBuilder::slopesOf(const QueryTile &tile) {
+  AttentionOp op = attention.op;
+  double scale = op.getSoftcap().value_or(op.getScale()).convertToDouble();
+  return arith::MulFOp::create(b, ofHeads(tile, args.slopes), splat(1, float(-1 / scale)));
+}
+
+/// Adds to each product its slope times the distance of the key from the query. Numbers of keys are
+/// the mantissas of floats behind 2^23, since conversions are as slow as powers: an addition for
+/// each, whose part of the thread and of the column are known.
+Value AttentionBuilder::biased(const QueryTile &tile, Value firstKey, Value products) {
+  if (!args.slopes)
+    return products;
+  constexpr int64_t bitsOfOrigin = 0x4B000000; // of 2^23
+  int64_t columns = attention.keys;
+  RankedTensorType ofKeys = attention.numbers(columns).clone(b.getI32Type());
+  Value origin = b.splat(ofKeys, b.constant(bitsOfOrigin));
+  Value column = ElementIndexOp::create(b, ofKeys, uint64_t(1));
+  Value key = arith::BitcastOp::create(b, attention.numbers(columns),
+                                       arith::AddIOp::create(b, column, origin));
+  RankedTensorType ofRows = attention.numbers(1).clone(b.getI32Type());
+  Value seen = b.sub(endForFirstQuery(tile), b.add(firstKey, b.constant(1)));
+  Value place = arith::AddIOp::create(b, tokensOf(ofRows), b.splat(ofRows, seen));
+  Value query = arith::AddFOp::create(b, arith::SIToFPOp::create(b, attention.numbers(1), place),
+                                      splat(1, 0x1p23f));
+  Value distance =
+      math::AbsFOp::create(b, arith::SubFOp::create(b, toColumns(query, columns), key));
+  return math::FmaOp::create(b, distance, toColumns(tile.slopes, columns), products);
 }
 
 /// `maximum`, or 0 where no key has been seen, so that distances from it are numbers.
@@ -174,23 +249,23 @@ Value AttentionBuilder::powersOf(Value scores, Value maximum) {
 }
 
 RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value query) {
-  BlockRows rows = loads.rowsOf(tile, block), next = rowsBefore(tile, block);
+  RowState first;
+  BlockRows rows = loads.rowsOf(tile, block);
+  keepRows(first, tile, block, rows);
   Value scores = scoresOf(tile, block, rows, query);
-  Value maximum = maximumOfRow(scores);
-  Value powers = powersOf(scores, originOf(maximum));
-  return {maximum, sumOfRow(powers, kThreadColumns), rounded(powers),
-          attention.isPaged() ? rows : BlockRows(), next};
+  first.maximum = maximumOfRow(scores);
+  Value powers = powersOf(scores, originOf(first.maximum));
+  first.sum = sumOfRow(powers, kThreadColumns);
+  first.powers = rounded(powers);
+  return first;
 }
 
 /// The products of the next block of keys, and of the last block of values, which run together.
 RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value query, Value sums,
                                      RowState before) {
   RowState after;
-  bool isPaged = attention.isPaged();
-  BlockRows rows = isPaged ? before.next : loads.rowsOf(tile, block);
-  after.next = rowsBefore(tile, block);
-  if (isPaged)
-    after.rows = rows;
+  BlockRows rows = rowsAgain(before.next, tile, block);
+  keepRows(after, tile, block, rows);
   Value scores = scoresOf(tile, block, rows, query);
   after.maximum = arith::MaximumFOp::create(b, before.maximum, maximumOfRow(scores));
   Value maximum = originOf(after.maximum);
@@ -199,8 +274,8 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
   Value powers = powersOf(scores, maximum);
   Value scaled = arith::MulFOp::create(b, before.sum, toColumns(shrink, kThreadColumns));
   after.sum = arith::AddFOp::create(b, scaled, sumOfRow(powers, kThreadColumns));
-  multiplyValues(tile, isPaged ? before.rows : loads.rowsOf(tile, b.add(block, b.constant(1))),
-                 before.powers, sums);
+  BlockRows ofValues = rowsAgain(before.rows, tile, b.add(block, b.constant(1)));
+  multiplyValues(tile, ofValues, before.powers, sums);
   after.powers = rounded(powers);
   scale(sums, shrink);
   return after;
@@ -219,9 +294,18 @@ void AttentionBuilder::multiplyValues(const QueryTile &tile, const BlockRows &ro
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// The end of the keys that the first query of a tile sees, with a causal mask.
+/// The token of each row in its tile.
+Value AttentionBuilder::tokensOf(RankedTensorType type) {
+  Value row = ElementIndexOp::create(b, type, uint64_t(0));
+  if (attention.tileHeads == 1)
+    return row;
+  return arith::DivUIOp::create(b, row, b.splat(type, b.constant(attention.tileHeads)));
+}
+
+/// The end of the keys up to that at the place of the first query of a tile, which are those that
+/// it sees with a causal mask.
 Value AttentionBuilder::endForFirstQuery(const QueryTile &tile) {
-  return b.add(tile.first, b.add(tile.keys, b.constant(1 - attention.queryTokens())));
+  return b.sub(b.add(tile.keys, b.constant(1)), tile.left);
 }
 
 /// Returns true (i1) where some query does not see a key of the block: the first query the last
@@ -261,10 +345,7 @@ Value AttentionBuilder::hide(const QueryTile &tile, Value firstKey, Value produc
   Value limit = tileOfScalar(b.sub(tile.keys, firstKey));
   if (attention.op.getCausal()) {
     Value seen = b.sub(endForFirstQuery(tile), firstKey);
-    Value token = ElementIndexOp::create(b, type, uint64_t(0));
-    if (attention.tileHeads > 1)
-      token = arith::DivUIOp::create(b, token, tileOfScalar(b.constant(attention.tileHeads)));
-    Value ofRow = arith::AddIOp::create(b, token, tileOfScalar(seen));
+    Value ofRow = arith::AddIOp::create(b, tokensOf(type), tileOfScalar(seen));
     limit = arith::MinSIOp::create(b, limit, ofRow);
     if (attention.window())
       begin = arith::SubIOp::create(b, ofRow, tileOfScalar(b.constant(attention.window())));
@@ -293,25 +374,8 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
       return failure();
     Attention attention(op, *plan);
     Location loc = op.getLoc();
-    Value result = allocateBuffer(rewriter, loc, cast<RankedTensorType>(op.getResult().getType()),
-                                  /*rows=*/Value());
-    auto ofResult = GlobalType::get({attention.batches() * attention.queryTokens(),
-                                     attention.heads() * attention.valueElements()},
-                                    attention.element());
-    SmallVector<Value> arguments = {
-        mapOf(rewriter, loc, adaptor.getQuery(), attention.boxOfQueries(), /*planes=*/2),
-        mapOf(rewriter, loc, adaptor.getKey(), attention.boxOfKeys(), /*planes=*/1),
-        mapOf(rewriter, loc, adaptor.getValue(), attention.boxOfKeys(), /*planes=*/1),
-        ViewOp::create(rewriter, loc, ofResult, matrixOf(rewriter, loc, result))};
-    for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getSinks()})
-      if (numbers)
-        arguments.push_back(listOf(rewriter, loc, numbers));
-    SmallVector<Value> results = {result};
-    if (op.getLse()) {
-      auto type = cast<RankedTensorType>(op.getLse().getType());
-      results.push_back(allocateBuffer(rewriter, loc, type, /*rows=*/Value()));
-      arguments.push_back(rowsOf(rewriter, loc, results.back()));
-    }
+    SmallVector<Value> results;
+    SmallVector<Value> arguments = argumentsOf(rewriter, adaptor, attention, results);
     gpu::GPUFuncOp kernel =
         createKernel(createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "attention"),
                      ValueRange(arguments).getTypes(), *plan, loc);
@@ -322,16 +386,78 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
   }
 
 private:
-  /// The bytes of a buffer as one of `shape`.
-  static Value viewOf(OpBuilder &b, Location loc, Value buffer, ArrayRef<int64_t> shape) {
-    auto type = cast<MemRefType>(buffer.getType());
-    return ViewOp::create(b, loc, MemRefType::get(shape, type.getElementType()), buffer);
+  /// Allocates the results. Returns the arguments in the order of AttentionArguments.
+  SmallVector<Value> argumentsOf(ConversionPatternRewriter &b, OpAdaptor adaptor,
+                                 Attention &attention, SmallVector<Value> &results) const {
+    AttentionOp op = attention.op;
+    Location loc = op.getLoc();
+    Value rows = op.isPacked() ? sizeOf(b, loc, adaptor.getQuery(), 0) : Value();
+    for (Value result : op.getResults())
+      if (result)
+        results.push_back(allocateBuffer(b, loc, cast<RankedTensorType>(result.getType()), rows));
+    SmallVector<Value> arguments = {mapOfQueries(b, adaptor.getQuery(), attention, rows),
+                                    mapOfKeys(b, adaptor.getKey(), attention),
+                                    mapOfKeys(b, adaptor.getValue(), attention),
+                                    globalOf(b, loc, results[0], /*inner=*/2, rows)};
+    for (Value numbers :
+         {adaptor.getLengths(), adaptor.getPages(), adaptor.getSinks(), adaptor.getSlopes()})
+      if (numbers)
+        arguments.push_back(listOf(b, loc, numbers));
+    auto toI32 = [&](Value number) -> Value {
+      return arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
+    };
+    if (op.isPacked()) {
+      auto [table, places] =
+          makeAttentionTable(b, attention, {adaptor.getQuery(), adaptor.getQueryOffsets()},
+                             {adaptor.getKey(), adaptor.getKeyOffsets()});
+      llvm::append_values(arguments, table, toI32(places));
+    }
+    if (op.hasPackedKeys()) {
+      Value keys = sizeOf(b, loc, adaptor.getKey(), 0);
+      ExpectSizeOp::create(b, loc, "rows of " + placeOfOperand(op, "attention", "value"),
+                           sizeOf(b, loc, adaptor.getValue(), 0), keys,
+                           "values have the tokens of keys");
+      llvm::append_values(arguments, listOf(b, loc, adaptor.getKeyOffsets()), toI32(keys));
+    }
+    if (op.getLse())
+      arguments.push_back(globalOf(b, loc, results[1], /*inner=*/1, rows));
+    return arguments;
   }
 
-  /// A buffer of tokens x heads x elements as the matrix of all tokens.
-  static Value matrixOf(OpBuilder &b, Location loc, Value buffer) {
+  static Value sizeOf(OpBuilder &b, Location loc, Value buffer, int64_t dimension) {
+    return memref::DimOp::create(b, loc, buffer, dimension);
+  }
+
+private:
+  /// The bytes of a buffer as one of `shape`, whose dynamic size is `rows`.
+  static Value viewOf(OpBuilder &b, Location loc, Value buffer, ArrayRef<int64_t> shape,
+                      Value rows = {}) {
+    auto type = cast<MemRefType>(buffer.getType());
+    bool isStatic = !llvm::is_contained(shape, ShapedType::kDynamic);
+    return ViewOp::create(b, loc, MemRefType::get(shape, type.getElementType()), buffer,
+                          /*offset=*/0, isStatic ? Value() : rows);
+  }
+
+  /// The product of sizes, of which the first may be dynamic.
+  static int64_t productOf(ArrayRef<int64_t> sizes) {
+    return llvm::is_contained(sizes, ShapedType::kDynamic) ? ShapedType::kDynamic
+                                                           : ShapedType::getNumElements(sizes);
+  }
+
+  /// A buffer as the matrix whose rows have the `inner` last dimensions.
+  static Value matrixOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows = {}) {
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
-    return viewOf(b, loc, buffer, {shape[0] * shape[1], shape[2] * shape[3]});
+    return viewOf(
+        b, loc, buffer,
+        {productOf(shape.drop_back(size_t(inner))), productOf(shape.take_back(size_t(inner)))},
+        rows);
+  }
+
+  /// Such a matrix as an argument.
+  static Value globalOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows) {
+    Value matrix = matrixOf(b, loc, buffer, inner, rows);
+    auto type = cast<MemRefType>(matrix.getType());
+    return ViewOp::create(b, loc, GlobalType::get(type.getShape(), type.getElementType()), matrix);
   }
 
   /// Numbers of all sequences, or of all heads.
@@ -342,25 +468,33 @@ private:
                           viewOf(b, loc, buffer, {count}));
   }
 
-  /// A buffer of tokens x heads as the matrix of all tokens.
-  static Value rowsOf(OpBuilder &b, Location loc, Value buffer) {
-    auto type = cast<MemRefType>(buffer.getType());
-    int64_t rows = type.getShape()[0] * type.getShape()[1], heads = type.getShape()[2];
-    return ViewOp::create(b, loc, GlobalType::get({rows, heads}, type.getElementType()),
-                          viewOf(b, loc, buffer, {rows, heads}));
-  }
-
-  /// A map of tokens, or of planes: with `planes` 1 a sequence is a plane of tokens, and with 2 a
-  /// token is a plane of heads.
-  static Value mapOf(OpBuilder &b, Location loc, Value buffer, TensorMapType box, int64_t planes) {
-    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
-    Value mapped = !box.hasPlanes() ? matrixOf(b, loc, buffer)
-                   : planes == 1
-                       ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})
-                       : viewOf(b, loc, buffer, {shape[0] * shape[1], shape[2], shape[3]});
+  static Value mapOf(OpBuilder &b, Location loc, TensorMapType box, Value mapped) {
     int64_t columns = cast<MemRefType>(mapped.getType()).getShape().back();
     return MakeTensorMapOp::create(b, loc, box, mapped, /*dynamic_columns=*/Value(),
                                    b.getI64IntegerAttr(columns));
+  }
+
+  /// A map of queries: of tokens, or where a tile has several heads of planes, each a token.
+  static Value mapOfQueries(OpBuilder &b, Value buffer, Attention &attention, Value rows) {
+    Location loc = attention.op.getLoc();
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
+    TensorMapType box = attention.boxOfQueries();
+    SmallVector<int64_t> planes = {productOf(shape.drop_back(2)), attention.heads(), shape.back()};
+    return mapOf(b, loc, box,
+                 box.hasPlanes() ? viewOf(b, loc, buffer, planes, rows)
+                                 : matrixOf(b, loc, buffer, 2, rows));
+  }
+
+  /// A map of keys or of values: of tokens, of heads of pages and their tokens, or of planes, each
+  /// a sequence.
+  static Value mapOfKeys(OpBuilder &b, Value buffer, Attention &attention) {
+    Location loc = attention.op.getLoc();
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
+    bool arePlanes = attention.hasPlanes() && !attention.hasPackedKeys();
+    Value rows = attention.hasPackedKeys() ? sizeOf(b, loc, buffer, 0) : Value();
+    return mapOf(b, loc, attention.boxOfKeys(),
+                 arePlanes ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})
+                           : matrixOf(b, loc, buffer, attention.op.getHeadsFirst() ? 1 : 2, rows));
   }
 
   const hw::TargetModel &target;

@@ -80,42 +80,44 @@ Value AttentionBuilder::ownPiece(Value fragment) {
 /// the sums of values are multiplied by. Powers are those of distances from the larger of maximum
 /// and sink, which none exceeds.
 Value AttentionBuilder::closeRows(const QueryTile &tile, Value maximum, Value whole) {
-  if (!sinks && !lse)
+  if (!args.sinks && !args.lse)
     return inverseOf(whole);
   Value exponent = arith::MulFOp::create(b, maximum, factor(1)), shrink;
-  if (sinks) {
-    Value sink = sinksOf(tile), top = arith::MaximumFOp::create(b, exponent, sink);
+  if (args.sinks) {
+    Value log2e = splat(1, std::numbers::log2e_v<float>);
+    Value sink = arith::MulFOp::create(b, ofHeads(tile, args.sinks), log2e),
+          top = arith::MaximumFOp::create(b, exponent, sink);
     Value origin = originOf(top);
     shrink = exp2(arith::SubFOp::create(b, exponent, origin));
     Value ofSink = exp2(arith::SubFOp::create(b, sink, origin));
     whole = arith::AddFOp::create(b, arith::MulFOp::create(b, whole, shrink), ofSink);
     exponent = top;
   }
-  if (lse)
+  if (args.lse)
     storeLogSums(tile, exponent, whole);
   Value inverse = inverseOf(whole);
   return shrink ? arith::MulFOp::create(b, inverse, shrink).getResult() : inverse;
 }
 
-/// The sink of each row, in the exponent of 2.
-Value AttentionBuilder::sinksOf(const QueryTile &tile) {
+/// The number that `list` has for the head of each row.
+Value AttentionBuilder::ofHeads(const QueryTile &tile, Value list) {
   RankedTensorType type = attention.numbers(1);
-  auto sinkOf = [&](int64_t head) {
+  auto numberOf = [&](int64_t head) {
     Value place = head ? b.add(tile.head, b.constant(head)) : tile.head;
-    return b.splat(type, b.entry(sinks, place));
+    return b.splat(type, b.entry(list, place));
   };
-  Value sink = sinkOf(0);
-  if (attention.tileHeads > 1) {
-    RankedTensorType numbers = type.clone(b.getI32Type());
-    auto splatOf = [&](int64_t number) { return b.splat(numbers, b.constant(number)); };
-    Value row = ElementIndexOp::create(b, numbers, uint64_t(0));
-    Value ofRow = arith::RemUIOp::create(b, row, splatOf(attention.tileHeads));
-    for (int64_t head = 1; head < attention.headsOfGroup(); ++head) {
-      Value isHead = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, ofRow, splatOf(head));
-      sink = arith::SelectOp::create(b, isHead, sinkOf(head), sink);
-    }
+  Value number = numberOf(0);
+  if (attention.tileHeads == 1)
+    return number;
+  RankedTensorType integers = type.clone(b.getI32Type());
+  auto splatOf = [&](int64_t value) { return b.splat(integers, b.constant(value)); };
+  Value row = ElementIndexOp::create(b, integers, uint64_t(0));
+  Value ofRow = arith::RemUIOp::create(b, row, splatOf(attention.tileHeads));
+  for (int64_t head = 1; head < attention.headsOfGroup(); ++head) {
+    Value isHead = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, ofRow, splatOf(head));
+    number = arith::SelectOp::create(b, isHead, numberOf(head), number);
   }
-  return arith::MulFOp::create(b, sink, splat(1, std::numbers::log2e_v<float>));
+  return number;
 }
 
 /// Stores the natural logarithms of `whole` times 2 to the power of `exponent`, in the first CTA of
@@ -125,7 +127,7 @@ void AttentionBuilder::storeLogSums(const QueryTile &tile, Value exponent, Value
   Value sum = arith::MulFOp::create(b, arith::AddFOp::create(b, exponent, logarithm),
                                     splat(1, std::numbers::ln2_v<float>));
   auto storeAll = [&] {
-    auto stored = StoreOp::create(b, sum, lse, tile.row, tile.head, tile.rowsEnd);
+    auto stored = StoreOp::create(b, sum, args.lse, tile.row, tile.head, tile.rowsEnd);
     if (attention.tileHeads > 1)
       stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.headsOfGroup(), 1});
   };
@@ -149,7 +151,7 @@ void AttentionBuilder::store(const QueryTile &tile, Value sums, int64_t first, i
   Value column = b.mul(tile.head, attention.valueElements());
   if (first)
     column = b.add(column, b.constant(first));
-  auto stored = StoreOp::create(b, rounded(scaled), result, tile.row, column, tile.rowsEnd);
+  auto stored = StoreOp::create(b, rounded(scaled), args.result, tile.row, column, tile.rowsEnd);
   if (attention.tileHeads > 1)
     stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.headsOfGroup(),
                                          attention.valueElements()});

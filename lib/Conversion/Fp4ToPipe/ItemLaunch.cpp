@@ -16,22 +16,22 @@
 using namespace mlir;
 using namespace fp4;
 
-static gpu::GPUFuncOp createFunction(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
+static gpu::GPUFuncOp createFunction(RewriterBase &rewriter, Operation *op, StringRef kind,
                                      TypeRange arguments, int64_t threads) {
   gpu::GPUModuleOp module = createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, kind);
   OpBuilder inside = OpBuilder::atBlockBegin(module.getBody());
   auto kernel =
-      gpu::GPUFuncOp::create(inside, op.getLoc(), "kernel", inside.getFunctionType(arguments, {}));
+      gpu::GPUFuncOp::create(inside, op->getLoc(), "kernel", inside.getFunctionType(arguments, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), inside.getUnitAttr());
   kernel.setKnownBlockSizeAttr(inside.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
   return kernel;
 }
 
-ItemKernel::ItemKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, StringRef kind,
-                       TypeRange arguments, int64_t threads)
+ItemKernel::ItemKernel(RewriterBase &rewriter, Operation *op, StringRef kind, TypeRange arguments,
+                       int64_t threads)
     : func(createFunction(rewriter, op, kind, arguments, threads)),
       nextSize(unsigned(llvm::count_if(arguments, llvm::IsaPred<pipe::GlobalType>))),
-      b(op.getLoc(), func.getBody()) {}
+      b(op->getLoc(), func.getBody()) {}
 
 Value ItemKernel::pointer(unsigned number) {
   return pipe::ViewOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), 1),

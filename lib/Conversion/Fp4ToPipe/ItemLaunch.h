@@ -24,7 +24,7 @@ inline constexpr int64_t kItemThreads = 256;
 /// Such a kernel, in a module of its own, and the builder in its body.
 class ItemKernel {
 public:
-  ItemKernel(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, llvm::StringRef kind,
+  ItemKernel(mlir::RewriterBase &rewriter, mlir::Operation *op, llvm::StringRef kind,
              mlir::TypeRange arguments, int64_t threads = kItemThreads);
 
   /// The memory of argument `number`.

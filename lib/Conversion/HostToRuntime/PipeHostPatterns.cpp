@@ -163,19 +163,27 @@ Value encodeMaps(OpBuilder &b, Operation *op, Value first, const MapForm &form) 
   return maps;
 }
 
+/// The bytes from a row of a matrix to the next one.
+Value pitchOf(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer) {
+  int64_t pitch = fp4::pipe::rowPitchOf(type);
+  if (!ShapedType::isDynamic(pitch))
+    return constantInt(b, loc, 64, pitch);
+  return LLVM::MulOp::create(b, loc, buffer.stride(b, loc, 0),
+                             constantInt(b, loc, 64, type.getElementTypeBitWidth() / 8));
+}
+
+/// The first size of a buffer, its rows or planes.
+Value firstSizeOf(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer) {
+  return type.isDynamicDim(0) ? buffer.size(b, loc, 0)
+                              : constantInt(b, loc, 64, type.getDimSize(0));
+}
+
 /// The form of rows of elements, of which `columns` exist, counted in units of the map: bytes for
 /// packed fp4.
 MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
                    fp4::pipe::TensorMapType map, Value columns) {
-  auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
   auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
-  int64_t staticPitch = fp4::pipe::rowPitchOf(type);
-  Value pitch = ShapedType::isDynamic(staticPitch)
-                    ? LLVM::MulOp::create(b, loc, buffer.stride(b, loc, 0),
-                                          i64(type.getElementTypeBitWidth() / 8))
-                          .getResult()
-                    : i64(staticPitch);
-  Value rows = type.isDynamicDim(0) ? buffer.size(b, loc, 0) : i64(type.getDimSize(0));
+  Value pitch = pitchOf(b, loc, type, buffer), rows = firstSizeOf(b, loc, type, buffer);
   auto box = [&](Value boxRows) {
     return integerArray(b, loc, 32, {i32(map.getColumns() / elementsOfUnit(map)), boxRows});
   };
@@ -189,8 +197,8 @@ MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor
 }
 
 /// The form of planes of rows of elements: {columns, rows of a plane, planes}.
-MapForm formOfPlanes(OpBuilder &b, Location loc, MemRefType type, fp4::pipe::TensorMapType map,
-                     int64_t columns) {
+MapForm formOfPlanes(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor memory,
+                     fp4::pipe::TensorMapType map, int64_t columns) {
   auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
   auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
   ArrayRef<int64_t> buffer = type.getShape(), box = map.getShape();
@@ -199,9 +207,29 @@ MapForm formOfPlanes(OpBuilder &b, Location loc, MemRefType type, fp4::pipe::Ten
       mapTypeOf(map),
       fp4::pipe::swizzleMode(map.getLayout()),
       /*rank=*/3,
-      integerArray(b, loc, 64, {i64(columns), i64(buffer[1]), i64(buffer[0])}),
+      integerArray(b, loc, 64, {i64(columns), i64(buffer[1]), firstSizeOf(b, loc, type, memory)}),
       integerArray(b, loc, 64, {i64(pitch), i64(pitch * buffer[1])}),
       {integerArray(b, loc, 32, {i32(box[2] / elementsOfUnit(map)), i32(box[1]), i32(box[0])})}};
+}
+
+/// The form of lists that end with each row of a matrix: {columns, rows, lists}. Lists are a row
+/// apart, and the first one, which has no row of the matrix, ends in front of it: `first` moves.
+MapForm formOfLists(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
+                    fp4::pipe::TensorMapType map, int64_t columns, Value &first) {
+  auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
+  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
+  Value pitch = pitchOf(b, loc, type, buffer), rows = firstSizeOf(b, loc, type, buffer);
+  Value lists = LLVM::AddOp::create(b, loc, rows, i64(1));
+  Value bytes = LLVM::MulOp::create(b, loc, rows, pitch);
+  Value back = LLVM::SubOp::create(b, loc, i64(0), bytes);
+  first = LLVM::GEPOp::create(b, loc, first.getType(), b.getI8Type(), first, ValueRange(back));
+  ArrayRef<int64_t> box = map.getShape();
+  return {mapTypeOf(map),
+          fp4::pipe::swizzleMode(map.getLayout()),
+          /*rank=*/3,
+          integerArray(b, loc, 64, {i64(columns), rows, lists}),
+          integerArray(b, loc, 64, {pitch, pitch}),
+          {integerArray(b, loc, 32, {i32(box[2]), i32(box[1]), i32(1)})}};
 }
 
 /// The form of scale tiles of 512 bytes in rows: {words of a tile, tiles of a row, rows}.
@@ -210,8 +238,7 @@ MapForm formOfScales(OpBuilder &b, Location loc, MemRefType type, MemRefDescript
   constexpr int64_t words = fp4::pipe::kScaleBlockBytes / 4;
   auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
   auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
-  Value rows = type.isDynamicDim(0) ? buffer.size(b, loc, 0) : i64(type.getDimSize(0));
-  Value columns = i64(type.getDimSize(1)),
+  Value rows = firstSizeOf(b, loc, type, buffer), columns = i64(type.getDimSize(1)),
         pitch = i64(type.getDimSize(1) * fp4::pipe::kScaleBlockBytes);
   if (type.isDynamicDim(1)) {
     columns = buffer.size(b, loc, 1);
@@ -239,10 +266,11 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     int64_t known = llvm::divideCeil(int64_t(op.getColumns().value_or(0)), elementsOfUnit(map));
     Value columns = op.getColumns() ? constantInt(rewriter, loc, 64, known)
                                     : unitsOf(rewriter, loc, adaptor.getDynamicColumns(), map);
-    MapForm form = map.isScales()    ? formOfScales(rewriter, loc, type, buffer, map)
-                   : map.hasPlanes() ? formOfPlanes(rewriter, loc, type, map, known)
-                                     : formOfRows(rewriter, loc, type, buffer, map, columns);
     Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
+    MapForm form = map.isScales()    ? formOfScales(rewriter, loc, type, buffer, map)
+                   : op.isOfLists()  ? formOfLists(rewriter, loc, type, buffer, map, known, first)
+                   : map.hasPlanes() ? formOfPlanes(rewriter, loc, type, buffer, map, known)
+                                     : formOfRows(rewriter, loc, type, buffer, map, columns);
     rewriter.replaceOp(op, encodeMaps(rewriter, op, first, form));
     return success();
   }

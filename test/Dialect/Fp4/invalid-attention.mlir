@@ -296,3 +296,101 @@ func.func @lse(%q: !q, %k: !k) {
   %1, %m = fp4.attention %q, %k, %k scale 0.5 : !q, !k, !k -> !q, tensor<2x8x64xf32>
   return
 }
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!k = tensor<?x2x128xbf16>
+!o = tensor<4xi32>
+func.func @packed_dimensions(%q: !q, %k: !k, %four: tensor<1x96x2x128xbf16>, %o: !o) -> !q {
+  %0 = fp4.attention %q, %k, %k query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, !k, !k -> !q
+  // attention (C1)
+  // expected-error @+2 {{operand 'key' must have 3 positive dimensions, of which the first may be dynamic, but got 'tensor<1x96x2x128xbf16>'}}
+  // expected-note @+1 {{write tokens of all sequences x heads x elements of a head}}
+  %1 = fp4.attention %q, %four, %k query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, tensor<1x96x2x128xbf16>, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!k = tensor<?x2x128xbf16>
+!o = tensor<4xi32>
+func.func @packed_queries(%q: !q, %k: !k, %four: tensor<1x96x2x128xbf16>, %o: !o) -> !q {
+  %0 = fp4.attention %q, %k, %k query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, !k, !k -> !q
+  // attention (C15)
+  // expected-error @+2 {{operand 'query_offsets' must come with 'key_offsets' or 'pages', but got none}}
+  // expected-note @+1 {{offsets say which keys the queries of each sequence see}}
+  %1 = fp4.attention %q, %four, %four query_offsets(%o : !o) scale 1.0 : !q, tensor<1x96x2x128xbf16>, tensor<1x96x2x128xbf16> -> !q
+  return %0 : !q
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!k = tensor<?x2x128xbf16>
+!o = tensor<4xi32>
+func.func @offsets(%q: !q, %k: !k, %o: !o, %few: tensor<3xi32>) -> !q {
+  %0 = fp4.attention %q, %k, %k query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, !k, !k -> !q
+  // attention (C15)
+  // expected-error @+2 {{operand 'key_offsets' must have an i32 for each sequence and one more, as 'query_offsets', but got 'tensor<3xi32>'}}
+  // expected-note @+1 {{sequence b has the tokens from offset b up to offset b + 1}}
+  %1 = fp4.attention %q, %k, %k query_offsets(%o : !o) key_offsets(%few : tensor<3xi32>) scale 1.0 : !q, !k, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!k = tensor<?x2x128xbf16>
+!o = tensor<4xi32>
+func.func @offsets_or_lengths(%q: !q, %k: !k, %o: !o, %n: tensor<3xi32>) -> !q {
+  %0 = fp4.attention %q, %k, %k query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, !k, !k -> !q
+  // attention (C15)
+  // expected-error @+2 {{operand 'lengths' must be left out beside 'key_offsets', but got 'tensor<3xi32>'}}
+  // expected-note @+1 {{offsets say how many keys each sequence has}}
+  %1 = fp4.attention %q, %k, %k lengths(%n : tensor<3xi32>) query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, !k, !k -> !q
+  return %0 : !q
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!k = tensor<?x2x128xbf16>
+!o = tensor<4xi32>
+func.func @packed_codes(%q: !q, %k: !k, %codes: tensor<?x2x128xf8E4M3FN>, %o: !o) -> !q {
+  %0 = fp4.attention %q, %k, %k query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, !k, !k -> !q
+  // attention (C15)
+  // expected-error @+2 {{operand 'key' must have the elements of operand 'query' beside 'key_offsets', but got 'tensor<?x2x128xf8E4M3FN>'}}
+  // expected-note @+1 {{codes are of caches, which have 'lengths' and 'pages'}}
+  %1 = fp4.attention %q, %codes, %codes query_offsets(%o : !o) key_offsets(%o : !o) scale 1.0 : !q, tensor<?x2x128xf8E4M3FN>, tensor<?x2x128xf8E4M3FN> -> !q
+  return %0 : !q
+}
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @slopes(%q: !q, %k: !k, %a: tensor<8xf32>, %few: tensor<2xf32>) {
+  %0 = fp4.attention %q, %k, %k slopes(%a : tensor<8xf32>) scale 1.0 : !q, !k, !k -> !q
+  // attention (C16)
+  // expected-error @+2 {{operand 'slopes' must be 'tensor<8xf32>', but got 'tensor<2xf32>'}}
+  // expected-note @+1 {{write the slope of each head of operand 'query'}}
+  %1 = fp4.attention %q, %k, %k slopes(%few : tensor<2xf32>) scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x1x8x128xbf16>
+!k = tensor<16x2x64x128xbf16>
+!n = tensor<2xi32>
+!p = tensor<2x8xi32>
+func.func @heads_first(%q: !q, %k: !k, %n: !n, %p: !p, %all: tensor<2x2x64x128xbf16>) {
+  %0 = fp4.attention %q, %k, %k lengths(%n : !n) pages(%p : !p) heads_first scale 1.0 : !q, !k, !k -> !q
+  // attention (C17)
+  // expected-error @+2 {{heads_first must come with 'pages', but got none}}
+  // expected-note @+1 {{heads are in front of tokens in pages alone}}
+  %1 = "fp4.attention"(%q, %all, %all) <{heads_first, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> : (!q, tensor<2x2x64x128xbf16>, tensor<2x2x64x128xbf16>) -> !q
+  return
+}

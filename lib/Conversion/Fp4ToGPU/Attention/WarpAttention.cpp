@@ -36,18 +36,17 @@ using namespace fp4;
 //===----------------------------------------------------------------------===//
 
 WarpAttention::Sizes WarpAttention::sizesOf(AttentionOp op, const KernelPlan &plan) {
-  RankedTensorType query = op.getQueryType(), key = op.getKeyType();
   Sizes sizes;
-  sizes.batches = query.getDimSize(0);
-  sizes.tokens = query.getDimSize(1);
-  sizes.heads = query.getDimSize(2);
-  sizes.elements = query.getDimSize(3);
-  sizes.keyHeads = key.getDimSize(2);
-  sizes.valueElements = op.getValueType().getDimSize(3);
+  sizes.batches = op.getBatches();
+  sizes.tokens = op.getQueryTokens();
+  sizes.heads = op.getHeads();
+  sizes.elements = op.getElements();
+  sizes.keyHeads = op.getKeyHeads();
+  sizes.valueElements = op.getValueElements();
   sizes.keys = op.getKeyTokens();
   if (op.getPages()) {
     sizes.pages = op.getPagesOfSequence();
-    sizes.pageTokens = key.getDimSize(1);
+    sizes.pageTokens = op.getPageTokens();
   }
   sizes.rows = sizes.tokens * sizes.headsOfGroup();
   int64_t rowsOfTile = rowsOfWarpTile(op);
@@ -69,7 +68,7 @@ void WarpAttention::setOperands() {
   for (auto [pointer, operand] :
        {std::pair(&keyFactors, op.getKeyFactors()), std::pair(&valueFactors, op.getValueFactors()),
         std::pair(&lengths, op.getLengths()), std::pair(&pages, op.getPages()),
-        std::pair(&sinks, op.getSinks())})
+        std::pair(&sinks, op.getSinks()), std::pair(&slopes, op.getSlopes())})
     if (operand)
       *pointer = kernel.input(operand);
   result = kernel.output(op.getResult(), /*rows=*/Value());
@@ -170,16 +169,14 @@ Value WarpAttention::factorOf(Value operand, Value pointer) {
 /// The keys that each row of the lane sees: rows 8 j + 2t and one more. Rows behind the last token
 /// see some, and are not stored.
 void WarpAttention::findLimits() {
-  for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-    for (int64_t i = 0; i < kRowsOfLane; ++i) {
-      if (!op.getCausal()) {
-        limits.push_back(work->keys);
-        continue;
-      }
-      Int32 row = work->firstRow + *lane % kLanesOfKey * kRowsOfLane + (tile * kWarpColumns + i);
-      Int32 token = row / sizes.headsOfGroup();
-      limits.push_back(Int32(b, work->keys) + token + (1 - sizes.tokens));
-    }
+  for (int64_t row = 0; row < sizes.tiles * kRowsOfLane; ++row) {
+    Int32 end = Int32(b, work->keys) + rowOfLane(row) / sizes.headsOfGroup() + (1 - sizes.tokens);
+    limits.push_back(op.getCausal() ? Value(end) : work->keys);
+    if (!slopes)
+      continue;
+    places.push_back(end - 1);
+    slopesOfRow.push_back(numberOfHead(slopes, row));
+  }
 }
 
 /// The place of a row of the tile among all tokens and heads of queries.
@@ -230,6 +227,8 @@ WarpAttention::Values WarpAttention::loadRows(Int32 first) {
   Int32 last = work->batch * sizes.keys + (sizes.keys - 1);
   auto take = [&](CacheRows &rows, Int32 row, int64_t key, Int32 chunk) {
     Int32 existing = mayEnd ? minimum(first + row + key, last) : first + row;
+    if (op.getHeadsFirst())
+      return rows.load(existing, chunk, key);
     return rows.load(existing * sizes.keyHeads + work->keyHead, chunk,
                      mayEnd ? 0 : key * sizes.keyHeads);
   };
@@ -247,7 +246,10 @@ WarpAttention::Values WarpAttention::load(Int32 step, Value page) {
   if (!pages)
     return loadRows(work->batch * sizes.keys + step * kKeys);
   int64_t all = op.getKeyType().getDimSize(0);
-  Int32 first = Int32(b, page) * sizes.pageTokens + step * kKeys % sizes.pageTokens;
+  Int32 list(b, page); // of the tokens of a page, or of a head of a page
+  if (op.getHeadsFirst())
+    list = list * sizes.keyHeads + work->keyHead;
+  Int32 first = list * sizes.pageTokens + step * kKeys % sizes.pageTokens;
   Values zeros(size_t(2 * keys.words() + 4 * values.words()), constI32(b, 0));
   auto branch = scf::IfOp::create(b, TypeRange(ValueRange(zeros)), Int32(b, page) < all,
                                   /*withElseRegion=*/true);
@@ -335,6 +337,8 @@ WarpAttention::Values WarpAttention::scoresOf(int64_t tile, ArrayRef<Values> key
     Value exists = isSeen(key + i / kRowsOfLane * kWarpColumns, limit);
     Value nothing = s.constant(-std::numeric_limits<float>::infinity());
     Value score = softcapped(s.multiply(scores[size_t(i)], factor));
+    score =
+        biased(score, tile * kRowsOfLane + i % kRowsOfLane, key + i / kRowsOfLane * kWarpColumns);
     scores[size_t(i)] = arith::SelectOp::create(b, exists, score, nothing);
   }
   return scores;
@@ -358,6 +362,16 @@ Value WarpAttention::softcapped(Value number) {
   Value inverse = s.reciprocalApprox(s.add(approximateExp2(b, number), s.constant(1)));
   Value tangent = LLVM::FMAOp::create(b, inverse, s.constant(-2), s.constant(1));
   return s.multiply(tangent, s.constant(float(op.getExponentFactor())));
+}
+
+/// A score minus the slope of its row times the distance of its key.
+Value WarpAttention::biased(Value score, int64_t row, Int32 key) {
+  if (!slopes)
+    return score;
+  Value distance = Int32(b, places[size_t(row)]) - key;
+  Value number = arith::SIToFPOp::create(b, b.getF32Type(), distance);
+  Value slope = arith::NegFOp::create(b, slopesOfRow[size_t(row)]);
+  return LLVM::FMAOp::create(b, LLVM::FAbsOp::create(b, number), slope, score);
 }
 
 /// Two floats as elements of a word.

@@ -63,6 +63,8 @@ private:
   void addKeys(Int32 step, llvm::ArrayRef<Value> words, WarpState &state);
   Values scoresOf(int64_t tile, llvm::ArrayRef<Values> keys, Int32 step);
   Value softcapped(Value number);
+  Value biased(Value score, int64_t row, Int32 key);
+  Value numberOfHead(Value list, int64_t row);
   Values powersOf(int64_t tile, llvm::ArrayRef<Value> scores, WarpState &state);
   void addValues(llvm::ArrayRef<Values> values, llvm::ArrayRef<Values> powers, WarpState &state);
   Value packed(Value low, Value high);
@@ -89,12 +91,13 @@ private:
   mlir::Type element;
   CacheRows keys, values;
   /// Pointers; null where there are none.
-  Value query, result, lengths, pages, keyFactors, valueFactors, sinks, lse;
+  Value query, result, lengths, pages, keyFactors, valueFactors, sinks, slopes, lse;
   Value shared, ticket, workspace, counters;
   std::optional<Int32> lane, warp;
   std::optional<Work> work;
   Value factor, valueFactor; ///< f32: of scores, in the exponent of 2, and of results
   Values limits;             ///< of each row of the lane, the end of the keys that it sees
+  Values places, slopesOfRow; ///< the key at its place, and in the exponent of 2 its slope
   llvm::SmallVector<Values> queryOfTile; ///< words of operand B
 };
 

@@ -100,13 +100,17 @@ Int32 WarpAttention::rowOfLane(int64_t row) {
   return work->firstRow + ofTile;
 }
 
-/// Takes in the sink of each row, in the exponent of 2.
+/// The number that `list` has for the head of a row, in the exponent of 2.
+Value WarpAttention::numberOfHead(Value list, int64_t row) {
+  Int32 head = work->keyHead * sizes.headsOfGroup() + rowOfLane(row) % sizes.headsOfGroup();
+  Value number = fp4::load(b, b.getF32Type(), address(b, list, head, 4), 4);
+  return s.multiply(number, s.constant(std::numbers::log2e_v<float>));
+}
+
+/// Takes in the sink of each row.
 void WarpAttention::addSinks(WarpState &state) {
-  for (int64_t row = 0; row < sizes.tiles * kRowsOfLane; ++row) {
-    Int32 head = work->keyHead * sizes.headsOfGroup() + rowOfLane(row) % sizes.headsOfGroup();
-    Value sink = fp4::load(b, b.getF32Type(), address(b, sinks, head, 4), 4);
-    state.addSink(row, s.multiply(sink, s.constant(std::numbers::log2e_v<float>)));
-  }
+  for (int64_t row = 0; row < sizes.tiles * kRowsOfLane; ++row)
+    state.addSink(row, numberOfHead(sinks, row));
 }
 
 /// Stores the rows of the lane that exist. A row that sees no key is zero.

@@ -14,14 +14,27 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
 
-/// Dimensions of an operand: batch, tokens, heads, and elements of a head.
-enum Dimension : unsigned { Batch, Tokens, Heads, Elements, kRank };
+/// Places of the dimensions of an operand: of sequences or pages, which packed operands do not
+/// have, of tokens, of heads, and of elements of a head.
+struct Places {
+  unsigned outer, tokens, heads, elements;
+};
+static Places placesOf(AttentionOp op, bool areKeys) {
+  if (areKeys ? op.hasPackedKeys() : op.isPacked())
+    return {0, 0, 1, 2};
+  return areKeys && op.getHeadsFirst() ? Places{0, 2, 1, 3} : Places{0, 1, 2, 3};
+}
 
-/// attention (C1): four static dimensions.
-static LogicalResult verifyTokens(const Checked &value) {
-  if (value.type.getRank() == kRank && value.type.hasStaticShape() &&
-      !llvm::is_contained(value.type.getShape(), 0))
+/// attention (C1): four static dimensions, or three of which the first may be dynamic.
+static LogicalResult verifyTokens(const Checked &value, bool isPacked) {
+  ArrayRef<int64_t> shape = value.type.getShape();
+  bool hasRank = value.type.getRank() == (isPacked ? 3 : 4);
+  if (hasRank && !llvm::is_contained(shape, 0) &&
+      !llvm::is_contained(shape.drop_front(isPacked), ShapedType::kDynamic))
     return success();
+  if (isPacked)
+    return withNote(value.must("have 3 positive dimensions, of which the first may be dynamic"),
+                    "write tokens of all sequences x heads x elements of a head");
   return withNote(value.must("have 4 static, positive dimensions"),
                   "write batch x tokens x heads x elements of a head");
 }
@@ -39,14 +52,68 @@ static LogicalResult verifyElements(const Checked &value, Type query, Type key) 
                   "convert it with arith.truncf or arith.extf, or quantize it");
 }
 
-/// Checks that `value` has the size of `other` in `dimension`.
-static LogicalResult verifySame(const Checked &value, const Checked &other, unsigned dimension,
-                                StringRef what) {
-  int64_t size = other.type.getDimSize(dimension);
-  if (value.type.getDimSize(dimension) == size)
+/// Checks that dimension `place` of `value` has the size of dimension `ofOther` of `other`.
+static LogicalResult verifySame(const Checked &value, unsigned place, const Checked &other,
+                                unsigned ofOther, StringRef what) {
+  int64_t size = other.type.getDimSize(ofOther);
+  if (value.type.getDimSize(place) == size)
     return success();
-  return withNote(value.must("have the " + Twine(size) + " " + what + " of " + other.what),
+  std::string count = ShapedType::isDynamic(size) ? "dynamic" : std::to_string(size);
+  return withNote(value.must("have the " + count + " " + what + " of " + other.what),
                   "dimensions are batch, tokens, heads, and elements of a head");
+}
+
+/// attention (C3), (C4): sizes that operands have in common.
+static LogicalResult verifySizes(AttentionOp op, const Checked &query, const Checked &key,
+                                 const Checked &value) {
+  Places ofQuery = placesOf(op, /*areKeys=*/false), ofKeys = placesOf(op, /*areKeys=*/true);
+  bool isPaged = bool(op.getPages()), hasBatches = !isPaged && !op.hasPackedKeys();
+  if ((hasBatches && (failed(verifySame(key, 0, query, 0, "batches")) ||
+                      failed(verifySame(value, 0, query, 0, "batches")))) ||
+      (isPaged && failed(verifySame(value, 0, key, 0, "pages"))) ||
+      failed(verifySame(key, ofKeys.elements, query, ofQuery.elements, "elements of a head")) ||
+      failed(verifySame(value, ofKeys.tokens, key, ofKeys.tokens, "tokens")) ||
+      failed(verifySame(value, ofKeys.heads, key, ofKeys.heads, "heads")))
+    return failure();
+  if (op.getHeads() % op.getKeyHeads() == 0)
+    return success();
+  return withNote(query.must("have a multiple of the " + Twine(op.getKeyHeads()) +
+                             " heads of operand 'key'"), // (C4)
+                  "the same number of query heads shares each head of keys");
+}
+
+/// attention (C15): offsets, those of queries or of keys.
+static LogicalResult verifyList(const Checked &offsets, Type ofQueries) {
+  bool isList = offsets.type.getRank() == 1 && offsets.type.hasStaticShape() &&
+                offsets.type.getElementType().isInteger(32) && offsets.type.getDimSize(0) > 1;
+  if (isList && offsets.type == ofQueries)
+    return success();
+  return withNote(offsets.must("have an i32 for each sequence and one more, as 'query_offsets'"),
+                  "sequence b has the tokens from offset b up to offset b + 1");
+}
+
+/// attention (C15): the places of packed sequences.
+static LogicalResult verifyOffsets(AttentionOp op) {
+  Value ofQueries = op.getQueryOffsets(), ofKeys = op.getKeyOffsets();
+  if (!ofQueries && !ofKeys)
+    return success();
+  if (!ofQueries || (!ofKeys && !op.getPages()))
+    return withNote(op.emitOpError("operand '")
+                        << (ofQueries ? "query_offsets" : "key_offsets") << "' must come with '"
+                        << (ofQueries ? "key_offsets' or 'pages" : "query_offsets")
+                        << "', but got none",
+                    "offsets say which keys the queries of each sequence see");
+  if (failed(verifyList(operand(op, "query_offsets", ofQueries), ofQueries.getType())) ||
+      (ofKeys && failed(verifyList(operand(op, "key_offsets", ofKeys), ofQueries.getType()))))
+    return failure();
+  for (auto [name, other] :
+       {std::pair("lengths", op.getLengths()), std::pair("pages", op.getPages())})
+    if (ofKeys && other)
+      return withNote(op.emitOpError("operand '")
+                          << name << "' must be left out beside 'key_offsets', but got "
+                          << other.getType(),
+                      "offsets say how many keys each sequence has");
+  return success();
 }
 
 /// attention (C7), (C8): numbers of each sequence.
@@ -73,6 +140,14 @@ static LogicalResult verifySequences(AttentionOp op, int64_t batches) {
     return success();
   return withNote(op.emitOpError("operand 'pages' must come with 'lengths', but got none"),
                   "a sequence ends in the middle of a page"); // (C8)
+}
+
+/// attention (C17): the order of dimensions of pages.
+static LogicalResult verifyOrder(AttentionOp op) {
+  if (!op.getHeadsFirst() || op.getPages())
+    return success();
+  return withNote(op.emitOpError("heads_first must come with 'pages', but got none"),
+                  "heads are in front of tokens in pages alone");
 }
 
 /// Elements of a block with scales of `scale`: those that (C9) allows, else 0.
@@ -133,6 +208,9 @@ static LogicalResult verifyFactors(const Checked &factors, int64_t heads) {
 
 /// attention (C9), (C10): scales and factors of quantized keys and values.
 static LogicalResult verifyQuantized(AttentionOp op, const Checked &key, const Checked &value) {
+  if (op.hasPackedKeys() && op.isQuantized())
+    return withNote(key.must("have the elements of operand 'query' beside 'key_offsets'"), // (C15)
+                    "codes are of caches, which have 'lengths' and 'pages'");
   if (failed(verifyTogether(op, "scales", op.getKeyScales(), op.getValueScales())) ||
       failed(verifyTogether(op, "factors", op.getKeyFactors(), op.getValueFactors())))
     return failure();
@@ -146,7 +224,7 @@ static LogicalResult verifyQuantized(AttentionOp op, const Checked &key, const C
       return failure();
   for (auto [name, factors] : {std::pair("key_factors", op.getKeyFactors()),
                                std::pair("value_factors", op.getValueFactors())})
-    if (factors && failed(verifyFactors(operand(op, name, factors), key.type.getDimSize(Heads))))
+    if (factors && failed(verifyFactors(operand(op, name, factors), op.getKeyHeads())))
       return failure();
   return success();
 }
@@ -175,26 +253,33 @@ static LogicalResult verifyWindow(AttentionOp op) {
                   "a window ends with the key of its query: write 'causal', or leave 'window' out");
 }
 
-/// attention (C5), (C11), (C12), (C13), (C14): scores, the keys that queries see, and sums of powers.
-static LogicalResult verifySoftmax(AttentionOp op, ArrayRef<int64_t> query) {
+/// attention (C13), (C14), (C16): numbers of heads of queries, and of their tokens.
+static LogicalResult verifyHeads(AttentionOp op, ArrayRef<int64_t> query) {
+  auto numbers = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, Float32Type::get(op.getContext()));
+  };
+  if (Value sinks = op.getSinks())
+    if (failed(verifyType(operand(op, "sinks", sinks), numbers(op.getHeads()),
+                          "write the logit of each head of operand 'query'"))) // (C13)
+      return failure();
+  if (Value slopes = op.getSlopes())
+    if (failed(verifyType(operand(op, "slopes", slopes), numbers(op.getHeads()),
+                          "write the slope of each head of operand 'query'"))) // (C16)
+      return failure();
+  if (Value lse = op.getLse())
+    return verifyType(result(op, "lse", lse), numbers(query.drop_back())); // (C14)
+  return success();
+}
+
+/// attention (C5), (C11), (C12): scores, and the keys that queries see.
+static LogicalResult verifySoftmax(AttentionOp op) {
   if (failed(verifyPositive(op, "scale", op.getScale(), // attention (C5)
                             "1 over the square root of the elements of a head is usual; with 0 all "
                             "keys have one weight")) ||
       (op.getSoftcap() && failed(verifyPositive(op, "softcap", *op.getSoftcap(), // (C11)
                                                 "leave 'softcap' out, and scores have no limit"))))
     return failure();
-  auto numbers = [&](ArrayRef<int64_t> shape) {
-    return RankedTensorType::get(shape, Float32Type::get(op.getContext()));
-  };
-  if (failed(verifyWindow(op))) // (C12)
-    return failure();
-  if (Value sinks = op.getSinks())
-    if (failed(verifyType(operand(op, "sinks", sinks), numbers(query[Heads]),
-                          "write the logit of each head of operand 'query'"))) // (C13)
-      return failure();
-  if (Value lse = op.getLse())
-    return verifyType(result(op, "lse", lse), numbers(query.drop_back())); // (C14)
-  return success();
+  return verifyWindow(op); // (C12)
 }
 
 double AttentionOp::getExponentFactor() {
@@ -213,31 +298,21 @@ LogicalResult AttentionOp::verify() {
   if (!element.isBF16() && !element.isF16())
     return withNote(query.must("have elements of type bf16 or f16"), // attention (C2)
                     "convert it with arith.truncf");
-  for (const Checked &tokens : {query, key, value})
-    if (failed(verifyTokens(tokens))) // attention (C1)
-      return failure();
+  if (failed(verifyTokens(query, isPacked())) || failed(verifyTokens(key, hasPackedKeys())) ||
+      failed(verifyTokens(value, hasPackedKeys()))) // attention (C1)
+    return failure();
   if (query.type.getEncoding())
     return withNote(query.must("have no layout"), "layouts are of scales"); // attention (C2)
   for (const Checked &tokens : {key, value})
     if (failed(verifyElements(tokens, element, key.type.getElementType()))) // attention (C2)
       return failure();
-  bool isPaged = bool(getPages());
-  if ((!isPaged && failed(verifySame(key, query, Batch, "batches"))) || // attention (C3)
-      failed(verifySame(value, isPaged ? key : query, Batch, isPaged ? "pages" : "batches")) ||
-      failed(verifySame(key, query, Elements, "elements of a head")) ||
-      failed(verifySame(value, key, Tokens, "tokens")) ||
-      failed(verifySame(value, key, Heads, "heads")))
-    return failure();
-  if (query.type.getDimSize(Heads) % key.type.getDimSize(Heads)) // attention (C4)
-    return withNote(query.must("have a multiple of the " + Twine(key.type.getDimSize(Heads)) +
-                               " heads of operand 'key'"),
-                    "the same number of query heads shares each head of keys");
-  if (failed(verifySoftmax(*this, query.type.getShape())) ||
-      failed(verifySequences(*this, query.type.getDimSize(Batch))) ||
-      failed(verifyQuantized(*this, key, value)))
+  if (failed(verifyOrder(*this)) || failed(verifyOffsets(*this)) ||
+      failed(verifySizes(*this, query, key, value)) || // attention (C3), (C4)
+      failed(verifySoftmax(*this)) || failed(verifyHeads(*this, query.type.getShape())) ||
+      failed(verifySequences(*this, getBatches())) || failed(verifyQuantized(*this, key, value)))
     return failure();
   SmallVector<int64_t> shape(query.type.getShape());
-  shape[Elements] = value.type.getDimSize(Elements);
+  shape.back() = getValueElements();
   return verifyType(result(*this, "result", getResult()),
                     query.type.clone(shape)); // attention (C6)
 }

@@ -93,11 +93,12 @@ static LogicalResult verifyPaddedMap(MakeTensorMapOp op, int64_t pitch) {
 static LogicalResult verifyMappedBuffer(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
   TensorMapType map = op.getType();
-  int64_t rank = map.hasPlanes() ? 3 : 2;
+  bool isOfLists = op.isOfLists();
+  int64_t rank = map.hasPlanes() && !isOfLists ? 3 : 2;
   bool fits = buffer && buffer.getRank() == rank && isRowMajor(buffer) &&
               !buffer.isDynamicDim(unsigned(rank) - 1);
   if (fits && map.hasPlanes()) // (C666)
-    fits = buffer.getLayout().isIdentity() && buffer.hasStaticShape();
+    fits = buffer.getLayout().isIdentity() && !buffer.isDynamicDim(unsigned(rank) - 2 + isOfLists);
   if (!fits)
     return withNote(op.emitOpError() << "buffer must be a row-major memref of rank " << rank
                                      << " with static " << (map.hasPlanes() ? "sizes" : "columns")
@@ -160,6 +161,11 @@ static LogicalResult verifyDynamicMap(MakeTensorMapOp op) {
                                    << " with dynamic columns for a map of " << element
                                    << ", but got " << op.getBuffer().getType(),
                   "write 'columns 256' where the columns of the buffer are static");
+}
+
+bool MakeTensorMapOp::isOfLists() {
+  auto buffer = dyn_cast<MemRefType>(getBuffer().getType());
+  return getType().hasPlanes() && getType().getShape()[0] == 1 && buffer && buffer.getRank() == 2;
 }
 
 LogicalResult MakeTensorMapOp::verify() {

@@ -22,10 +22,20 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     With `lengths`, sequence b has `lengths[b]` keys, and no more than Sk. Values behind them must
     be finite. With `pages`, keys and values are a paged cache of N pages, and key j of sequence b
     is key `j mod T` of page `pages[b, j div T]`; Sk = P * T. Pages behind the length are not read,
-    and keys of a page that does not exist are zeros.
+    and keys of a page that does not exist are zeros. With `heads_first`, pages have heads in front
+    of tokens (HND), and else tokens in front of heads (NHD).
+
+    With `query_offsets`, queries are packed: those of one sequence lie behind those of another.
+    Sequence b has the queries from `query_offsets[b]` up to `query_offsets[b + 1]`, none or more.
+    The first offset is 0, and queries behind the last sequence see no key. Keys and values have
+    pages, or `key_offsets` of the same kind. Only keys and values of a query's own sequence are
+    read for it, whatever the others are. Wrong offsets are an error of the program.
 
     With `softcap` c, scores are `c * tanh(s / c)`. With `window` N, a query sees the last N keys
     that `causal` leaves, its own among them. Kernels do not read blocks in front of a window.
+
+    `slopes`, a number of each query head (ALiBi), subtract `slope * |i + Sk - Sq - j|` from scores
+    behind `softcap`, with Sk and Sq of the sequence.
 
     `sinks`, a logit of each query head, add `exp(sink - m)` to denominators, and m is at least the
     sink. `lse` is m plus the logarithm of the denominator: minus infinity for a query that sees no
@@ -43,23 +53,31 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
 
     | operand | element type | shape |
     |---------|--------------|-------|
-    | query   | bf16, f16    | B x Sq x Hq x D |
+    | query   | bf16, f16    | B x Sq x Hq x D, or Tq x Hq x D with query_offsets |
     | key     | as query, f8E4M3FN, f4E2M1FN | B x Sk x Hk x D, Hq a multiple of Hk |
     | value   | as key       | B x Sk x Hk x E |
-    | key, value with pages | the same | N x T x Hk x D, N x T x Hk x E |
+    | key, value with pages | the same | N x T x Hk x D, N x T x Hk x E, or N x Hk x T with heads_first |
     | key_scales, value_scales | f8E4M3FN, f8E8M0FNU | as key and value, a scale for each block of a head |
     | key_factors, value_factors | f32 | 1 or Hk |
     | lengths | i32          | B |
     | pages   | i32          | B x P |
-    | sinks   | f32          | Hq |
-    | result  | as query     | B x Sq x Hq x E |
-    | lse     | f32          | B x Sq x Hq |
+    | query_offsets, key_offsets | i32 | B + 1 |
+    | key, value with key_offsets | as query | Tk x Hk x D, Tk x Hk x E |
+    | sinks, slopes | f32    | Hq |
+    | result  | as query     | B x Sq x Hq x E, or Tq x Hq x E |
+    | lse     | f32          | B x Sq x Hq, or Tq x Hq |
 
     ```mlir
     %g, %l = fp4.attention %q, %k, %v sinks(%s : tensor<8xf32>) scale 1.250000e-01
         softcap 5.000000e+01 causal window 128
         : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
         -> tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+    ```
+
+    ```mlir
+    %u = fp4.attention %q, %k, %v query_offsets(%a : tensor<5xi32>)
+        key_offsets(%c : tensor<5xi32>) scale 1.250000e-01 causal
+        : tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16> -> tensor<?x8x64xbf16>
     ```
 
     ```mlir
@@ -77,16 +95,23 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<AnyRankedTensor>:$key_factors,
                        Optional<AnyRankedTensor>:$value_factors,
                        Optional<AnyRankedTensor>:$lengths, Optional<AnyRankedTensor>:$pages,
-                       Optional<AnyRankedTensor>:$sinks, F32Attr:$scale,
+                       Optional<AnyRankedTensor>:$sinks,
+                       Optional<AnyRankedTensor>:$query_offsets,
+                       Optional<AnyRankedTensor>:$key_offsets,
+                       Optional<AnyRankedTensor>:$slopes, F32Attr:$scale,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
-                       OptionalAttr<I64Attr>:$window);
+                       OptionalAttr<I64Attr>:$window, UnitAttr:$heads_first);
   let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value
     (`scales` `(` $key_scales^ `,` $value_scales `:` type($key_scales) `,` type($value_scales) `)`)?
     (`factors` `(` $key_factors^ `,` $value_factors `:` type($key_factors) `,`
      type($value_factors) `)`)? (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
-    (`pages` `(` $pages^ `:` type($pages) `)`)? (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    (`pages` `(` $pages^ `:` type($pages) `)`)? (`heads_first` $heads_first^)?
+    (`query_offsets` `(` $query_offsets^ `:` type($query_offsets) `)`)?
+    (`key_offsets` `(` $key_offsets^ `:` type($key_offsets) `)`)?
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
     `scale` $scale (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($lse)^)?
   }];
@@ -100,26 +125,49 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     ::mlir::RankedTensorType getValueType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType());
     }
-    /// Pages of a sequence, of which each has the tokens of the keys' dimension 1; 1 without a cache.
+    /// Returns true when queries, or keys, of sequences lie one behind another, as offsets say.
+    bool isPacked() { return bool(getQueryOffsets()); }
+    bool hasPackedKeys() { return bool(getKeyOffsets()); }
+    int64_t getBatches() {
+      return isPacked() ? ::llvm::cast<::mlir::RankedTensorType>(getQueryOffsets().getType())
+                                  .getDimSize(0) - 1
+                        : getQueryType().getDimSize(0);
+    }
+    /// Most queries of a sequence.
+    int64_t getQueryTokens() { return sizeOrMost(getQueryType().getDimSize(isPacked() ? 0 : 1)); }
+    int64_t getHeads() { return getQueryType().getShape().drop_back().back(); }
+    int64_t getKeyHeads() {
+      return getKeyType().getDimSize(getHeadsFirst() ? 1 : getKeyType().getRank() - 2);
+    }
+    int64_t getElements() { return getQueryType().getShape().back(); }
+    int64_t getValueElements() { return getValueType().getShape().back(); }
+    /// Pages of a sequence; 1 without a cache.
     int64_t getPagesOfSequence() {
       return getPages()
                  ? ::llvm::cast<::mlir::RankedTensorType>(getPages().getType()).getDimSize(1)
                  : 1;
     }
+    /// Tokens of a page.
+    int64_t getPageTokens() { return getKeyType().getDimSize(getHeadsFirst() ? 2 : 1); }
     /// Heads of queries that share a head of keys.
-    int64_t getHeadsOfGroup() {
-      return getQueryType().getDimSize(2) / getKeyType().getDimSize(2);
-    }
+    int64_t getHeadsOfGroup() { return getHeads() / getKeyHeads(); }
     /// Returns true when keys and values are codes.
     bool isQuantized() { return getKeyType().getElementType() != getQueryType().getElementType(); }
     /// Elements that share a scale; 0 without scales.
     int64_t getBlockSize();
     /// Most keys of a sequence.
-    int64_t getKeyTokens() { return getPagesOfSequence() * getKeyType().getDimSize(1); }
+    int64_t getKeyTokens() {
+      return hasPackedKeys() ? sizeOrMost(getKeyType().getDimSize(0))
+                        : getPagesOfSequence() * getPageTokens();
+    }
     /// Most keys that some of `tokens` tokens in a row see.
     int64_t getKeysOfTokens(int64_t tokens) {
       return std::min<int64_t>(getKeyTokens(),
                                getWindow() ? int64_t(*getWindow()) + tokens - 1 : getKeyTokens());
+    }
+    /// A size, or the most that one can be where it is dynamic.
+    static int64_t sizeOrMost(int64_t size) {
+      return ::mlir::ShapedType::isDynamic(size) ? std::numeric_limits<int32_t>::max() : size;
     }
     /// Factor of a product in the exponent of 2, or of its hyperbolic tangent with a softcap.
     double getExponentFactor();

@@ -105,7 +105,8 @@ def : Fp4_Constraints<"amax", [{
 }]>;
 
 def : Fp4_Constraints<"attention", [{
-  - (C1) `query`, `key` and `value` have 4 static, positive dimensions.
+  - (C1) `query`, `key` and `value` have 4 static, positive dimensions, or with offsets 3, of which
+    the tokens may be dynamic.
   - (C2) the elements of `query` are bf16 or f16, and `key` and `value` have the same, or both f8E4M3FN,
     or both f4E2M1FN with scales.
   - (C3) the batches of all, the elements of a head of `query` and `key`, and the tokens and heads of
@@ -123,6 +124,10 @@ def : Fp4_Constraints<"attention", [{
   - (C12) `window` is positive, and comes with `causal`.
   - (C13) `sinks` have an f32 for each head of `query`.
   - (C14) `lse` has an f32 for each batch, token and head of `query`.
+  - (C15) `query_offsets` have two i32 or more, and come with `pages`, or with as many `key_offsets`,
+    which come without `lengths`, `pages` and quantized keys.
+  - (C16) `slopes` have an f32 for each head of `query`.
+  - (C17) `heads_first` comes with `pages`.
 }]>;
 
 def : Fp4_Constraints<"hadamard", [{

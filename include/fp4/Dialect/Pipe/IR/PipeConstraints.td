@@ -18,7 +18,8 @@ def : Pipe_Constraints<"Types", [{
   - (C101) the box of a `!pipe.tensor_map` has at most 256 rows; its row is a multiple of 16 bytes
     and not longer than the width of the swizzle.
   - (C666) a `!pipe.tensor_map` with planes has elements of whole bytes, no residue, and at most 256
-    rows in all; its buffer has three static dimensions, row-major.
+    rows in all; its buffer has three dimensions, row-major, all but the first static, or is a
+    matrix with a box of one plane.
   - (C471) a `!pipe.tensor_map` with a `residue` has a layout of rows of elements, and not of blocks
     of scales.
   - (C102) rows of a swizzled `!pipe.shared` tile are a multiple of the swizzle's width.

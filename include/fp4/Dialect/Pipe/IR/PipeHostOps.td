@@ -62,6 +62,11 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
     A box of planes is of a buffer of three dimensions, row-major: elements beyond the rows of a
     plane load as zero too. Rank 3, dims {columns, rows, planes}.
 
+    A box of one plane of a buffer of two dimensions with R rows is of R + 1 planes of R rows. Plane p
+    ends with row p: its row i is row p - R + i of the buffer. A box of a list of some rows, which
+    ends anywhere in the buffer, thus loads zeros behind the end of its list. No row in front of the
+    buffer may be loaded. Planes are a row apart and begin R rows in front of the buffer.
+
     The host has checked columns that are a value: the pitch of the buffer is a multiple of 16 bytes,
     and for a map that adds padding K is a multiple of 128 and the pitch one of 32 bytes.
 
@@ -69,6 +74,8 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
     ```mlir
     %map = pipe.make_tensor_map %q columns 272
         : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+    %lists = pipe.make_tensor_map %v columns 512
+        : memref<?x512xbf16> -> !pipe.tensor_map<1x128x64xbf16, swizzle_128B>
     %any = pipe.make_tensor_map %p columns %k
         : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
     ```
@@ -79,6 +86,10 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
   let assemblyFormat = [{
     $buffer `columns` ($dynamic_columns^):($columns)? attr-dict
     `:` qualified(type($buffer)) `->` qualified(type($result))
+  }];
+  let extraClassDeclaration = [{
+    /// Returns true where planes are the lists of rows that end with each row of a matrix.
+    bool isOfLists();
   }];
   let hasVerifier = 1;
 }

@@ -1,0 +1,17 @@
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
+// RUN: not fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHERS
+
+// OTHERS: error: 'fp4.attention' op has kernels of warps without 'query_offsets', but got these
+// OTHERS: note: family tile_attention, which sm_90a has, takes packed sequences
+
+// Tiles of packed sequences of any number of tokens have tokens of one head, and the longest come
+// first.
+// CHECK-LABEL: func.func @packed
+// CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<along_n serpentine = true>
+!q = tensor<?x32x128xbf16>
+!k = tensor<?x8x128xbf16>
+!o = tensor<9xi32>
+func.func @packed(%q: !q, %k: !k, %v: !k, %a: !o) -> !q {
+  %o = fp4.attention %q, %k, %v query_offsets(%a : !o) key_offsets(%a : !o) scale 1.0 causal : !q, !k, !k -> !q
+  return %o : !q
+}
