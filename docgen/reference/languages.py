@@ -1,12 +1,13 @@
 """python.md from docstrings, and c.md from the headers of include/fp4-c."""
 import ast
+import copy
 import inspect
 import re
 
 from . import markdown
 
-MODULES = ["", "torch", "checkpoints", "dist", "torchao", "transformers", "compat.flashinfer", "compat.torchao",
-           "compat.vllm", "sim"]
+MODULES = ["", "torch", "checkpoints", "dist", "torchao", "transformers", "compat.flash_attn", "compat.flashinfer",
+           "compat.torchao", "compat.vllm", "sim"]
 
 
 #===--- Python ------------------------------------------------------------===#
@@ -61,9 +62,18 @@ class Package:
         return None
 
 
+def arguments_of(node, name):
+    """The arguments as in Python. Functions of other packages have the types that docstrings tell."""
+    arguments = copy.deepcopy(node.args)
+    for argument in ast.walk(arguments):
+        if isinstance(argument, ast.arg) and name.startswith("fp4.compat."):
+            argument.annotation = None
+    return re.sub(r"^(self|cls)(, )?", "", ast.unparse(arguments))
+
+
 def signature(node, name):
     """The fence with the signature; an argument a line where it is long."""
-    arguments = re.sub(r"^(self|cls)(, )?", "", ast.unparse(node.args))
+    arguments = arguments_of(node, name)
     result = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     line = f"{name}({arguments}){result}"
     if len(line) > 100:
@@ -135,12 +145,12 @@ def members(name, node):
         if not isinstance(member, ast.FunctionDef) or member.name.startswith("_") and member.name != "__init__":
             continue
         first, _, rest = inspect.cleandoc(ast.get_docstring(member) or "").partition("\n\n")
-        arguments = re.sub(r"^(self|cls)(, )?", "", ast.unparse(member.args))
+        arguments = arguments_of(member, name)
         is_property = "property" in {ast.unparse(decorator) for decorator in member.decorator_list}
         if rest:
             full = f"{name}.{member.name}"
             entries.append("\n\n".join([f"#### `{full}`", signature(member, full), docstring(member)]))
-        elif first or member.name == "__init__" and arguments and not re.search(r": _[A-Z]", arguments):
+        elif first or member.name == "__init__" and arguments and not re.search(r": _[A-Z]", ast.unparse(member.args)):
             rows.append((f"`{member.name}`" if is_property else f"`{member.name}({arguments})`", first))
     return [markdown.table(["member", "does"], rows), *entries]
 

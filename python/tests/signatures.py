@@ -5,8 +5,8 @@ package is installed. Operators that have no function in Python are read where C
 data/signatures.json has the result, with the version of each package.
 
     pip download --no-deps flashinfer-python torchao
-    pip download --no-deps --no-binary vllm vllm
-    python3 python/tests/signatures.py flashinfer_python-*.whl torchao-*.whl vllm-*.tar.gz
+    pip download --no-deps --no-binary vllm,flash-attn vllm flash-attn
+    python3 python/tests/signatures.py flashinfer_python-*.whl torchao-*.whl *.tar.gz
 
 prints a record of each, and writes it to data/signatures.json with --update.
 """
@@ -39,7 +39,13 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "flashinfer/fused_moe/fused_routing_dsv3.py": ("fused_topk_deepseek",),
         "flashinfer/rope.py": ("apply_rope_with_cos_sin_cache",
                                "apply_rope_with_cos_sin_cache_inplace"),
+        "flashinfer/decode.py": tuple(f"BatchDecodeWithPagedKVCacheWrapper.{name}"
+                                      for name in ("__init__", "plan", "run")),
+        "flashinfer/prefill.py": tuple(f"BatchPrefillWithPagedKVCacheWrapper.{name}"
+                                       for name in ("__init__", "plan", "run")),
         "flashinfer/tllm_enums.py": ("SfLayout",)}),
+    "flash-attn": ("fp4.compat.flash_attn", {
+        "flash_attn/flash_attn_interface.py": ("flash_attn_varlen_func",)}),
     "vllm": ("fp4.compat.vllm", {
         "vllm/_custom_ops.py": ("scaled_fp4_quant", "cutlass_scaled_fp4_mm",
                                  "scaled_fp4_experts_quant", "rms_norm_dynamic_per_token_quant",

@@ -434,7 +434,8 @@ class Compiled(unittest.TestCase):
             torch.compile(lambda x: vllm.scaled_fp4_quant(x, g), backend=backend, fullgraph=True)(x)
 
     def test_importing_it_does_not_import_dynamo(self) -> None:
-        code = ("import sys, fp4.compat.flashinfer, fp4.compat.vllm, fp4.compat.torchao\n"
+        names = ("flash_attn", "flashinfer", "torchao", "vllm")
+        code = (f"import sys, {', '.join(f'fp4.compat.{name}' for name in names)}\n"
                 "sys.exit('torch._dynamo' in sys.modules)")
         done = subprocess.run([sys.executable, "-c", code], env={
             **os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})

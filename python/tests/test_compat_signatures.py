@@ -16,10 +16,13 @@ def ours(module: str) -> str:
     """The text of a module, with the public functions that it has from its neighbours."""
     path = pathlib.Path(ROOT, "python", *module.split(".")).with_suffix(".py")
     text = path.read_text()
-    for file, name in re.findall(r"^from \.(_\w+) import (\w+)$", text, re.M):
-        found = signatures.definition(path.with_name(f"{file}.py").read_text(), name)
-        if found is not None and f'"{name}"' in text:
-            text += f"\n\n{ast.unparse(found)}\n"
+    public = re.search(r"^__all__ = \[([^]]*)\]", text, re.M)
+    imports = re.findall(r"^from \.(_\w+) import (?:\(([^)]*)\)|([\w, ]+))$", text, re.M)
+    for file, several, few in imports:
+        for name in re.findall(r"\w+", several or few):
+            found = signatures.definition(path.with_name(f"{file}.py").read_text(), name)
+            if found is not None and public and f'"{name}"' in public[1]:
+                text += f"\n\n{ast.unparse(found)}\n"
     return text
 
 
@@ -51,7 +54,7 @@ class Signatures(unittest.TestCase):
             with self.subTest(package=package):
                 try:
                     files = pypi.files(package, content["version"], signatures.wanted(package),
-                                       from_source=package == "vllm")
+                                       from_source=package in ("vllm", "flash-attn"))
                 except pypi.Unavailable as reason:
                     self.skipTest(f"{package} {content['version']}: {reason}")
                 source = signatures.Source(package, content["version"], files)

@@ -207,11 +207,25 @@ class Attention(unittest.TestCase):
         torch.testing.assert_close(got.float(), expected, rtol=2e-2, atol=1e-2)
         for change, text in (({"dropout_p": 0.5}, "'dropout_p' must be left out"),
                              ({"enable_gqa": False}, "must have the 4 heads of 'query'"),
-                             ({"query": query[:, :, 1:]}, "'is_causal' must be False for 8")):
+                             ({"attn_mask": torch.ones(9, 9, dtype=torch.bool)}, "'attn_mask' and"),
+                             ({"query": query.float()}, "'query' must be bfloat16 or float16")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.scaled_dot_product_attention(**{"query": query, "key": key, "value": value,
                                                    "is_causal": True, "enable_gqa": True,
                                                    **change})
+
+    def test_causal_masks_of_torch(self) -> None:
+        """torch aligns masks with the first key, whatever the sizes are."""
+        key, value = heads(2, 1, 20, 64, seed=1), heads(2, 1, 20, 64, seed=2)
+        for tokens in (1, 13, 20, 33):
+            query = heads(2, 2, tokens, 64)
+            with self.subTest(tokens=tokens):
+                got = ft.scaled_dot_product_attention(query, key, value, is_causal=True, scale=0.3,
+                                                      enable_gqa=True)
+                expected = torch.nn.functional.scaled_dot_product_attention(
+                    query.float(), key.float(), value.float(), is_causal=True, scale=0.3,
+                    enable_gqa=True)
+                torch.testing.assert_close(got.float(), expected, rtol=2e-2, atol=1e-2)
 
     def test_no_queries(self) -> None:
         got = ft.attention(heads(1, 0, 2, 64), heads(1, 8, 2, 64), heads(1, 8, 2, 128))
@@ -224,6 +238,10 @@ class Attention(unittest.TestCase):
         scores = (None, None, None, None, torch.zeros(1), 30.0, 3)
         torch.library.opcheck(torch.ops.fp4.attention_lse.default,
                               (*arguments[:6], True, *scores))
+        ends = torch.tensor([0, 3], dtype=torch.int32)
+        packed = (*(x[0] for x in arguments[:3]), *arguments[3:], *[None] * 7, ends, ends,
+                  torch.ones(1))
+        torch.library.opcheck(torch.ops.fp4.attention.default, packed)
 
     def test_refusals(self) -> None:
         q = heads(1, 4, 1, 64)

@@ -1,5 +1,5 @@
-"""FlashInfer's functions for NVFP4, MXFP4, rotations and the choice of experts, of
-flashinfer-python 0.7.2.
+"""FlashInfer's functions for NVFP4, MXFP4, rotations and the choice of experts, and its wrappers of
+attention over paged caches, of flashinfer-python 0.7.2.
 
 `a_global_sf` is the encode scale g = 448 * 6 / amax, and the `alpha` of a matmul 1 / (g_a * g_b);
 fp4's own operations take the amax.
@@ -63,12 +63,17 @@ from ._operands import (
     rows_of,
     scalar,
 )
+from ._paged_attention import (
+    BatchDecodeWithPagedKVCacheWrapper,
+    BatchPrefillWithPagedKVCacheWrapper,
+)
 from ._programs import dequantizer, element, product, quantizer, swizzler, target
 from ._rotations import HALVES, INTEGERS, angles, places, rotated
 from ._routing import fused_topk_deepseek
 
 __all__ = [
-    "SfLayout", "apply_rope_with_cos_sin_cache", "apply_rope_with_cos_sin_cache_inplace",
+    "BatchDecodeWithPagedKVCacheWrapper", "BatchPrefillWithPagedKVCacheWrapper", "SfLayout",
+    "apply_rope_with_cos_sin_cache", "apply_rope_with_cos_sin_cache_inplace",
     "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float",
     "fused_add_rmsnorm_quant", "fused_topk_deepseek", "mm_fp4", "mxfp4_dequantize",
     "mxfp4_quantize", "mxfp8_quantize",

@@ -3,7 +3,8 @@
     attention(query, key, value, causal?, scale?, window?, sinks?, ...) -> elements
     scaled_dot_product_attention(query, key, value, ...) -> elements, as torch.nn.functional has it
 
-The compiler makes a kernel for each shape, and keeps it for the process.
+The compiler makes a kernel for each shape, and keeps it for the process. One for packed sequences
+is for any number of tokens.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ _BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}
 class Attention:
     """The facts that decide the program: shapes of [B, S, H, D] in elements, the type of queries,
     and the mask; `pages` of a sequence, or 0 without a cache; the types of codes and of scales, or
-    none; the numbers of factors; softcap, window and sinks; and the results."""
+    none; the numbers of factors; softcap, window, sinks and slopes; and the results. There are
+    `offsets` offsets of packed sequences, whose shapes [None, H, D] have any tokens."""
 
-    query: tuple[int, ...]
-    key: tuple[int, ...]
-    value: tuple[int, ...]
+    query: tuple[int | None, ...]
+    key: tuple[int | None, ...]
+    value: tuple[int | None, ...]
     element: str
     scale: float
     causal: bool
@@ -52,27 +54,34 @@ class Attention:
     window: int | None = None
     has_sinks: bool = False
     has_lse: bool = False
+    offsets: int = 0
+    has_slopes: bool = False
+    heads_first: bool = False
 
 
 @functools.lru_cache(maxsize=256)
 def _program(what: Attention, target: str) -> Runnable:
-    """(query, key, value, scales?, factors?, lengths?, pages?, sinks?) -> result, lse?"""
+    """(query, key, value, scales?, factors?, lengths?, pages?, query_offsets?, key_offsets?,
+    sinks?, slopes?) -> result, lse?"""
     return programs.compile_text(text_of(what), target)
 
 
 def text_of(what: Attention) -> str:
     """The program of attention as MLIR text."""
-    def tensor(shape: tuple[int, ...], element: str) -> str:
-        return f"tensor<{'x'.join(map(str, shape))}x{element}>"
+    def tensor(shape: tuple[int | None, ...], element: str) -> str:
+        sizes = "x".join("?" if size is None else str(size) for size in shape)
+        return f"tensor<{sizes}x{element}>"
 
-    code, batches = what.code or what.element, what.query[0]
+    code = what.code or what.element
+    batches = what.offsets - 1 if what.offsets else what.query[0]
     query, result = (tensor(x, what.element) for x in (what.query, _result(what.query, what.value)))
     key, value = tensor(what.key, code), tensor(what.value, code)
     groups: dict[str, list[tuple[str, str]]] = {}
     if what.scale_type:
         block = _BLOCKS[what.scale_type]
-        groups["scales"] = [(name, tensor((*shape[:3], -(-shape[3] // block)), what.scale_type))
-                            for name, shape in (("ks", what.key), ("vs", what.value))]
+        groups["scales"] = [
+            (name, tensor((*shape[:-1], -(-(shape[-1] or 0) // block)), what.scale_type))
+            for name, shape in (("ks", what.key), ("vs", what.value))]
     if what.factors:
         groups["factors"] = [(name, f"tensor<{count}xf32>")
                              for name, count in zip(("fk", "fv"), what.factors)]
@@ -80,18 +89,25 @@ def text_of(what: Attention) -> str:
         groups["lengths"] = [("n", f"tensor<{batches}xi32>")]
     if what.pages:
         groups["pages"] = [("p", f"tensor<{batches}x{what.pages}xi32>")]
-    if what.has_sinks:
-        groups["sinks"] = [("s", f"tensor<{what.query[2]}xf32>")]
+    for word, is_there in (("query_offsets", what.offsets),
+                           ("key_offsets", what.offsets and not what.pages)):
+        if is_there:
+            groups[word] = [(word[0] + "o", f"tensor<{what.offsets}xi32>")]
+    for word, given in (("sinks", what.has_sinks), ("slopes", what.has_slopes)):
+        if given:
+            groups[word] = [(word[:2], f"tensor<{what.query[-2]}xf32>")]
     more = "".join(f" {word}({', '.join(f'%{name}' for name, _ in operands)} : "
                    f"{', '.join(kind for _, kind in operands)})"
+                   + (" heads_first" if word == "pages" and what.heads_first else "")
                    for word, operands in groups.items())
     arguments = "".join(f", %{name}: {kind}" for operands in groups.values()
                         for name, kind in operands)
-    names, results, given = "%o", result, result
+    names, results, returned = "%o", result, result
     if what.has_lse:
-        names, results = "%o, %l", f"{result}, {tensor(what.query[:3], 'f32')}"
-        given = f"({results})"
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {given} {{\n"
+        names, results = "%o, %l", f"{result}, {tensor(what.query[:-1], 'f32')}"
+        returned = f"({results})"
+    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {returned} "
+            "{\n"
             f"  {names} = fp4.attention %q, %k, %v{more} {_scores(what)}\n"
             f"      : {query}, {key}, {value} -> {results}\n"
             f"  return {names} : {results}\n}}\n")
@@ -104,46 +120,66 @@ def _scores(what: Attention) -> str:
     return f"scale {what.scale:.9e}{softcap}{' causal' if what.causal else ''}{window}"
 
 
-def _result(query: tuple[int, ...], value: tuple[int, ...]) -> tuple[int, ...]:
-    return (*query[:3], value[3])
+def _result(query: tuple[int | None, ...], value: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    return (*query[:-1], value[-1])
 
 
 def _elements(tensor: torch.Tensor) -> tuple[int, ...]:
     """The shape of keys or values in elements: two codes of 4 bits are a byte."""
     packed = tensor.dtype in _PACKED
-    return (*tensor.shape[:3], tensor.shape[3] * 2) if packed else tuple(tensor.shape)
+    return (*tensor.shape[:-1], tensor.shape[-1] * 2) if packed else tuple(tensor.shape)
 
 
 def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             lengths: Maybe, pages: Maybe, scale: float, causal: bool, key_scales: Maybe = None,
             value_scales: Maybe = None, key_factors: Maybe = None, value_factors: Maybe = None,
-            sinks: Maybe = None, softcap: float | None = None, window: int | None = None) -> Any:
+            sinks: Maybe = None, softcap: float | None = None, window: int | None = None,
+            cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None, alibi_slopes: Maybe = None,
+            heads_first: bool = False) -> Any:
     if not query.numel():
         return _attend_fake(has_lse, query, key, value)
     if key.dtype in _PACKED:
         key, value = (x.view(torch.float4_e2m1fn_x2) for x in (key, value))
     factors = () if key_factors is None or value_factors is None else (
         key_factors.numel(), value_factors.numel())
-    what = Attention(tuple(query.shape), _elements(key), _elements(value),
-                     programs.ELEMENTS[query.dtype], scale, causal, lengths is not None,
+    shapes: list[Any] = [tuple(query.shape), _elements(key), _elements(value)]
+    for i, offsets in enumerate((cu_seqlens_q, cu_seqlens_k, cu_seqlens_k)):
+        shapes[i] = shapes[i] if offsets is None else (None, *shapes[i][1:])
+    if cu_seqlens_q is not None and cu_seqlens_k is not None:
+        if not key.numel():  # no kernel has a map of no keys
+            key, value = (x.new_zeros((1, *x.shape[1:])) for x in (key, value))
+        cu_seqlens_q, cu_seqlens_k = (_padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
+    what = Attention(*shapes, programs.ELEMENTS[query.dtype], scale, causal, lengths is not None,
                      0 if pages is None else pages.shape[1], _CODES.get(key.dtype, ""),
                      "" if key_scales is None else _SCALES[key_scales.dtype], factors,
-                     softcap, window, sinks is not None, has_lse)
+                     softcap, window, sinks is not None, has_lse,
+                     0 if cu_seqlens_q is None else cu_seqlens_q.numel(),
+                     alibi_slopes is not None, heads_first)
     more = (None if x is None else dense(x) for x in
-            (key_scales, value_scales, key_factors, value_factors, lengths, pages, sinks))
+            (key_scales, value_scales, key_factors, value_factors, lengths, pages, cu_seqlens_q,
+             cu_seqlens_k, sinks, alibi_slopes))
     return run(_program, (what,), dense(query), dense(key), dense(value), *more, target="sm_90a")
+
+
+def _padded(offsets: torch.Tensor) -> torch.Tensor:
+    """Offsets of a power of two of sequences, of which the last ones are empty: programs are for so
+    many."""
+    missing = (1 << (offsets.numel() - 2).bit_length()) + 1 - offsets.numel()
+    return torch.cat([offsets, offsets[-1:].expand(missing)]) if missing else offsets
 
 
 def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                  *_: Any) -> Any:
-    result = query.new_empty((*query.shape[:3], _elements(value)[3]))
-    return (result, query.new_empty(query.shape[:3], dtype=torch.float32)) if has_lse else result
+    result = query.new_empty((*query.shape[:-1], _elements(value)[-1]))
+    return (result, query.new_empty(query.shape[:-1], dtype=torch.float32)) if has_lse else result
 
 
 _ARGUMENTS = (
     "(Tensor query, Tensor key, Tensor value, Tensor? lengths, Tensor? pages, float scale,"
     " bool causal, Tensor? key_scales=None, Tensor? value_scales=None, Tensor? key_factors=None,"
-    " Tensor? value_factors=None, Tensor? sinks=None, float? softcap=None, int? window=None)")
+    " Tensor? value_factors=None, Tensor? sinks=None, float? softcap=None, int? window=None,"
+    " Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, Tensor? alibi_slopes=None,"
+    " bool heads_first=False)")
 
 
 def _operation(name: str, has_lse: bool, results: str) -> Operation:
@@ -167,6 +203,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
               pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
               value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
               value_factors: torch.Tensor | None = None,
+              cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
+              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD",
               return_lse: Literal[False] = False) -> torch.Tensor: ...
 
 
@@ -177,6 +215,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
               pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
               value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
               value_factors: torch.Tensor | None = None,
+              cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
+              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD",
               return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
@@ -186,10 +226,13 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
               pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
               value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
               value_factors: torch.Tensor | None = None,
+              cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
+              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD",
               return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
-    A kernel is compiled for each shape. CUDA graphs follow lengths and pages. No gradient flows.
+    A kernel is compiled for each shape. CUDA graphs follow lengths, pages and offsets. No gradient
+    flows.
 
     Args:
         query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256.
@@ -207,6 +250,13 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         pages: int32 [B, P], with lengths: key and value are a cache [N, T, Hk, D] and
             [N, T, Hk, E], T a multiple of 8, or 16 for codes, and key j of sequence b is key
             j % T of page `pages[b, j // T]`.
+        cu_seqlens_q, cu_seqlens_k: int32 [B + 1], offsets of packed sequences: query is [T, Hq, D],
+            key and value are [Tk, Hk, D] and [Tk, Hk, E], and sequence b has rows
+            `cu_seqlens_q[b]` up to `cu_seqlens_q[b + 1]`, likewise of keys. Rows behind the last
+            one give zeros. A program is for any T and Tk, and for the next power of two of B. With
+            `pages` of all B, cu_seqlens_q comes alone.
+        alibi_slopes: float32 [Hq]; scores lose slope * |i + Sk - Sq - j|, behind a softcap.
+        kv_layout: "NHD", or "HND" for pages [N, Hk, T, D], as FlashInfer names them.
         key_scales, value_scales: of blocks of codes of a head: float8_e4m3fn for 16 of 4 bits
             (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
         key_factors, value_factors: float32 [1] or [Hk], decode scales of all codes, or of those of
@@ -217,28 +267,38 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
     Raises:
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
     """
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
+    _check_together(cu_seqlens_q, cu_seqlens_k, pages)
+    for name, tensor, offsets in (("query", query, "cu_seqlens_q"), ("key", key, "cu_seqlens_k"),
+                                  ("value", value, "cu_seqlens_k")):
         check_tensor(tensor, name)
-        _check_heads(tensor, name, query)
-    _check_codes(query, key, value, key_scales, value_scales, key_factors, value_factors)
-    _check_scores(query, causal, softcap, window, sinks)
-    _check_numbers(lengths, "lengths", (query.shape[0],))
-    _check_numbers(pages, "pages", (query.shape[0], -1))
+        packed = cu_seqlens_q if name == "query" else cu_seqlens_k
+        _check_heads(tensor, name, query, "" if packed is None else offsets)
+    heads_first = _check_layout(kv_layout, pages)
+    heads = key.shape[1 if heads_first else -2]
+    _check_codes(query, key, value, heads, key_scales, value_scales, key_factors, value_factors)
+    _check_scores(query, causal, softcap, window)
+    _check_of_heads(sinks, "sinks", "logit", query)
+    _check_of_heads(alibi_slopes, "alibi_slopes", "slope", query)
+    sequences = _count_sequences(cu_seqlens_q, cu_seqlens_k, query, key, lengths, pages)
+    _check_numbers(lengths, "lengths", (sequences,))
+    _check_numbers(pages, "pages", (sequences, -1))
     if pages is not None and lengths is None:
         raise UsageError("'pages' must come with 'lengths', but got none",
                          "a sequence ends in the middle of a page")
     given = {"lengths": lengths, "pages": pages, "key_scales": key_scales,
              "value_scales": value_scales, "key_factors": key_factors,
-             "value_factors": value_factors, "sinks": sinks}
+             "value_factors": value_factors, "sinks": sinks, "cu_seqlens_q": cu_seqlens_q,
+             "cu_seqlens_k": cu_seqlens_k, "alibi_slopes": alibi_slopes}
     functional._check_devices(query=query, key=key, value=value,
                               **{name: x for name, x in given.items() if x is not None})
     if scale is None:
-        scale = 1 / math.sqrt(query.shape[3])
+        scale = 1 / math.sqrt(query.shape[-1])
     check_number(scale, "scale")
     operation = torch.ops.fp4.attention_lse if return_lse else torch.ops.fp4.attention
     results: torch.Tensor | tuple[torch.Tensor, torch.Tensor] = operation(
         query, key, value, lengths, pages, float(scale), bool(causal), key_scales, value_scales,
-        key_factors, value_factors, sinks, None if softcap is None else float(softcap), window)
+        key_factors, value_factors, sinks, None if softcap is None else float(softcap), window,
+        cu_seqlens_q, cu_seqlens_k, alibi_slopes, heads_first)
     return results
 
 
@@ -251,7 +311,8 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     Args:
         query, key, value: bfloat16 or float16 [B, Hq, Sq, D], [B, Hk, Sk, D] and [B, Hk, Sk, E].
             Tensors that are no transposed views of [B, S, H, D] are copied.
-        is_causal: only with Sq = Sk, since torch aligns the mask with the first key.
+        is_causal: query i sees keys up to i, as torch aligns the mask with the first key. Queries
+            behind the last key are computed by a call of their own.
         enable_gqa: Hq is a multiple of Hk; without it Hq = Hk.
 
     Raises:
@@ -264,15 +325,17 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(tensor, name)
         _check_heads(tensor, name, query)
-    if is_causal and query.shape[2] != key.shape[2]:
-        raise UsageError(f"'is_causal' must be False for {query.shape[2]} queries of "
-                         f"{key.shape[2]} keys", "fp4.torch.attention ends its mask with the last "
-                         "key, as torch.nn.attention.bias.causal_lower_right does")
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise UsageError(f"'key' must have the {query.shape[1]} heads of 'query', but has "
                          f"{key.shape[1]}", "pass enable_gqa=True where heads share keys")
-    return attention(*(x.transpose(1, 2) for x in (query, key, value)), causal=is_causal,
-                     scale=scale).transpose(1, 2)
+    tokens, keys = query.shape[2], key.shape[2]
+    query, key, value = (x.transpose(1, 2) for x in (query, key, value))
+    if not is_causal or tokens <= keys:  # no query sees the keys behind it
+        key, value = (x[:, :tokens] if is_causal else x for x in (key, value))
+        return attention(query, key, value, causal=is_causal, scale=scale).transpose(1, 2)
+    parts = (attention(query[:, :keys], key, value, causal=True, scale=scale),
+             attention(query[:, keys:], key, value, scale=scale))
+    return torch.cat(parts, dim=1).transpose(1, 2)
 
 
 def _check_numbers(tensor: Maybe, name: str, shape: tuple[int, ...]) -> None:
@@ -287,8 +350,46 @@ def _check_numbers(tensor: Maybe, name: str, shape: tuple[int, ...]) -> None:
                          f"write {name}.int(), one number or row for each sequence")
 
 
-def _check_scores(query: torch.Tensor, causal: bool, softcap: float | None, window: int | None,
-                  sinks: Maybe) -> None:
+def _check_layout(kv_layout: str, pages: Maybe) -> bool:
+    """Returns True where pages have heads in front of tokens."""
+    if kv_layout not in ("NHD", "HND"):
+        raise UsageError(f"'kv_layout' must be 'NHD' or 'HND', but got {kv_layout!r}",
+                         "pages have tokens in front of heads, or heads in front of tokens")
+    if kv_layout == "HND" and pages is None:
+        raise UsageError("'kv_layout' HND must come with 'pages', but got none",
+                         "pass key.transpose(1, 2)")
+    return kv_layout == "HND"
+
+
+def _check_together(of_queries: Maybe, of_keys: Maybe, pages: Maybe) -> None:
+    if (of_keys is not None and of_queries is None) or (
+            of_queries is not None and of_keys is None and pages is None):
+        raise UsageError("'cu_seqlens_q' and 'cu_seqlens_k' must come together, but got one",
+                         "they may be the same tensor; keys with 'pages' have no offsets")
+
+
+def _count_sequences(of_queries: Maybe, of_keys: Maybe, query: torch.Tensor, key: torch.Tensor,
+                     lengths: Maybe, pages: Maybe) -> int:
+    """The number of sequences, whose offsets are checked where they are packed."""
+    if of_queries is None:
+        return query.shape[0]
+    if of_keys is not None and (lengths is not None or pages is not None):
+        raise UsageError("'lengths' and 'pages' must be left out beside 'cu_seqlens_k'",
+                         "offsets say how many keys each sequence has")
+    if key.dtype != query.dtype:
+        raise UsageError(f"'key' must be {str(query.dtype)[6:]} beside 'cu_seqlens_q', but got "
+                         f"{said(key)}", "queries of equal numbers may see codes: [B, S, H, D]")
+    check_tensor(of_queries, "cu_seqlens_q")
+    if of_queries.dim() != 1 or of_queries.numel() < 2:
+        raise UsageError("'cu_seqlens_q' must have an offset for each sequence and one more, but "
+                         f"got {said(of_queries)}", "a sequence begins where the one before ends")
+    for name, tensor in (("cu_seqlens_q", of_queries), ("cu_seqlens_k", of_keys)):
+        _check_numbers(tensor, name, (of_queries.numel(),))
+    return of_queries.numel() - 1
+
+
+def _check_scores(query: torch.Tensor, causal: bool, softcap: float | None,
+                  window: int | None) -> None:
     if softcap is not None:
         check_number(softcap, "softcap")
     if window is not None and (not isinstance(window, int) or window < 1):
@@ -297,16 +398,24 @@ def _check_scores(query: torch.Tensor, causal: bool, softcap: float | None, wind
     if window is not None and not causal:
         raise UsageError("'window' must come with causal=True, but got False",
                          "a window ends with the key of its query")
-    if sinks is None:
+
+
+def _check_of_heads(numbers: Maybe, name: str, what: str, query: torch.Tensor) -> None:
+    if numbers is None:
         return
-    check_tensor(sinks, "sinks")
-    if sinks.dtype != torch.float32 or tuple(sinks.shape) != (query.shape[2],):
-        raise UsageError(f"'sinks' must be float32 of shape [{query.shape[2]}], but got "
-                         f"{said(sinks)}", "write sinks.float(), a logit for each head of queries")
+    check_tensor(numbers, name)
+    heads = query.shape[-2]
+    if numbers.dtype != torch.float32 or tuple(numbers.shape) != (heads,):
+        raise UsageError(f"'{name}' must be float32 of shape [{heads}], but got {said(numbers)}",
+                         f"write {name}.float(), a {what} for each head of queries")
 
 
-def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor) -> None:
-    if tensor.dim() != 4:
+def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor,
+                 offsets: str = "") -> None:
+    if offsets and tensor.dim() != 3:
+        raise UsageError(f"'{name}' must be tokens x heads x elements beside '{offsets}', but got "
+                         f"the shape {list(tensor.shape)}", "pass x.flatten(0, 1)")
+    if not offsets and tensor.dim() != 4:
         raise UsageError(f"'{name}' must be batches x tokens x heads x elements, but got the shape "
                          f"{list(tensor.shape)}", "pass x.view(batches, tokens, heads, -1)")
     is_code = name != "query" and (tensor.dtype in _CODES or tensor.dtype == torch.uint8)
@@ -316,7 +425,7 @@ def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor) -> None:
                          "convert it with .to(torch.bfloat16)")
 
 
-def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, heads: int,
                  *more: Maybe) -> None:
     """Keys and values are of one format, with the scales and factors that it has."""
     if key.dtype != value.dtype:
@@ -341,7 +450,7 @@ def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             _check_scales(given[name], name, codes, query)
     for name in ("key_factors", "value_factors"):
         if name in given:
-            _check_factors(given[name], name, key.shape[2])
+            _check_factors(given[name], name, heads)
 
 
 def _check_scales(scales: torch.Tensor, name: str, codes: torch.Tensor,

@@ -1,0 +1,86 @@
+"""FlashAttention's function for packed sequences, of flash-attn 2.8.3.
+
+Probabilities are rounded as FlashAttention rounds them, before they multiply values, but powers and
+sums come in the order of fp4's kernels: last bits differ. A query that sees no key gives zeros, and
+the logarithm of its sum is minus infinity, where FlashAttention has plus infinity.
+
+Refused are dropout, windows that end behind the query, and slopes of each sequence. No gradient
+flows. `max_seqlen_q`, `max_seqlen_k` and `deterministic` have no effect: kernels find the lengths
+on the device, and every result is deterministic.
+
+Source: flash_attn_interface of the source distribution.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..torch.attend import attention
+from ._operands import check_tensor, eager, refuse
+
+__all__ = ["flash_attn_varlen_func"]
+
+
+@eager
+def flash_attn_varlen_func(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cu_seqlens_q: torch.Tensor,
+    cu_seqlens_k: torch.Tensor,
+    max_seqlen_q: int,
+    max_seqlen_k: int,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: torch.Tensor | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+    block_table: torch.Tensor | None = None,
+) -> Any:
+    """Attention of packed sequences, [total_q, Hq, D].
+
+    Args:
+        q, k, v: [total_q, Hq, D], [total_k, Hk, D] and [total_k, Hk, E], of bfloat16 or float16.
+        cu_seqlens_q, cu_seqlens_k: int32 [B + 1], where sequences begin and end.
+        softmax_scale: 1 / sqrt(D) unless given.
+        window_size: (left, 0), or (left, -1) with causal, or (-1, -1).
+        softcap: 0 without one.
+        alibi_slopes: float32 [Hq].
+        return_attn_probs: also return the logarithms of sums [Hq, total_q], and an empty tensor.
+        block_table: int32 [B, P]; k and v are then pages [N, T, Hk, D] of T tokens, a multiple
+            of 8.
+
+    Raises:
+        UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
+    """
+    refuse(bool(dropout_p), "'dropout_p' other than 0")
+    for name, tensor in (("q", q), ("k", k), ("v", v), ("cu_seqlens_q", cu_seqlens_q),
+                         ("cu_seqlens_k", cu_seqlens_k)):
+        check_tensor(tensor, name)
+    refuse(alibi_slopes is not None and alibi_slopes.dim() > 1, "'alibi_slopes' of each sequence",
+           "pass one slope for each head, [Hq]")
+    causal, window = _masked(causal, window_size)
+    keys: dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k}
+    if block_table is not None:
+        keys = {"pages": block_table, "lengths": cu_seqlens_k.diff()}
+    results = attention(q, k, v, causal=causal, scale=softmax_scale, softcap=softcap or None,
+                        window=window, cu_seqlens_q=cu_seqlens_q, alibi_slopes=alibi_slopes,
+                        return_lse=return_attn_probs, **keys)
+    if not return_attn_probs:
+        return results
+    result, lse = results
+    return result, lse.transpose(0, 1).contiguous(), q.new_empty(0)
+
+
+def _masked(causal: bool, window_size: tuple[int, int]) -> tuple[bool, int | None]:
+    """The causal mask and the window that a window (left, right) is."""
+    left, right = window_size
+    right = 0 if causal else right
+    refuse(right > 0 or (right < 0 <= left), f"'window_size' {tuple(window_size)}",
+           "a window ends with its query: pass (left, 0)")
+    return right == 0, left + 1 if left >= 0 else None
