@@ -506,6 +506,11 @@ def attention():
     text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", "causal", "0.125"), softcap="2.0", window=40,
                                    rows="sinks lse")
     yield Kind("attention, window", text, "sm_90a", None, ["--sms=1", plan])
+    # Tiles of a sequence with six blocks of keys, of one without keys, and of no sequence.
+    text = sweep_attention.program((2, 100, 48, (2, 1), (64, 64), "bf16", "causal", "0.125"), cache="packed",
+                                   rows="slopes")
+    text = text.replace("?x2x", "200x2x").replace("?x1x", "96x1x")
+    yield Kind("attention, packed", text, "sm_90a", None, ["--sms=1", plan])
 
 
 def cached_attention():

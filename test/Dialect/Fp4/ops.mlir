@@ -448,13 +448,22 @@ func.func @attention_over_codes(%q: tensor<2x1x32x128xbf16>, %ck: tensor<64x16x8
 }
 
 // CHECK-LABEL: func @attention_of_packed_sequences
-func.func @attention_of_packed_sequences(%q: tensor<?x8x64xbf16>, %k: tensor<?x2x64xbf16>, %a: tensor<5xi32>,
-                                         %c: tensor<5xi32>, %s: tensor<8xf32>) -> (tensor<?x8x64xbf16>, tensor<?x8xf32>) {
-  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} query_offsets(%{{.*}} : tensor<5xi32>) key_offsets(%{{.*}} : tensor<5xi32>) slopes(%{{.*}} : tensor<8xf32>) scale 1.250000e-01 causal :
-  %u, %l = fp4.attention %q, %k, %k query_offsets(%a : tensor<5xi32>) key_offsets(%c : tensor<5xi32>)
-      slopes(%s : tensor<8xf32>) scale 1.250000e-01 causal
-      : tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16> -> tensor<?x8x64xbf16>, tensor<?x8xf32>
-  return %u, %l : tensor<?x8x64xbf16>, tensor<?x8xf32>
+func.func @attention_of_packed_sequences(%q: tensor<?x8x64xbf16>, %k: tensor<?x2x64xbf16>, %v: tensor<?x2x64xbf16>,
+                                         %a: tensor<5xi32>, %c: tensor<5xi32>) -> tensor<?x8x64xbf16> {
+  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} query_offsets(%{{.*}} : tensor<5xi32>) key_offsets(%{{.*}} : tensor<5xi32>) scale 1.250000e-01 causal :
+  %u = fp4.attention %q, %k, %v query_offsets(%a : tensor<5xi32>)
+      key_offsets(%c : tensor<5xi32>) scale 1.250000e-01 causal
+      : tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16> -> tensor<?x8x64xbf16>
+  return %u : tensor<?x8x64xbf16>
+}
+
+// CHECK-LABEL: func @attention_with_slopes
+func.func @attention_with_slopes(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %s: tensor<8xf32>)
+    -> tensor<1x256x8x64xbf16> {
+  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} slopes(%{{.*}} : tensor<8xf32>) scale 1.250000e-01 :
+  %o = fp4.attention %q, %k, %k slopes(%s : tensor<8xf32>) scale 1.250000e-01
+      : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16> -> tensor<1x256x8x64xbf16>
+  return %o : tensor<1x256x8x64xbf16>
 }
 
 // CHECK-LABEL: func @attention_over_heads_of_pages

@@ -7,18 +7,23 @@
 !overlapping = !pipe.channel<!pipe.tmem<128x256xf32>>
 !accs = !pipe.channel<!pipe.tmem<128x128xf32>>
 
-func.func @host(%d: memref<?x512xbf16>, %q: memref<?x144xi8>, %x: memref<8x16x64xbf16>,
-                %p: memref<?x?xi8>, %k: index, %found: index, %expected: index,
+func.func @maps(%q: memref<?x144xi8>, %v: memref<?x512xbf16>, %p: memref<?x?xi8>, %k: index) {
+  %map = pipe.make_tensor_map %q columns 272
+      : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
+  %lists = pipe.make_tensor_map %v columns 512
+      : memref<?x512xbf16> -> !pipe.tensor_map<1x128x64xbf16, swizzle_128B>
+  %any = pipe.make_tensor_map %p columns %k
+      : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
+func.func @host(%d: memref<?x512xbf16>, %x: memref<8x16x64xbf16>, %found: index, %expected: index,
                 %s: !pipe.global<?x?xbf16>, %n: i32, %b: i64) {
   %w = pipe.device_constant dense<[1, 2, 3, 4]> : tensor<4xi8> -> memref<2xbf16>
   %v = pipe.view %x offset 2048 : memref<8x16x64xbf16> -> memref<16x64xbf16>
   %g = pipe.view %d : memref<?x512xbf16> -> !pipe.global<?x512xbf16>
   %y = pipe.view %s columns %n pitch %b : !pipe.global<?x?xbf16> -> !pipe.global<?x?xbf16>
   %address = pipe.view %g : !pipe.global<?x512xbf16> -> !llvm.ptr<1>
-  %map = pipe.make_tensor_map %q columns 272
-      : memref<?x144xi8> -> !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
-  %any = pipe.make_tensor_map %p columns %k
-      : memref<?x?xi8> -> !pipe.tensor_map<128x128xf8E4M3FN, swizzle_128B>
   pipe.expect_size "rows of scale tiles of lhs_scales" %found is %expected
       {note = "quantize both operands of the matmul alike"}
   return
