@@ -201,6 +201,8 @@ class FlashInfer(unittest.TestCase):
                              ({"skip_softmax_threshold_scale_factor": 1.0}, "further arguments")):
             with self.subTest(text=text), self.assertRaisesRegex(fp4.UsageError, text):
                 wrapper.run(query, (cache.key, cache.value), **change)
+        with self.assertRaisesRegex(fp4.UsageError, "'q' must have the 3 rows that were planned"):
+            wrapper.run(query[:2], (cache.key, cache.value))
         with self.assertRaisesRegex(fp4.UsageError, "must be a pair, or contiguous of shape"):
             wrapper.run(query, cache.key)
         prefill = flashinfer.BatchPrefillWithPagedKVCacheWrapper(torch.zeros(1))

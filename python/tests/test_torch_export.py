@@ -9,6 +9,7 @@ from programs import torch
 if torch is not None:
     import fp4.torch as ft
     from torch.nn.functional import ScalingType, SwizzleType, scaled_mm
+    from torch.nn.functional import scaled_dot_product_attention as sdpa
 
     TILES, NONE = SwizzleType.SWIZZLE_32_4_4, SwizzleType.NO_SWIZZLE
     RECIPES = {"nvfp4": [ScalingType.BlockWise1x16, ScalingType.TensorWise],
@@ -31,6 +32,22 @@ if torch is not None:
             return scaled_mm(x, self.weight.t(), list(scales), self.recipe,
                              [self.scales, *numbers], self.recipe, swizzle_a=swizzles,
                              swizzle_b=swizzles, output_dtype=self.dtype)
+
+
+    class Layers(torch.nn.Module):  # type: ignore[misc, name-defined, unused-ignore]
+        """A function of tensors."""
+
+        def __init__(self, function: Any) -> None:
+            super().__init__()
+            self.function = function
+
+        def forward(self, *tensors: Any) -> Any:
+            return self.function(*tensors)
+
+
+def turned(*tensors: Any, **options: Any) -> Any:
+    """torch's attention of [B, S, H, D]."""
+    return sdpa(*(x.transpose(1, 2) for x in tensors), **options).transpose(1, 2)
 
 
 def operand(rows: int, format: str, seed: int) -> Any:
@@ -95,6 +112,36 @@ class FromExport(unittest.TestCase):
 
         with self.assertRaisesRegex(fp4.UsageError, "it has a bias"):
             ft.from_export(self.export(Linear32(w, torch.bfloat16), inputs(x)))
+
+    def test_attention(self) -> None:
+        """Heads that share keys, a causal mask, and two layers over the same keys."""
+        q, k, v = (torch.randn(2, 20, heads, 64).bfloat16() for heads in (4, 2, 2))
+        for options in ({"is_causal": True}, {"scale": 0.3}):
+            layers = Layers(lambda query, k, v, other, options=options: tuple(
+                turned(x, k, v, enable_gqa=True, **options) for x in (query, other)))
+            arguments = (q, k, v, 2 * q)
+            program = ft.from_export(self.export(layers, arguments), target="sm_90a")
+            text = str(program.builder)
+            self.assertEqual(text.count("fp4.attention"), 2)
+            self.assertEqual("causal" in text, "is_causal" in options)
+            for got, expected in zip(program(*arguments), layers(*(x.float() for x in arguments))):
+                torch.testing.assert_close(torch.as_tensor(got).float(), expected, rtol=2e-2,
+                                           atol=1e-2)
+
+    def test_refused_attention(self) -> None:
+        q, k = torch.randn(1, 20, 2, 64).bfloat16(), torch.randn(1, 30, 2, 64).bfloat16()
+        mask = torch.ones(20, 20, dtype=torch.bool)
+        cases = (((q, q), lambda q, k: turned(q, k, k, attn_mask=mask), "it has a mask or dropout"),
+                 ((q, q), lambda q, k: sdpa(q, k, k).transpose(1, 2), "must be the transposition"),
+                 ((q, q), lambda q, k: sdpa(*(x.transpose(1, 2) for x in (q, k, k))),
+                  "its result must be transposed"),
+                 ((q, k), lambda q, k: turned(q, k, k, is_causal=True), "no keys behind them"),
+                 ((k, q), lambda q, k: turned(q, k, k, is_causal=True), "must have as many keys"),
+                 ((q.float(), q.float()), lambda q, k: turned(q, k, k), "must be bfloat16"),
+                 ((q, q), lambda q, k: turned(q, torch.relu(k), k), "it is aten.relu.default"))
+        for arguments, function, text in cases:
+            with self.subTest(text=text), self.assertRaisesRegex(fp4.UsageError, text):
+                ft.from_export(self.export(Layers(function), arguments), target="sm_90a")
 
     def test_inputs(self) -> None:
         x = operand(48, "mxfp4", 1)

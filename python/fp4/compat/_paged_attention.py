@@ -128,6 +128,10 @@ class _Paged:
             raise UsageError(f"argument 'q' must be {plan.dtype} of {plan.heads[0]} heads, as "
                              f"planned, but got {q.dtype} of shape {list(q.shape)}",
                              "pass q_data_type and num_qo_heads of 'q' to plan")
+        rows = plan.lengths.numel() * plan.tokens
+        if plan.offsets is None and q.shape[0] != rows:
+            raise UsageError(f"argument 'q' must have the {rows} rows that were planned, but has "
+                             f"{q.shape[0]}", f"it has {plan.tokens} for each sequence")
         window = options.get("window_left")
         window = plan.window_left if window is None else window
         refuse(window >= 0 and not plan.causal, "'window_left' without causal=True")
@@ -143,7 +147,7 @@ class _Paged:
         for name in ("k_scale", "v_scale"):
             refuse(key.dtype == q.dtype and options[name] not in (None, 1.0),
                    f"'{name}' of a cache of {key.dtype}")
-        query = q if plan.offsets is not None else q.unflatten(0, (-1, plan.tokens))
+        query = q if plan.offsets is not None else q.reshape(-1, plan.tokens, *q.shape[1:])
         results: Any = attention(
             query, key, value, causal=plan.causal, scale=scale, softcap=plan.softcap,
             window=window + 1 if window >= 0 else None, sinks=options["sinks"],

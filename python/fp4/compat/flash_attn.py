@@ -22,6 +22,8 @@ from ._operands import check_tensor, eager, refuse
 
 __all__ = ["flash_attn_varlen_func"]
 
+_attend: Any = attention  # whose overloads know the value of return_lse
+
 
 @eager
 def flash_attn_varlen_func(
@@ -68,9 +70,9 @@ def flash_attn_varlen_func(
     keys: dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k}
     if block_table is not None:
         keys = {"pages": block_table, "lengths": cu_seqlens_k.diff()}
-    results = attention(q, k, v, causal=causal, scale=softmax_scale, softcap=softcap or None,
-                        window=window, cu_seqlens_q=cu_seqlens_q, alibi_slopes=alibi_slopes,
-                        return_lse=return_attn_probs, **keys)
+    results: Any = _attend(
+        q, k, v, causal=causal, scale=softmax_scale, softcap=softcap or None, window=window,
+        cu_seqlens_q=cu_seqlens_q, alibi_slopes=alibi_slopes, return_lse=return_attn_probs, **keys)
     if not return_attn_probs:
         return results
     result, lse = results

@@ -149,12 +149,13 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
         if not key.numel():  # no kernel has a map of no keys
             key, value = (x.new_zeros((1, *x.shape[1:])) for x in (key, value))
         cu_seqlens_q, cu_seqlens_k = (_padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
-    what = Attention(*shapes, programs.ELEMENTS[query.dtype], scale, causal, lengths is not None,
-                     0 if pages is None else pages.shape[1], _CODES.get(key.dtype, ""),
-                     "" if key_scales is None else _SCALES[key_scales.dtype], factors,
-                     softcap, window, sinks is not None, has_lse,
-                     0 if cu_seqlens_q is None else cu_seqlens_q.numel(),
-                     alibi_slopes is not None, heads_first)
+    what = Attention(shapes[0], shapes[1], shapes[2], programs.ELEMENTS[query.dtype], scale,
+                     causal, lengths is not None, 0 if pages is None else pages.shape[1],
+                     _CODES.get(key.dtype, ""),
+                     "" if key_scales is None else _SCALES[key_scales.dtype], factors, softcap,
+                     window, sinks is not None, has_lse,
+                     0 if cu_seqlens_q is None else cu_seqlens_q.numel(), alibi_slopes is not None,
+                     heads_first)
     more = (None if x is None else dense(x) for x in
             (key_scales, value_scales, key_factors, value_factors, lengths, pages, cu_seqlens_q,
              cu_seqlens_k, sinks, alibi_slopes))
