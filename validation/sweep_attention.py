@@ -56,9 +56,12 @@ def list_of(name, numbers):
 
 
 def offsets_of(generator, sequences, tokens):
-    """Offsets of sequences, some of them empty. The last may end in front of the last token."""
-    ends = [generator.choice((0, tokens, generator.randint(0, tokens))) for _ in range(sequences)]
-    return [0, *sorted(ends)]
+    """Offsets of sequences, some of them empty or about a tile. Tokens may lie behind the last."""
+    offsets = [0]
+    for _ in range(sequences):
+        left = tokens - offsets[-1]
+        offsets.append(offsets[-1] + min(left, generator.choice((0, 1, 127, 129, left, generator.randint(0, left)))))
+    return offsets
 
 
 def sequences(batches, queries, keys, cache):
