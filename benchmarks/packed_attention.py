@@ -13,8 +13,8 @@ no numbers while it is. Programs with the slopes of ALiBi are timed too. Rounds 
 import itertools
 import os
 
+import attention
 import kit
-from attention import text, time_all
 
 TOKENS, HEADS, ELEMENTS, MOST = 16384, 16, 128, 32
 #: Lengths of the sequences of a batch, which has as many programs.
@@ -44,13 +44,13 @@ def mask_of(causal):
 
 
 def pack(build, folder):
-    kit.begin(folder, __file__)
+    kit.begin(folder, __file__, attention.__file__)
     kit.copy_package(build, folder)
     programs = [(f"{'slopes' if slopes else 'packed'}_{mask_of(causal)}", packed_text(causal, slopes))
                 for slopes, causal in itertools.product((False, True), repeat=2)]
     for lengths, causal in itertools.product(([1024] * 16, [4096] * 4), (False, True)):
         programs.append((f"equal_{lengths[0]}_{mask_of(causal)}",
-                         text(len(lengths), lengths[0], HEADS, ELEMENTS, causal)))
+                         attention.text(len(lengths), lengths[0], HEADS, ELEMENTS, causal)))
     kit.compile_programs(build, folder, programs)
 
 
@@ -109,7 +109,7 @@ def measure(folder):
         row = {"sequences": name, "causal": causal,
                "difference": difference(program, q, k, v, offsets, causal, torch)}
         products = sum(4 * length * length * HEADS * ELEMENTS for length in lengths) * (0.5 if causal else 1)
-        for function, microseconds in time_all(functions).items():
+        for function, microseconds in attention.time_all(functions).items():
             row[function] = microseconds
             row[f"{function}_tflops"] = products / microseconds / 1e6
         yield row
