@@ -45,7 +45,7 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
                                        for name in ("__init__", "plan", "run")),
         "flashinfer/tllm_enums.py": ("SfLayout",)}),
     "flash-attn": ("fp4.compat.flash_attn", {
-        "flash_attn/flash_attn_interface.py": ("flash_attn_varlen_func",)}),
+        "flash_attn/flash_attn_interface.py": ("flash_attn_func", "flash_attn_varlen_func")}),
     "vllm": ("fp4.compat.vllm", {
         "vllm/_custom_ops.py": ("scaled_fp4_quant", "cutlass_scaled_fp4_mm",
                                  "scaled_fp4_experts_quant", "rms_norm_dynamic_per_token_quant",

@@ -12,7 +12,7 @@ from test_torch_packed import offsets, with_slopes
 if torch is not None:
     import fp4.compat.flashinfer as flashinfer
     import fp4.torch as ft
-    from fp4.compat.flash_attn import flash_attn_varlen_func
+    from fp4.compat.flash_attn import flash_attn_func, flash_attn_varlen_func
 
 COUNTS, LENGTHS, PAGE = [17, 1, 22], [40, 33, 22], 16
 
@@ -59,6 +59,14 @@ class FlashAttention(unittest.TestCase):
             one = [x[None, firsts[i]:firsts[i + 1]] for x in (key, value)]
             here = query[None, begins[i]:begins[i + 1]]
             close(got[None, begins[i]:begins[i + 1]], plain(here, *one, False, 0.2))
+
+    def test_sequences_of_one_length(self) -> None:
+        query, key, value = heads(2, 33, 4, 64), heads(2, 50, 2, 64), heads(2, 50, 2, 64, seed=2)
+        got, lse, _ = flash_attn_func(query, key, value, causal=True, return_attn_probs=True)
+        expected, sums = ft.attention(query, key, value, causal=True, return_lse=True)
+        self.assertTrue(torch.equal(got, expected))
+        self.assertTrue(torch.equal(lse, sums.transpose(1, 2)))
+        close(flash_attn_func(query, key, value), plain(query, key, value, False, None))
 
     def test_pages(self) -> None:
         cache, keys, values = filled()

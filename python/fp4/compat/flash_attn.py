@@ -1,4 +1,4 @@
-"""FlashAttention's function for packed sequences, of flash-attn 2.8.3.
+"""FlashAttention's functions for sequences of one length and packed ones, of flash-attn 2.8.3.
 
 Probabilities are rounded as FlashAttention rounds them, before they multiply values, but powers and
 sums come in the order of fp4's kernels: last bits differ. A query that sees no key gives zeros, and
@@ -20,9 +20,29 @@ import torch
 from ..torch.attend import attention
 from ._operands import check_tensor, eager, refuse
 
-__all__ = ["flash_attn_varlen_func"]
+__all__ = ["flash_attn_func", "flash_attn_varlen_func"]
 
 _attend: Any = attention  # whose overloads know the value of return_lse
+
+
+@eager
+def flash_attn_func(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    dropout_p: float = 0.0,
+    softmax_scale: float | None = None,
+    causal: bool = False,
+    window_size: tuple[int, int] = (-1, -1),
+    softcap: float = 0.0,
+    alibi_slopes: torch.Tensor | None = None,
+    deterministic: bool = False,
+    return_attn_probs: bool = False,
+) -> Any:
+    """Attention of [B, Sq, Hq, D], [B, Sk, Hk, D] and [B, Sk, Hk, E]; logarithms are [B, Hq, Sq].
+    Other arguments are those of flash_attn_varlen_func."""
+    return _attended((q, k, v), dropout_p, softmax_scale, causal, window_size, softcap,
+                     alibi_slopes, return_attn_probs)
 
 
 @eager
@@ -60,23 +80,31 @@ def flash_attn_varlen_func(
     Raises:
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
     """
-    refuse(bool(dropout_p), "'dropout_p' other than 0")
-    for name, tensor in (("q", q), ("k", k), ("v", v), ("cu_seqlens_q", cu_seqlens_q),
-                         ("cu_seqlens_k", cu_seqlens_k)):
+    for name, tensor in (("cu_seqlens_q", cu_seqlens_q), ("cu_seqlens_k", cu_seqlens_k)):
         check_tensor(tensor, name)
-    refuse(alibi_slopes is not None and alibi_slopes.dim() > 1, "'alibi_slopes' of each sequence",
-           "pass one slope for each head, [Hq]")
-    causal, window = _masked(causal, window_size)
     keys: dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k}
     if block_table is not None:
         keys = {"pages": block_table, "lengths": cu_seqlens_k.diff()}
-    results: Any = _attend(
-        q, k, v, causal=causal, scale=softmax_scale, softcap=softcap or None, window=window,
-        cu_seqlens_q=cu_seqlens_q, alibi_slopes=alibi_slopes, return_lse=return_attn_probs, **keys)
-    if not return_attn_probs:
+    return _attended((q, k, v), dropout_p, softmax_scale, causal, window_size, softcap,
+                     alibi_slopes, return_attn_probs, cu_seqlens_q=cu_seqlens_q, **keys)
+
+
+def _attended(tensors: tuple[Any, Any, Any], dropout_p: float, scale: float | None, causal: bool,
+              window_size: tuple[int, int], softcap: float, slopes: torch.Tensor | None,
+              return_probs: bool, **sequences: Any) -> Any:
+    """The result, and with `return_probs` the logarithms of sums by head, and an empty tensor."""
+    refuse(bool(dropout_p), "'dropout_p' other than 0")
+    for name, tensor in zip("qkv", tensors):
+        check_tensor(tensor, name)
+    refuse(slopes is not None and slopes.dim() > 1, "'alibi_slopes' of each sequence",
+           "pass one slope for each head, [Hq]")
+    causal, window = _masked(causal, window_size)
+    results: Any = _attend(*tensors, causal=causal, scale=scale, softcap=softcap or None,
+                           window=window, alibi_slopes=slopes, return_lse=return_probs, **sequences)
+    if not return_probs:
         return results
     result, lse = results
-    return result, lse.transpose(0, 1).contiguous(), q.new_empty(0)
+    return result, lse.transpose(-1, -2).contiguous(), result.new_empty(0)
 
 
 def _masked(causal: bool, window_size: tuple[int, int]) -> tuple[bool, int | None]:
