@@ -515,9 +515,11 @@ def attention():
 
 def cached_attention():
     """Clusters whose CTAs share three blocks of keys of each of four sequences, in pages."""
-    text = sweep_attention.program((4, 3, 96, (4, 2), (64, 64), "bf16", "causal", "0.125"), cache=16)
-    plan = "--plan=tile_attention, tile = [64, 32, 2], cluster = [2, 1], stages = 2"
+    text = sweep_attention.program((4, 3, 96, (8, 2), (64, 64), "bf16", "causal", "0.125"), cache=16)
+    plan = "--plan=tile_attention, tile = [64, 32, 4], cluster = [2, 1], stages = 2"
     yield Kind("attention over a cache", text, "sm_90a", None, ["--sms=2", plan])
+    text = sweep_attention.program((4, 3, 96, (8, 2), (64, 64), "bf16", "causal", "0.125"), cache="heads 16")
+    yield Kind("attention over pages of heads", text, "sm_90a", None, ["--sms=2", plan])
     text = sweep_attention.program((2, 1, 96, (4, 2), (64, 64), "bf16", "causal", "0.125"), cache=16, form="nvfp4")
     plan = "--plan=warp_attention, threads = 64, k_slices = 2"
     yield Kind("attention over codes", text, "sm_90a", None, [plan])
