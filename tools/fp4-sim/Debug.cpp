@@ -40,6 +40,7 @@ private:
 };
 
 void Prompt::beside(pid_t program) {
+  connect();
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted = 1; };
   sigaction(SIGINT, &action, nullptr);

@@ -116,6 +116,7 @@ void DebugAdapter::passOutput() {
 }
 
 void DebugAdapter::beside(pid_t child) {
+  connect();
   program = child;
   signal(SIGPIPE, SIG_IGN);
   if (outputs[1] >= 0)

@@ -20,11 +20,12 @@ void DebugClient::inProgram() {
   }
 }
 
+void DebugClient::connect() {
+  close(other);
+  other = -1;
+}
+
 std::optional<Json> DebugClient::receive() {
-  if (other >= 0) { // only the program has it now, so that its end is noticed
-    close(other);
-    other = -1;
-  }
   const std::optional<std::string> line = socket.receive();
   return line ? std::optional(Json::parse(*line, nullptr, false)) : std::nullopt;
 }

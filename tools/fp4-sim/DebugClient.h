@@ -18,6 +18,9 @@ public:
   void inProgram() override;
 
 protected:
+  /// Leaves the other end of the socket to the program, so that its end is noticed. Comes first in
+  /// beside().
+  void connect();
   /// Sends a command while the program stands still, and returns the answer; null if it is gone.
   Json ask(const Json &command);
   /// Sends a command to a program that runs, whose answer nobody waits for.

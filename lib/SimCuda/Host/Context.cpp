@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -76,8 +77,10 @@ void Context::readOptions() {
       static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
   options.spinLimit = orExit(number(variable("FP4_SIM_LIMIT", "4294967296")), "FP4_SIM_LIMIT");
   if (const std::string socket = variable("FP4_SIM_DEBUG", ""); !socket.empty()) {
-    stepper = sim::makeDebugServer(static_cast<int>(orExit(number(socket), "FP4_SIM_DEBUG")));
-    unsetenv("FP4_SIM_DEBUG"); // processes that the program starts are not debugged
+    const int file = static_cast<int>(orExit(number(socket), "FP4_SIM_DEBUG"));
+    stepper = sim::makeDebugServer(file);
+    fcntl(file, F_SETFD, FD_CLOEXEC); // processes that the program starts are not debugged
+    unsetenv("FP4_SIM_DEBUG");
     options.noticed = [this](const sim::HazardReport &report) { stepper->hazard(report); };
   }
   makeSimulator(options);
