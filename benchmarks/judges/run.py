@@ -148,6 +148,7 @@ def run(job, limit):
 
 def run_all(options, kinds):
     chosen = judges(options)
+    print("judges:", ", ".join(chosen) or "none", file=sys.stderr)
     found = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for observation in pool.map(lambda job: run(job, options.limit), jobs(chosen, kinds)):
@@ -204,6 +205,9 @@ def main():
         sys.exit(f"error: no program matches '{options.bugs}'")
     merged = [json.loads(path.read_text()) for path in options.merge]
     runs = [run for other in merged for run in other["runs"]] + run_all(options, kinds)
+    if not runs:
+        sys.exit("error: no judge runs here\nnote: build fp4-sim or name it with --sim, or take a machine with a GPU of "
+                 "compute capability 9.0 and nvidia-smi")
     gpu = next((other["gpu"] for other in merged if other["gpu"]), None) or has_gpu()
     module = runner()
     rows = [verdicts.row(kind, target_of(kind.file), verdicts.expected(kind, module, text_of(kind.file)), runs)
