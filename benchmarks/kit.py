@@ -25,14 +25,14 @@ def copy_package(build, folder):
                     ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def compile_programs(build, folder, programs):
+def compile_programs(build, folder, programs, options=()):
     """Compiles programs, pairs of a name and a text, into NAME.so for sm_90a."""
     for name, text in programs:
         stem = os.path.join(folder, name)
         with open(stem + ".mlir", "w") as file:
             file.write(text)
         subprocess.run([os.path.join(build, "bin", "fp4-runner"), stem + ".mlir", "--target=sm_90a", "--emit=so", "-o",
-                        stem + ".so"], check=True)
+                        stem + ".so", *options], check=True)
 
 
 def open_package(folder):

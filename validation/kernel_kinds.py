@@ -431,6 +431,9 @@ def rows():
     }.items():
         for target in BOTH:
             yield Kind(name, sweep_rows.program((*case, "bf16", "5", 1056)), target)
+    for target in BOTH:
+        text = sweep_rows.program(("softmax", "none", "tiled", "kept", "bf16", "2", 1056))
+        yield Kind("softmax of rows of a cluster", text, target, None, ["--plan=reduce_rows, cluster = [1, 2], threads = 64"])
 
 
 def promoted():

@@ -9,7 +9,8 @@ A program is a norm of a matrix or of a matrix plus a residual, which is rounded
 beside it ("exact"), the gradient of a norm, a softmax, or a rotation of halves, of neighbours or of
 some columns ("partial"), behind a norm of the row or not, and what follows it: nothing, codes and
 scales, codes behind the amax of the tensor or of each row, or FP8 under one scale for each row or
-for 128 elements. The elements in bf16 are a result besides, or not. The reference executes the
+for 128 elements. The elements in bf16 are a result besides, or not. One CTA has a row, or several
+CTAs of a cluster, or as many as the compiler chooses. The reference executes the
 operations of the program one by one, and every result must be equal bit by bit, also for infinite,
 subnormal and NaN inputs. Each library runs under every schedule of the simulator with its strict
 hazard check. Programs whose operations did not become one kernel count as failed; the amax of a
@@ -29,7 +30,8 @@ SCALES = ["tiled", "linear"]
 ELEMENTS = ["kept", "gone"]
 TYPE = ["bf16", "f16", "f32"]
 ROWS = ["1", "5", "130", "?0", "?1", "?37"]  # dynamic ones with the number that runs
-COLUMNS = [3, 17, 40, 96, 512, 560, 1056, 4672, 9232]
+COLUMNS = [3, 17, 40, 96, 512, 560, 1056, 4672, 9232, 16411, 17424]
+CLUSTER = [0, 1, 2, 3, 8, 16]  # 0: the compiler decides
 THREADS = [0, 32, 96, 256]
 DIST = ["gaussian", "adversarial", "zeros"]
 TARGET = ["sm_90a", "sm_100a", "sm_120a"]
@@ -255,13 +257,17 @@ def valid(case):
         return False
     if kind.startswith("norm_") and columns % (32 if kind == "norm_halves" else 16):  # others are no whole chunks
         return False
-    if kind == "norm_partial" and (columns < 64 or rows == "1"):  # slices of one row are views of memory
+    if kind.endswith("partial") and rows == "1":  # slices of one row are views of memory
+        return False
+    if kind == "norm_partial" and columns < 64:
         return False
     if after == "none" and (kept == "gone" or layout == "linear"):
         return False
     if after.startswith("fp8") and (layout == "linear" or columns % 16):
         return False
     if after.startswith("mx") and columns % 32:
+        return False
+    if case[7] > 8 and case[-1] == "sm_120a":  # such clusters are not portable
         return False
     return columns < 4000 or rows in ("1", "5", "?0", "?1")  # the simulator takes seconds for more
 
@@ -274,18 +280,19 @@ def has_its_kernels(tools, path):
 
 
 def library(case):
-    rows, threads, dist, target = case[5], *case[-3:]
-    arguments = [f"--target={target}"] + ([f"--plan=reduce_rows, threads = {threads}"] if threads else [])
+    rows, cluster, threads, dist, target = case[5], *case[-4:]
+    plan = [f"cluster = [1, {cluster}]"] * bool(cluster) + [f"threads = {threads}"] * bool(threads)
+    arguments = [f"--target={target}"] + ([f"--plan={', '.join(['reduce_rows', *plan])}"] if plan else [])
     run = [f"--dist={dist}"] + ([f"--shape={rows[1:]}"] if rows[0] == "?" else [])
     return sweeping.Program(sweeping.file_name(*case), program(case), arguments, [run])
 
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
-    cases = list(filter(valid, itertools.product(CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, THREADS, DIST, TARGET)
+    cases = list(filter(valid, itertools.product(CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, CLUSTER, THREADS, DIST, TARGET)
                         if options.full else ()))
     if not options.full:
-        parameters = [CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, THREADS, DIST, TARGET]
+        parameters = [CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, CLUSTER, THREADS, DIST, TARGET]
         cases = sweeping.sampled_covering(parameters, valid, lambda i, j: True)
     return sweeping.run_gemms(options, [library(case) for case in cases], SCHEDULES, has_its_kernels)
 

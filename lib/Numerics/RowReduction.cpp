@@ -55,13 +55,16 @@ float identityOf(ElementOp combination) {
 }
 
 float reduceRow(std::span<const float> elements, ElementOp combination, float initial) {
+  const bool isLong = elements.size() > kReductionSequence * kReductionSegment;
+  std::array<float, kReductionSequence> lanes;
   float result = initial;
-  for (size_t begin = 0; begin < elements.size(); begin += kReductionSegment) {
-    const auto segment =
-        elements.subspan(begin, std::min(kReductionSegment, elements.size() - begin));
-    result = stepOf(combination, result, combineSegment(segment, combination));
+  for (size_t begin = 0, i = 0; begin < elements.size(); begin += kReductionSegment, ++i) {
+    const size_t size = std::min(kReductionSegment, elements.size() - begin);
+    const float segment = combineSegment(elements.subspan(begin, size), combination);
+    float &sum = isLong ? lanes[i % kReductionSequence] : result;
+    sum = isLong && i < kReductionSequence ? segment : stepOf(combination, sum, segment);
   }
-  return result;
+  return isLong ? stepOf(combination, initial, combineHalves(lanes, combination)) : result;
 }
 
 } // namespace fp4::numerics

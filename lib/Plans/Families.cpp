@@ -6,6 +6,7 @@
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Utils/ElementLimit.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -97,6 +98,18 @@ KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   bool isOfWarps =
       quantize && transformsOnTensorCore(quantize) && !route::hasCore(target, route::Core::Tcgen05);
   return isOfWarps ? TileQuantize : familyOf(op);
+}
+
+StringRef fp4::pdlAttributeOf(const KernelPlan &plan) {
+  switch (plan.pdl.value_or(PdlMode::None)) {
+  case PdlMode::Both:
+    return kPdlAttr;
+  case PdlMode::Waits:
+    return kWaitsAttr;
+  case PdlMode::None:
+    return {};
+  }
+  llvm_unreachable("all kinds have returned");
 }
 
 bool fp4::hasTileKernel(Operation *op) {

@@ -96,6 +96,11 @@ int64_t mostCtasPerSm(int64_t threads, const hw::TargetModel &target);
 llvm::LogicalResult checkThreads(mlir::Operation *op, int64_t threads, int64_t resident,
                                  const hw::TargetModel &target);
 
+/// Checks a reduction: the warps of a CTA leave their maxima to the lanes of one warp, which are
+/// numbered by a mask.
+llvm::LogicalResult checkReduction(mlir::Operation *op, const KernelPlan &plan,
+                                   const hw::TargetModel &target);
+
 /// A plan of `family`, the fields of which the caller fills in.
 inline KernelPlan planOfFamily(KernelFamily family) {
   KernelPlan plan;

@@ -10,10 +10,7 @@
 
 #include "Families.h"
 
-#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
-#include "fp4/Dialect/Fp4/IR/RowReduction.h"
-#include "fp4/Plans/RowTeams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -174,7 +171,7 @@ constexpr FamilyRules fp4::kTileQuantizeRules = {KernelFamily::TileQuantize, req
                                                  proposeTiles, checkTiles};
 
 //===----------------------------------------------------------------------===//
-// stream_items, reduce_grid, reduce_rows
+// stream_items, reduce_grid
 //===----------------------------------------------------------------------===//
 
 /// Returns true when each element takes a function of several steps, or a division.
@@ -243,10 +240,8 @@ static KernelPlan proposeGrid(Operation *op, const KernelPlan &, const hw::Targe
   return plan;
 }
 
-/// Checks a reduction: the warps of a CTA leave their maxima to the lanes of one warp, which are
-/// numbered by a mask.
-static LogicalResult checkReduction(Operation *op, const KernelPlan &plan,
-                                    const hw::TargetModel &target) {
+LogicalResult fp4::checkReduction(Operation *op, const KernelPlan &plan,
+                                  const hw::TargetModel &target) {
   if (!llvm::isPowerOf2_64(*plan.threads))
     return misfit(op, "threads", "are a power of two", Twine(*plan.threads));
   if (failed(checkAtMost(op, "items_per_thread", plan.itemsPerThread.value_or(1), kMostItems)) ||
@@ -257,71 +252,3 @@ static LogicalResult checkReduction(Operation *op, const KernelPlan &plan,
 
 constexpr FamilyRules fp4::kReduceGridRules = {KernelFamily::ReduceGrid, requireNothing,
                                                proposeGrid, checkReduction};
-
-/// Returns true when no SM has several rows: a row then takes as many threads as have a chunk.
-static bool hasFewRows(RankedTensorType matrix, const hw::TargetModel &target) {
-  return !matrix.isDynamicDim(0) && matrix.getDimSize(0) <= target.sms;
-}
-
-/// Returns true when a thread waits for no other thread: nothing is combined along rows.
-static bool readsOtherColumnsAlone(Operation *op) {
-  SmallVector<Operation *> computed = {op};
-  llvm::append_range(computed, prologuesOf(op));
-  bool combines = llvm::any_of(computed, isRowReduction);
-  if (auto quantize = dyn_cast<QuantizeOp>(op))
-    combines |= amaxOfRows(quantize) || quantize.hasF32Scales();
-  return !combines && !isa<AmaxOp>(op) && llvm::any_of(computed, [](Operation *step) {
-    auto generic = dyn_cast<linalg::LinalgOp>(step);
-    return generic && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-             return isIndexedByExpressions(generic, input);
-           });
-  });
-}
-
-/// Threads of a CTA: each warp has a count for each expert in shared memory.
-static int64_t mostThreads(ExpertOrderOp op) {
-  constexpr int64_t counts = 8192, most = 1024, warp = 32;
-  return std::min<int64_t>(most, counts / int64_t(llvm::PowerOf2Ceil(op.getExperts())) * warp);
-}
-
-/// Proposes one chunk of a row to each of up to 256 threads, and two beyond: CTAs of more threads
-/// are so few on an SM that all may wait for their sums while none loads. Rows of few chunks share
-/// a CTA.
-static KernelPlan proposeRows(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
-  constexpr int64_t most = 512, some = 256, few = 128;
-  KernelPlan plan = planOfFamily(ReduceRows);
-  if (auto order = dyn_cast<ExpertOrderOp>(op)) {
-    plan.threads = mostThreads(order);
-    return plan;
-  }
-  plan.threads = some;
-  if (!isRowKernel(op) || !whyNotRowKernel(op).empty())
-    return plan;
-  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
-  if (readsOtherColumnsAlone(op)) { // an H200: rotations of 4096 columns in 74 us instead of 92
-    plan.threads = few;
-    return plan;
-  }
-  int64_t perThread = llvm::divideCeil(chunks, most);
-  if (chunks > some && !hasFewRows(matrixOf(op), target))
-    perThread = std::max<int64_t>(perThread, 2);
-  int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, perThread));
-  plan.threads = threads < few ? few / threads * threads : threads;
-  if (*plan.threads > some) // an H200: FP8 of rows of 16384 columns in 65 us instead of 98
-    plan.ctasPerSm = 2;
-  return plan;
-}
-
-/// Checks the threads of an amax of rows as those of other reductions. Threads of a row kernel meet
-/// through shared memory, whatever their number.
-static LogicalResult checkRows(Operation *op, const KernelPlan &plan,
-                               const hw::TargetModel &target) {
-  auto order = dyn_cast<ExpertOrderOp>(op);
-  if (order && failed(checkAtMost(op, "threads", *plan.threads, mostThreads(order))))
-    return failure();
-  return isRowKernel(op) ? checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target)
-                         : checkReduction(op, plan, target);
-}
-
-constexpr FamilyRules fp4::kReduceRowsRules = {KernelFamily::ReduceRows, requireNothing,
-                                               proposeRows, checkRows};

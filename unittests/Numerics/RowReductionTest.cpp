@@ -20,7 +20,7 @@ constexpr float kLarge = 0x1p24f; ///< absorbs a 1 that is added to it, and take
 constexpr ElementOp kAll[] = {ElementOp::Add,           ElementOp::Multiply,
                               ElementOp::Maximum,       ElementOp::Minimum,
                               ElementOp::MaximumNumber, ElementOp::MinimumNumber};
-constexpr size_t kSizes[] = {0, 1, 15, 16, 17, 511, 512, 513, 16384};
+constexpr size_t kSizes[] = {0, 1, 15, 16, 17, 511, 512, 513, 16384, 16385, 40007, 151936};
 
 /// Returns true when two ones meet before they meet the large number at the front of a row.
 bool meet(size_t size, size_t first, size_t second) {
@@ -44,13 +44,22 @@ float treeOf(const std::vector<float> &numbers, ElementOp op, size_t at = 0, siz
 /// The combination of a row that is filled up to whole segments.
 float reduceSlowly(std::vector<float> row, ElementOp op, float initial) {
   row.resize((row.size() + 511) / 512 * 512, identityOf(op));
+  std::vector<float> segments;
   for (auto segment = row.begin(); segment != row.end(); segment += 512) {
     std::vector<float> chunks;
     for (auto chunk = segment; chunk != segment + 512; chunk += 16)
       chunks.push_back(treeOf({chunk, chunk + 16}, op));
-    initial = stepOf(op, initial, treeOf(chunks, op));
+    segments.push_back(treeOf(chunks, op));
   }
-  return initial;
+  if (segments.size() <= 32) {
+    for (float segment : segments)
+      initial = stepOf(op, initial, segment);
+    return initial;
+  }
+  for (size_t i = 32; i < segments.size(); ++i)
+    segments[i % 32] = stepOf(op, segments[i % 32], segments[i]);
+  segments.resize(32);
+  return stepOf(op, initial, treeOf(segments, op));
 }
 
 std::vector<float> randomRow(size_t size, float least, float most) {
@@ -122,6 +131,20 @@ TEST(RowReduction, SegmentsFollowEachOther) {
   EXPECT_FALSE(meet(1536, 512, 1024));
   EXPECT_FALSE(meet(1536, 511, 512));
   EXPECT_FALSE(meet(513, 1, 512)); // the last segment has one element
+}
+
+TEST(RowReduction, LanesHaveTheSegmentsOfLongRows) {
+  constexpr size_t segment = 512, sequence = 32 * segment;
+  EXPECT_FALSE(meet(sequence, segment, 17 * segment)); // one after the other
+  EXPECT_TRUE(meet(sequence + 1, segment, 17 * segment));
+  EXPECT_TRUE(meet(2 * sequence, segment, sequence + segment)); // of one lane
+  EXPECT_TRUE(meet(3 * sequence, 4 * segment, 2 * sequence + 12 * segment));
+  EXPECT_TRUE(meet(3 * sequence, 3 * segment, 5 * segment)); // odd lanes meet the front last
+  EXPECT_FALSE(meet(3 * sequence, sequence, 2 * sequence));  // of the lane of the front
+  EXPECT_FALSE(meet(3 * sequence, segment, 2 * segment));
+  std::vector<float> row(2 * sequence, 0.f);
+  row[0] = row[sequence] = 1;
+  EXPECT_EQ(reduceRow(row, ElementOp::Add, kLarge), kLarge + 2); // the initial number comes last
 }
 
 TEST(RowReduction, TheInitialNumberComesFirst) {

@@ -7,7 +7,10 @@
 //     i + 8, then i + 4, i + 2 and i + 1;
 //   - 512 consecutive elements, which are 32 chunks, are a segment, and their chunks are combined
 //     by halves too: chunk i with chunk i + 16, then i + 8, i + 4, i + 2 and i + 1;
-//   - the initial number is combined with the first segment, the result with the second, and so on.
+//   - the initial number is combined with the first segment, the result with the second, and so on,
+//     where a row has up to 32 segments. Each of the 32 lanes of a warp has several segments of a
+//     longer row: lane i has segment i, combined with segments i + 32, i + 64 and so on. Lanes are
+//     combined by halves, and the initial number with the result.
 //
 // Elements behind the end of the row are the identity of the combination.
 //
@@ -21,6 +24,8 @@
 namespace fp4::numerics {
 
 inline constexpr size_t kReductionChunk = 16, kReductionSegment = 512;
+/// Segments that are combined one after the other: those of 16384 elements.
+inline constexpr size_t kReductionSequence = 32;
 
 /// Returns true for the steps that combine the elements of a row: Add, Multiply, Maximum, Minimum,
 /// MaximumNumber and MinimumNumber.

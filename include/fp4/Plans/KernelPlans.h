@@ -62,6 +62,9 @@ llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &t
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
 
+/// The PDL attribute (LaunchAttributes.h) of a launch with `plan`; empty where it asks for none.
+llvm::StringRef pdlAttributeOf(const KernelPlan &plan);
+
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);
 /// Elements of which K of a matmul with `plan` is known to be a multiple: K where it is static.

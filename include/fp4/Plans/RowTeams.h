@@ -2,7 +2,8 @@
 //
 // A thread of a row kernel (family reduce_rows) has chunks of 16 consecutive elements of one row,
 // the unit in which numerics::reduceRow combines elements. Lanes of a warp have neighbouring
-// chunks, so that a warp has a segment of 512 elements.
+// chunks, so that a warp has a segment of 512 elements. The CTAs of a cluster may have a row
+// together, which then is in their registers although it is too long for those of one.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -29,9 +30,15 @@ inline int64_t threadsOfChunks(int64_t chunks) {
                       : int64_t(llvm::alignTo(uint64_t(chunks), 32));
 }
 
-/// Threads of a CTA of `threads` that have a row together: all of them where fewer would not share
-/// the CTA out evenly.
-inline int64_t teamOfRow(int64_t chunks, int64_t threads) {
+/// Words of a row that a thread has registers for. A row of more words is read again for each
+/// number that is computed of it.
+inline constexpr int64_t kMostRowWords = 64;
+
+/// Threads that have a row together: those of all `ctas`, or of one CTA of `threads` as many as
+/// have a chunk, or all where fewer would not share the CTA out evenly.
+inline int64_t teamOfRow(int64_t chunks, int64_t threads, int64_t ctas) {
+  if (ctas > 1)
+    return ctas * threads;
   int64_t team = threadsOfChunks(chunks);
   return team < threads && threads % team == 0 ? team : threads;
 }

@@ -229,15 +229,18 @@ gpu::LaunchFuncOp KernelBuilder::emitLaunch(Value ctas, std::optional<gpu::Kerne
                                    /*asyncTokenType=*/Type(), /*asyncDependencies=*/{}, cluster);
 }
 
-void KernelBuilder::launch(Value blocks, bool cooperative) {
-  gpu::LaunchFuncOp launch = emitLaunch(blocks);
-  if (StringRef attribute = cooperative ? StringRef(kCooperativeAttr) : overlap; !attribute.empty())
-    launch->setAttr(attribute, hostBuilder.getUnitAttr());
+static void setFlag(Operation *launch, StringRef attribute) {
+  if (!attribute.empty())
+    launch->setAttr(attribute, UnitAttr::get(launch->getContext()));
 }
 
-void KernelBuilder::launchCluster(Value ctas) {
+void KernelBuilder::launch(Value blocks, bool cooperative) {
+  setFlag(emitLaunch(blocks), cooperative ? StringRef(kCooperativeAttr) : overlap);
+}
+
+void KernelBuilder::launchClusters(Value ctas, Value size) {
   Value one = constIndex(hostBuilder, 1);
-  emitLaunch(ctas, gpu::KernelDim3{ctas, one, one});
+  setFlag(emitLaunch(ctas, gpu::KernelDim3{size, one, one}), overlap);
 }
 
 void KernelBuilder::launchItems(Value items) {

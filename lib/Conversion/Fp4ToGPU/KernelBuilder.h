@@ -20,6 +20,7 @@
 #include "SmallBuilders.h"
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -54,12 +55,14 @@ public:
   /// how many threads and CTAs per SM it has.
   KernelBuilder(mlir::Operation *op, llvm::StringRef kind, const LoweringContext &context);
 
-  /// The launch neither leads nor follows another one (fp4-pdl-launches): the kernel is one
-  /// that `op` needs beside its own.
-  void standAlone() { overlap = {}; }
+  /// The launch neither leads nor follows another one (fp4-pdl-launches), but for what the plan
+  /// asks for: the kernel is one that `op` needs beside its own.
+  void standAlone() { overlap = pdlAttributeOf(plan); }
 
   /// Threads of a CTA.
   int64_t numThreads() const { return *plan.threads; }
+  /// CTAs that have a row together.
+  int64_t ctasOfRow() const { return std::max<int64_t>(plan.cluster[1], 1); }
   /// CTAs that a reduction launches for each SM at most.
   int64_t ctasPerSm() const { return *plan.grid; }
   /// Work items of the threads of a CTA.
@@ -105,8 +108,9 @@ public:
   /// Launches `blocks` (an index) CTAs and closes the kernel. CTAs of a cooperative launch may wait
   /// for each other.
   void launch(mlir::Value blocks, bool cooperative = false);
-  /// Launches one cluster of `ctas` (an index) CTAs and closes the kernel.
-  void launchCluster(mlir::Value ctas);
+  /// Launches `ctas` CTAs in clusters of `size` (indices), or one cluster, and closes the kernel.
+  void launchClusters(mlir::Value ctas, mlir::Value size);
+  void launchCluster(mlir::Value ctas) { launchClusters(ctas, ctas); }
   /// Launches enough CTAs for `items` (an index) work items; see forEachItem.
   void launchItems(mlir::Value items);
 

@@ -443,7 +443,7 @@ private:
         b, loc, kernel, gpu::KernelDim3{works, constant(gemm.tiling.clusterN), one},
         gpu::KernelDim3{constant(threads), one, one},
         /*dynamicSharedMemorySize=*/Value(), arguments);
-    if (StringRef overlap = pdlOf(plan); !overlap.empty())
+    if (StringRef overlap = pdlAttributeOf(plan); !overlap.empty())
       launch->setAttr(overlap, b.getUnitAttr());
   }
 

@@ -114,18 +114,6 @@ Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kern
   return result;
 }
 
-StringRef fp4::pdlOf(const KernelPlan &plan) {
-  switch (plan.pdl.value_or(PdlMode::None)) {
-  case PdlMode::Both:
-    return kPdlAttr;
-  case PdlMode::Waits:
-    return kWaitsAttr;
-  case PdlMode::None:
-    return {};
-  }
-  llvm_unreachable("all kinds have returned");
-}
-
 StringRef fp4::pdlBefore(const KernelPlan &plan) {
-  return pdlOf(plan).empty() ? StringRef() : StringRef(kPdlAttr);
+  return pdlAttributeOf(plan).empty() ? StringRef() : StringRef(kPdlAttr);
 }

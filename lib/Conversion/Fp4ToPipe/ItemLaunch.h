@@ -67,8 +67,6 @@ mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFunc
                         llvm::ArrayRef<mlir::Value> sizes = {}, llvm::StringRef overlap = {},
                         llvm::ArrayRef<mlir::Value> numbers = {});
 
-/// The PDL attribute of a launch, as `plan` says; empty if it does not.
-llvm::StringRef pdlOf(const KernelPlan &plan);
 /// Returns the PDL attribute of a conversion before the GEMM of `plan`, which begins while the
 /// conversion ends; empty: none.
 llvm::StringRef pdlBefore(const KernelPlan &plan);

@@ -50,5 +50,5 @@ void fp4::lowerRowAmax(AmaxOp op, LoweringContext &context) {
       LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, bits,
                                 LLVM::AtomicOrdering::monotonic, "device");
     });
-  kernel.launch(row.team().ctas(hostRows));
+  row.team().launch(hostRows);
 }

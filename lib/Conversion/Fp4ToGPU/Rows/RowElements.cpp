@@ -9,6 +9,7 @@
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
+#include "fp4/Plans/RowTeams.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -20,8 +21,8 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kChunk = RowTeam::kChunk, kLanesAtOnce = 2;
-/// The widest access, and words of a row that a thread has registers for.
-constexpr int64_t kAccessBytes = 16, kMostWords = 64;
+/// The widest access.
+constexpr int64_t kAccessBytes = 16;
 /// Words up to which columns are kept, too, which only the last loop needs: their loads then do not
 /// begin behind the sums.
 constexpr int64_t kFewWords = 24;
@@ -59,7 +60,7 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
   else if (op)
     for (Value operand : isa<TopKOp>(op) ? op->getOperands() : op->getOperands().take_front())
       addSource({operand, /*hasRows=*/true, /*hasColumns=*/true});
-  kept = wordsOfThread(/*ofRowsAlone=*/true) <= kMostWords || rowTeam.chunksPerThread() == 1;
+  kept = wordsOfThread(/*ofRowsAlone=*/true) <= kMostRowWords || rowTeam.chunksPerThread() == 1;
   keepsColumns = kept && wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords;
   if (!kept)
     loadTogether();

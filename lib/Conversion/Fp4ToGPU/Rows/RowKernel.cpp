@@ -51,7 +51,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
     quantizer.quantize(row.words(input, chunk), chunk);
   });
   row.storeNumbers();
-  kernel.launch(row.team().ctas(RowQuantizer::paddedRows(op, kernel.host(), hostRows)));
+  row.team().launch(RowQuantizer::paddedRows(op, kernel.host(), hostRows));
 }
 
 static void lowerTopK(TopKOp op, LoweringContext &context) {
@@ -61,7 +61,7 @@ static void lowerTopK(TopKOp op, LoweringContext &context) {
   RowElements best(kernel, /*op=*/nullptr, rows, int64_t(op.getK()),
                    chunksOfRow(typeOf(op.getScores()).getDimSize(1)), context.noArithmetic);
   topK.emit(best, hostRows);
-  kernel.launch(best.team().ctas(hostRows));
+  best.team().launch(hostRows);
 }
 
 static StringRef kindOf(linalg::GenericOp op) {
@@ -100,7 +100,7 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
       row.store(base, type, value, chunk, to);
   });
   row.storeNumbers();
-  kernel.launch(row.team().ctas(hostRows));
+  row.team().launch(hostRows);
 }
 
 LogicalResult fp4::lowerRows(Operation *op, LoweringContext &context) {

@@ -16,27 +16,37 @@ using namespace fp4;
 using numerics::ElementOp;
 
 static_assert(RowTeam::kChunk == kRowChunk &&
-              RowTeam::kChunk * kWarp == numerics::kReductionSegment);
+              RowTeam::kChunk * kWarp == numerics::kReductionSegment &&
+              kWarp == numerics::kReductionSequence);
 
 RowTeam::RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, Value rows)
-    : kernel(kernel), b(kernel.body()), numColumns(columns),
-      threads(teamOfRow(chunks, kernel.numThreads())),
+    : kernel(kernel), b(kernel.body()), numColumns(columns), ctas(kernel.ctasOfRow()),
+      threads(teamOfRow(chunks, kernel.numThreads(), ctas)),
       perThread(llvm::divideCeil(chunks, threads)) {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
-  int64_t rowsOfCta = kernel.numThreads() / threads;
-  if (rowsOfCta > 1)
-    row = row * rowsOfCta + thread / threads;
-  laneOfTeam = rowsOfCta > 1 ? thread % threads : thread;
+  laneOfTeam = thread;
+  if (rowsOfCta() > 1) {
+    row = row * rowsOfCta() + thread / threads;
+    laneOfTeam = thread % threads;
+  } else if (ctas > 1) {
+    laneOfTeam = row % ctas * kernel.numThreads() + thread;
+    row = row / ctas;
+  }
   padded = row;
   rowExists = row < Int32(b, rows);
   inMatrix = minimum(row, Int32(b, rows) - 1);
 }
 
-Value RowTeam::ctas(Value hostRows) {
+void RowTeam::launch(Value hostRows) {
   ImplicitLocOpBuilder &host = kernel.host();
-  return arith::CeilDivUIOp::create(host, hostRows,
-                                    constIndex(host, kernel.numThreads() / threads));
+  if (ctas == 1)
+    return kernel.launch(arith::CeilDivUIOp::create(host, hostRows, constIndex(host, rowsOfCta())));
+  Value size = constIndex(host, ctas), all = arith::MulIOp::create(host, hostRows, size);
+  if (reductions)
+    kernel.launchClusters(all, size);
+  else // no CTA waits for another one
+    kernel.launch(all);
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,14 +174,81 @@ Value RowTeam::combineOne(ElementOp combination, float initial, const Chunk &chu
   return combineTwo(combination, {b, constF32(b, initial)}, {b, folded});
 }
 
-/// The segments of this team's row in shared memory, one after the other.
+/// Shared memory for the segments of this team's row, all of them also where a CTA has a part of
+/// the row.
+Value RowTeam::placesOfSegments() {
+  int64_t perRow = llvm::alignTo(perThread * threads / kWarp, 4);
+  Value segments =
+      kernel.sharedWords(perRow * rowsOfCta(), "segments_" + std::to_string(reductions++));
+  if (ctas > 1 && reductions == 1)
+    beginCluster();
+  if (rowsOfCta() == 1)
+    return segments;
+  Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
+  return address(b, segments, thread / threads, 4 * perRow);
+}
+
+/// Waits until all CTAs of the cluster have begun. The kernel says so with its first instruction.
+void RowTeam::beginCluster() {
+  OpBuilder::InsertPoint here = b.saveInsertionPoint();
+  b.setInsertionPointToStart(b.getInsertionBlock());
+  NVVM::ClusterArriveRelaxedOp::create(b, b.getUnitAttr());
+  b.restoreInsertionPoint(here);
+  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+}
+
+/// Has a lane of the warp store the segment of its chunks, or a lane for each CTA of the cluster.
+void RowTeam::storeSegment(Value segment, Value segments, const Chunk &chunk) {
+  Value place = address(b, segments, chunk.number / kWarp, 4);
+  Int32 number = lane() % kWarp;
+  if (ctas > 1) {
+    constexpr auto space = static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
+    place = NVVM::MapaOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), space), place,
+                                 minimum(number, Int32(b, ctas - 1)));
+  }
+  emitWhen(b, number < ctas, [&] { store(b, segment, place, 4); });
+}
+
+void RowTeam::waitForSegments() {
+  if (ctas == 1) {
+    NVVM::Barrier0Op::create(b);
+    return;
+  }
+  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+}
+
+Value RowTeam::loadSegment(Value segments, Int32 number) {
+  return LLVM::LoadOp::create(b, b.getF32Type(), address(b, segments, number, 4), 4);
+}
+
+/// The combination of the segments of a row of more than 32: a lane has every 32nd of them.
+Value RowTeam::meetLanes(ElementOp combination, Value segments) {
+  int64_t count = llvm::divideCeil(numColumns, numerics::kReductionSegment);
+  Int32 lane = this->lane() % kWarp, last(b, count - 1);
+  Value sum;
+  for (int64_t first = 0; first < count; first += kWarp) {
+    Int32 number = lane + first;
+    bool areAll = first + kWarp <= count;
+    Value segment = loadSegment(segments, areAll ? number : minimum(number, last));
+    if (!areAll)
+      segment = arith::SelectOp::create(b, number < count, segment,
+                                        constF32(b, numerics::identityOf(combination)));
+    sum = sum ? combineTwo(combination, {b, sum}, {b, segment}) : segment;
+  }
+  for (int64_t distance = kWarp / 2; distance; distance /= 2)
+    sum = combineTwo(combination, {b, sum}, {b, exchanged(sum, distance)});
+  return sum;
+}
+
+/// The combination of `initial` and the segments of this team's row, which are in shared memory.
 Value RowTeam::meet(ElementOp combination, float initial, Value segments) {
   int64_t count = llvm::divideCeil(numColumns, numerics::kReductionSegment);
   Value sum = constF32(b, initial);
-  for (int64_t i = 0; i < count; ++i) {
-    Value segment = LLVM::LoadOp::create(b, b.getF32Type(), advance(b, segments, 4 * i), 4);
-    sum = combineTwo(combination, {b, sum}, {b, segment});
-  }
+  if (count > int64_t(numerics::kReductionSequence))
+    return combineTwo(combination, {b, sum}, {b, meetLanes(combination, segments)});
+  for (int64_t i = 0; i < count; ++i)
+    sum = combineTwo(combination, {b, sum}, {b, loadSegment(segments, Int32(b, i))});
   return sum;
 }
 
@@ -179,27 +256,17 @@ Value RowTeam::combine(ElementOp combination, float initial, bool unrolled,
                        llvm::function_ref<Value(const Chunk &)> elements) {
   float identity = numerics::identityOf(combination);
   bool isOneSegment = isInWarp();
-  Value only, segments;
-  if (!isOneSegment) {
-    int64_t perRow = llvm::alignTo(perThread * threads / kWarp, 4),
-            rows = kernel.numThreads() / threads;
-    segments = kernel.sharedWords(perRow * rows, "segments_" + std::to_string(reductions++));
-    Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-    segments = address(b, segments, rows > 1 ? thread / threads : Int32(b, 0), 4 * perRow);
-  }
+  Value only, segments = isOneSegment ? Value() : placesOfSegments();
   forEachChunk(unrolled, [&](const Chunk &chunk) {
     Float32 found(b, elements(chunk));
     Value folded = fold(combination, withAbsent(found, chunk, like(found, identity)));
-    if (isOneSegment) {
+    if (isOneSegment)
       only = folded;
-      return;
-    }
-    Value isFirst = lane() % kWarp < 1;
-    emitWhen(b, isFirst,
-             [&] { store(b, folded, address(b, segments, chunk.number / kWarp, 4), 4); });
+    else
+      storeSegment(folded, segments, chunk);
   });
   if (isOneSegment)
     return combineTwo(combination, {b, constF32(b, initial)}, {b, only});
-  NVVM::Barrier0Op::create(b);
+  waitForSegments();
   return meet(combination, initial, segments);
 }

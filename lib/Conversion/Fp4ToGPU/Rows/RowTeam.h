@@ -2,8 +2,12 @@
 //
 // A team has one row of a matrix, in chunks of 16 elements (fp4/Plans/RowTeams.h). Thread t of T
 // has chunks t, t + T and so on. Numbers of a row meet in the order of numerics::reduceRow: halves
-// of a chunk in the thread, halves of a segment by shuffles, and segments one after the other
-// through shared memory. Every thread has the result.
+// of a chunk in the thread, halves of a segment by shuffles, and segments through shared memory.
+// Every thread has the result.
+//
+// The team may be all threads of a cluster. A warp then stores its segment in the shared memory of
+// each CTA, and threads meet at a barrier of the cluster. A CTA stores nothing in another one
+// before that has begun, nor behind the last barrier, so that a CTA may end behind it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -81,18 +85,25 @@ public:
   /// the row.
   mlir::Value withAbsent(mlir::Value elements, const Chunk &chunk, mlir::Value absent);
 
-  /// CTAs (an index) for `hostRows` (an index) rows.
-  mlir::Value ctas(mlir::Value hostRows);
+  /// Launches the CTAs for `hostRows` (an index) rows, and closes the kernel.
+  void launch(mlir::Value hostRows);
 
 private:
   Chunk chunk(Int32 number, int64_t index);
   mlir::Value foldChunk(numerics::ElementOp combination, mlir::Value elements);
   mlir::Value fold(numerics::ElementOp combination, mlir::Value elements);
+  int64_t rowsOfCta() const { return std::max<int64_t>(kernel.numThreads() / threads, 1); }
+  mlir::Value placesOfSegments();
+  void beginCluster();
+  void storeSegment(mlir::Value segment, mlir::Value segments, const Chunk &chunk);
+  void waitForSegments();
+  mlir::Value loadSegment(mlir::Value segments, Int32 number);
   mlir::Value meet(numerics::ElementOp combination, float initial, mlir::Value segments);
+  mlir::Value meetLanes(numerics::ElementOp combination, mlir::Value segments);
 
   KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;
-  int64_t numColumns, threads, perThread, perStep = 1;
+  int64_t numColumns, ctas, threads, perThread, perStep = 1;
   Prepare prepareStep;
   std::optional<Int32> laneOfTeam, padded, inMatrix;
   mlir::Value rowExists;

@@ -51,7 +51,7 @@ using enum KernelFamily;
 constexpr Field kFields[] = {
     {"route", &KernelPlan::route, of(TileGemm, Gemv)},
     {"tile", &KernelPlan::tile, of(TileGemm, TileTransform, TileAttention)},
-    {"cluster", &KernelPlan::cluster, of(TileGemm, TileAttention), /*isOptional=*/true},
+    {"cluster", &KernelPlan::cluster, of(TileGemm, TileAttention, ReduceRows), /*isOptional=*/true},
     {"fallback", &KernelPlan::fallback, of(TileGemm), /*isOptional=*/true},
     {"reduction", &KernelPlan::reduction, of(TileGemm), /*isOptional=*/true},
     {"k_slices", &KernelPlan::kSlices, of(TileGemm), /*isOptional=*/true},
@@ -75,7 +75,7 @@ constexpr Field kFields[] = {
      of(TileGemm, TileTransform, TileQuantize, TileAttention)},
     {"ctas_per_sm", &KernelPlan::ctasPerSm, of(StreamBlocks, ReduceRows, Gemv, WarpAttention),
      /*isOptional=*/true},
-    {"pdl", &KernelPlan::pdl, of(TileGemm), /*isOptional=*/true},
+    {"pdl", &KernelPlan::pdl, of(TileGemm, ReduceRows), /*isOptional=*/true},
     {"wave_cost", &KernelPlan::waveCost, of(TileGemm), /*isOptional=*/true},
     {"grid", &KernelPlan::grid, of(ReduceGrid)},
     {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},

@@ -76,7 +76,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
-    | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | threads, ctas_per_sm |
+    | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, ctas_per_sm, pdl |
     | tile_attention | blocks of queries pass over blocks of keys | tile, cluster, schedule, roles, stages, ctas_per_sm |
     | warp_attention | warps share the keys of few queries, and multiply with mma.sync | threads, ctas_per_sm, k_slices |
     | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
@@ -85,7 +85,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     |-------|---------|
     | route | a [route](fp4-attributes.md#fp4route) without its prefix: `route = <core = wgmma, b = pre>`. Axes that are left out are open |
     | tile | tile_gemm: rows, columns and depth of an output tile, in elements, or with routes whose tiles are transposed of the transposed result. tile_transform: rows and columns of a tile of the input. tile_attention: rows of a tile, keys of a block, and heads of a token that are rows of one tile, because they share keys |
-    | cluster | CTAs along the rows and the columns that load operands together; without it, one. tile_attention: CTAs along the rows that share the keys of a tile |
+    | cluster | CTAs along the rows and the columns that load operands together; without it, one. tile_attention: CTAs along the rows that share the keys of a tile. reduce_rows: `[1, n]`, CTAs that have a row together |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters |
     | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: the last CTA of a tile adds sums in global memory. On sm_90a, `cluster` alone says so |
     | k_slices | k slices of a CTA, each with sums of its own and a k tile in a stage; without it, one |

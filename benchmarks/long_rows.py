@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Norms and losses of rows that one CTA does not keep, beside a copy and torch.compile.
+
+  benchmarks/long_rows.py pack BUILD FOLDER     compiles the programs for sm_90a into FOLDER
+  benchmarks/long_rows.py run FOLDER [--json=FILE] [--tokens=64,2048]
+
+A program has the plan that the compiler chooses, one CTA for a row, which reads it several times,
+or a cluster of 2, 4, 8 or 16 CTAs, which read it once. `pack` needs PyTorch, and `run` also a
+Hopper GPU. Results of up to 64 rows are verified, and all are timed with a cold L2. A line of JSON
+for each program, plan and number of rows has microseconds.
+"""
+import os
+
+import kit
+import norms
+import routing
+
+TOKENS = (64, 2048)
+#: Kinds of norms.py with their columns, of which the first one is no longer than others are.
+NORMS = {"rms-bf16": (16384, 32768, 65536, 131072), "layer-bf16": (32768, 65536), "add_rms-nvfp4": (32768, 65536)}
+LOSSES = ("loss", "gradient")
+PLANS = {"chosen": [], "one": ["--plan=reduce_rows, cluster = [1, 1], threads = 512, ctas_per_sm = 2"],
+         **{f"of{ctas}": [f"--plan=reduce_rows, cluster = [1, {ctas}]"] for ctas in (2, 4, 8, 16)}}
+#: Rows up to which results are verified; the reference takes minutes for more.
+VERIFIED = 64
+
+
+def programs():
+    """The kind, columns and MLIR of each program."""
+    for kind, columns in NORMS.items():
+        for number in columns:
+            yield kind, number, norms.program(kind, number)
+    for kind in LOSSES:
+        yield kind, routing.VOCABULARY, routing.program(kind)
+
+
+def pack(build, folder):
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__, routing.__file__)
+    for plan, options in PLANS.items():
+        kit.compile_programs(build, folder, [(f"{kind}_{plan}_{columns}", text) for kind, columns, text in programs()],
+                             options)
+
+
+def in_torch(kind, rows, columns, torch):
+    """The function that torch.compile is given, and its arguments."""
+    if kind in LOSSES:
+        function, arguments = routing.in_torch(kind, rows, torch)
+        torch._dynamo.reset()
+        return torch.compile(function, dynamic=False), arguments
+    x = torch.randn(rows, columns, device="cuda").bfloat16()
+    return norms.compiled_norm(kind, torch), [x, x[0].contiguous(), x.clone()]
+
+
+def measure(folder, tokens_of):
+    import torch
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    cases = [(kind, number) for kind, columns in NORMS.items() for number in columns]
+    cases += [(kind, routing.VOCABULARY) for kind in LOSSES]
+    for kind, columns in reversed(cases):
+        for rows in tokens_of:
+            row = {"kind": kind, "columns": columns, "rows": rows}
+            for plan in PLANS:
+                options = [] if rows <= VERIFIED else ["--no-verify"]
+                found = norms.time_kernels(folder, f"{kind}_{plan}", rows, columns, *options)
+                row[plan] = found["ours"]
+                row["copy"] = found["copy"]
+            if not kind.endswith("nvfp4"):
+                function, arguments = in_torch(kind, rows, columns, torch)
+                row["compiled"] = norms.time_torch(function, [arguments], flush, torch)
+                torch.cuda.empty_cache()
+            yield row
+
+
+if __name__ == "__main__":
+    norms.run_by_tokens(__doc__, pack, measure, TOKENS)

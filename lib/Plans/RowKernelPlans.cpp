@@ -1,0 +1,311 @@
+//===- RowKernelPlans.cpp - Plans of kernels in which threads have rows ---===//
+//
+// A row of up to 16384 elements has the threads that were fastest on an H200. For a longer one the
+// planner compares one CTA that reads the row again for each number of it, one CTA that keeps the
+// row in registers, and CTAs of a cluster that keep a part each, by one estimate of clocks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Families.h"
+
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
+#include "fp4/ISA/ClusterLimit.h"
+#include "fp4/Plans/RowTeams.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace fp4;
+
+namespace {
+
+/// Threads of a CTA: the most, those from which on threads have two chunks, and the fewest.
+constexpr int64_t kMost = 512, kSome = 256, kFew = 128;
+
+/// The operation with its prologues.
+SmallVector<Operation *> stepsOf(Operation *op) {
+  SmallVector<Operation *> steps;
+  llvm::append_range(steps, prologuesOf(op));
+  steps.push_back(op);
+  return steps;
+}
+
+/// Returns true when no SM has several rows: a row then takes as many threads as have a chunk.
+bool hasFewRows(RankedTensorType matrix, const hw::TargetModel &target) {
+  return !matrix.isDynamicDim(0) && matrix.getDimSize(0) <= target.sms;
+}
+
+/// Returns true when a quantizer needs a number of the whole row.
+bool needsRow(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return isa<AmaxOp>(op) || (quantize && (amaxOfRows(quantize) || quantize.hasF32Scales()));
+}
+
+/// Returns true when a thread waits for no other thread: nothing is combined along rows.
+bool readsOtherColumnsAlone(Operation *op) {
+  SmallVector<Operation *> steps = stepsOf(op);
+  return !llvm::any_of(steps, isRowReduction) && !needsRow(op) &&
+         llvm::any_of(steps, [](Operation *step) {
+           auto generic = dyn_cast<linalg::LinalgOp>(step);
+           return generic && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+                    return isIndexedByExpressions(generic, input);
+                  });
+         });
+}
+
+/// Threads of a CTA: each warp has a count for each expert in shared memory.
+int64_t mostThreads(ExpertOrderOp op) {
+  constexpr int64_t counts = 8192, most = 1024, warp = 32;
+  return std::min<int64_t>(most, counts / int64_t(llvm::PowerOf2Ceil(op.getExperts())) * warp);
+}
+
+//===----------------------------------------------------------------------===//
+// Long rows
+//===----------------------------------------------------------------------===//
+
+/// The work on one row.
+struct RowWork {
+  int64_t chunks = 0;
+  int64_t words = 0;       ///< of a chunk, in memory
+  int64_t numbers = 0;     ///< for which threads wait, one after the other
+  int64_t passes = 0;      ///< over memory, where no registers keep the row
+  double stored = 0;       ///< words of a chunk that are written
+  double instructions = 0; ///< of a thread for an element
+};
+
+/// CTAs of a row with their threads, and the chunks of each.
+struct RowShape {
+  int64_t ctas = 1, threads = kMost, perThread = 1;
+};
+
+/// Instructions of a step for an element: a function takes about 26, others with their conversions
+/// one and a half. A thread computes once what is the same for all elements of a row.
+double instructionsOf(Operation *step) {
+  constexpr double function = 26, other = 1.5, codes = 12;
+  auto generic = dyn_cast<linalg::GenericOp>(step);
+  if (!generic)
+    return codes;
+  auto linalgOp = cast<linalg::LinalgOp>(step);
+  llvm::DenseSet<Value> ofElements;
+  for (OpOperand *operand : linalgOp.getOpOperandsMatchingBBargs())
+    if (!linalgOp.isDpsInput(operand) || indexPairOf(linalgOp, operand).column)
+      ofElements.insert(linalgOp.getMatchingBlockArgument(operand));
+  double sum = 0;
+  for (Operation &inner : generic.getBody()->without_terminator()) {
+    bool isOfElement =
+        isa<linalg::IndexOp>(inner) ||
+        llvm::any_of(inner.getOperands(), [&](Value value) { return ofElements.contains(value); });
+    if (!isOfElement)
+      continue;
+    ofElements.insert(inner.getResults().begin(), inner.getResults().end());
+    sum += isa<math::MathDialect>(inner.getDialect()) ? function : other;
+  }
+  return sum;
+}
+
+bool isMatrix(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getRank() == 2 && !isNumbersOfRows(tensor);
+}
+
+/// Adds to `sources` the tensors of which `step` reads the row of its result.
+void addSources(Operation *step, llvm::SetVector<Value> &sources) {
+  auto generic = dyn_cast<linalg::LinalgOp>(step);
+  if (!generic) {
+    sources.insert(step->getOperand(0));
+    return;
+  }
+  for (OpOperand *input : generic.getDpsInputOperands()) {
+    auto [row, column] = indexPairOf(generic, input);
+    if (row && column && isMatrix(input->get().getType()))
+      sources.insert(input->get());
+  }
+}
+
+RowWork workOf(Operation *op) {
+  RowWork work{.chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1))};
+  SmallVector<Operation *> steps = stepsOf(op);
+  llvm::SetVector<Value> sources;
+  auto wordsOf = [](Value value) {
+    return kRowChunk * double(cast<RankedTensorType>(value.getType()).getElementTypeBitWidth()) /
+           32;
+  };
+  for (Operation *step : steps) {
+    addSources(step, sources);
+    auto generic = dyn_cast<linalg::GenericOp>(step);
+    bool isSum = isRowReduction(step), isOfOneColumn = isSum && selectedColumnOf(generic);
+    work.numbers += isSum;
+    work.passes += isSum && !isOfOneColumn;
+    bool isWritten = step == op || (generic && isStored(generic));
+    for (Value result : step->getResults())
+      if (isWritten && isMatrix(result.getType()))
+        work.stored += wordsOf(result);
+    if (!generic || isMatrix(step->getResult(0).getType()) || (isSum && !isOfOneColumn))
+      work.instructions += instructionsOf(step);
+  }
+  for (Value source : sources)
+    if (!llvm::is_contained(steps, source.getDefiningOp()))
+      work.words += int64_t(wordsOf(source));
+  work.numbers += needsRow(op);
+  work.passes = std::max<int64_t>(1, work.passes + needsRow(op) + (work.stored > 0));
+  work.words = std::max<int64_t>(1, work.words);
+  return work;
+}
+
+/// CTAs of a shape that an SM has at a time. A thread has the words of its row and about 32 other
+/// registers; of a row that is not kept, those of two CTAs on an SM.
+int64_t residents(const RowWork &work, const RowShape &shape, const hw::TargetModel &target) {
+  constexpr int64_t others = 32, most = 4;
+  int64_t words = work.words * shape.perThread;
+  int64_t registers = words > kMostRowWords ? 64 : int64_t(llvm::alignTo(words + others, 8));
+  int64_t fit = int64_t(target.registersPerSM) / (shape.threads * registers);
+  return std::clamp<int64_t>(std::min(fit, mostCtasPerSm(shape.threads, target)), 1, most);
+}
+
+/// Clocks of an SM for one row, where there are many (first), and of the CTAs of one row alone.
+/// CTAs beside each other hide what one of them waits for, but for a quarter of its loads or its
+/// instructions; fewer than 32 warps do not issue an instruction in each clock. The clocks of
+/// barriers and of the first load are predicted, and those of memory and instructions agree within
+/// 5 % with rows of 151936 elements on an H200.
+std::pair<double, double> clocksOf(const RowWork &work, const RowShape &shape,
+                                   const hw::TargetModel &target) {
+  constexpr double memory = 20, issue = 128, threads = 1024, hidden = 0.75, first = 1500,
+                   barrier = 200, ofCluster = 800;
+  int64_t together = residents(work, shape, target);
+  bool isKept = work.words * shape.perThread <= kMostRowWords;
+  double chunks = double(work.chunks) / double(shape.ctas);
+  double bytes = 4 * chunks * (double(work.words * (isKept ? 1 : work.passes)) + work.stored);
+  double loads = bytes / memory, arithmetic = chunks * kRowChunk * work.instructions / issue;
+  arithmetic *= std::max(1.0, threads / double(shape.threads * together));
+  double shorter = std::min(loads, arithmetic);
+  double busy = std::max(loads, arithmetic) + (1 - hidden) * shorter;
+  double idle =
+      hidden * shorter + first + double(work.numbers) * (shape.ctas > 1 ? ofCluster : barrier);
+  bool leavesIdle = work.numbers && shape.ctas > 1 && together == 1;
+  double reached =
+      leavesIdle ? double(hw::clustersAtATime(target, shape.ctas) * shape.ctas) / double(target.sms)
+                 : 1;
+  double many = double(shape.ctas) * std::max(busy, (busy + idle) / double(together)) / reached;
+  return {many, busy + idle};
+}
+
+/// The shapes with `ctas` CTAs that keep a row.
+void addKept(SmallVectorImpl<RowShape> &shapes, const RowWork &work, int64_t ctas) {
+  constexpr int64_t most = 768;
+  for (int64_t perThread = 1; perThread * work.words <= kMostRowWords; ++perThread) {
+    int64_t threads = threadsOfChunks(llvm::divideCeil(work.chunks, ctas * perThread));
+    if (threads >= kFew && threads <= most)
+      shapes.push_back({ctas, threads, perThread});
+  }
+}
+
+/// All shapes, or those with the CTAs of `cluster` if it has some.
+SmallVector<RowShape> shapesOf(const RowWork &work, int64_t cluster,
+                               const hw::TargetModel &target) {
+  SmallVector<RowShape> shapes;
+  int64_t ctas = std::max<int64_t>(1, cluster);
+  shapes.push_back({ctas, kMost, int64_t(llvm::divideCeil(work.chunks, ctas * kMost))});
+  if (cluster)
+    addKept(shapes, work, cluster);
+  for (; !cluster && ctas <= int64_t(target.maxClusterSize); ctas *= 2)
+    addKept(shapes, work, ctas);
+  return shapes;
+}
+
+/// Plans the shape of fewest clocks, and among those within 10 % that with the fewest clocks for
+/// one row alone, which few rows need.
+void planLongRows(Operation *op, KernelPlan &plan, int64_t cluster, const hw::TargetModel &target) {
+  constexpr double close = 1.1;
+  RowWork work = workOf(op);
+  SmallVector<RowShape> shapes = shapesOf(work, cluster, target);
+  auto clocks = llvm::map_to_vector(
+      shapes, [&](const RowShape &shape) { return clocksOf(work, shape, target); });
+  double most = close * llvm::min_element(clocks)->first;
+  if (hasFewRows(matrixOf(op), target))
+    most = std::numeric_limits<double>::infinity();
+  size_t best = 0;
+  for (size_t i = 1; i < shapes.size(); ++i) {
+    bool isBetter = clocks[best].first > most ? clocks[i].first <= most
+                                              : clocks[i].second < clocks[best].second;
+    if (clocks[i].first <= most && isBetter)
+      best = i;
+  }
+  plan.threads = shapes[best].threads;
+  plan.ctasPerSm = residents(work, shapes[best], target);
+  if (shapes[best].ctas > 1)
+    plan.cluster = {1, shapes[best].ctas};
+}
+
+//===----------------------------------------------------------------------===//
+// The family
+//===----------------------------------------------------------------------===//
+
+/// Returns true when the threads of several CTAs may have a row together.
+bool mayHaveCluster(Operation *op) {
+  return isRowKernel(op) && !isa<TopKOp, ExpertOrderOp>(op) && !topKOf(op);
+}
+
+/// Proposes one chunk of a row to each of up to 256 threads, and two beyond: CTAs of more threads
+/// are so few on an SM that all may wait for their sums while none loads. Rows of few chunks share
+/// a CTA, and long ones may have several.
+KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::ReduceRows);
+  if (auto order = dyn_cast<ExpertOrderOp>(op)) {
+    plan.threads = mostThreads(order);
+    return plan;
+  }
+  plan.threads = kSome;
+  if (!isRowKernel(op) || !whyNotRowKernel(op).empty())
+    return plan;
+  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1)), cluster = partial.cluster[1];
+  if (readsOtherColumnsAlone(op)) { // an H200: rotations of 4096 columns in 74 us instead of 92
+    plan.threads = kFew;
+    return plan;
+  }
+  if (chunks > 2 * kMost && mayHaveCluster(op)) {
+    planLongRows(op, plan, cluster, target);
+    return plan;
+  }
+  chunks = llvm::divideCeil(chunks, std::max<int64_t>(1, cluster));
+  int64_t perThread = llvm::divideCeil(chunks, kMost);
+  if (chunks > kSome && !hasFewRows(matrixOf(op), target))
+    perThread = std::max<int64_t>(perThread, 2);
+  int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, perThread));
+  plan.threads = threads < kFew ? kFew / threads * threads : threads;
+  if (*plan.threads > kSome) // an H200: FP8 of rows of 16384 columns in 65 us instead of 98
+    plan.ctasPerSm = 2;
+  return plan;
+}
+
+LogicalResult checkCluster(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
+  auto [rows, columns, none] = plan.cluster;
+  if (!rows || (rows == 1 && columns == 1))
+    return success();
+  std::string found = spell(plan.cluster);
+  if (!mayHaveCluster(op))
+    return misfit(op, "cluster", "is [1, 1] for this operation", found);
+  int64_t most = int64_t(hw::mostClusterCtas(target));
+  if (rows != 1 || columns > most)
+    return misfit(op, "cluster",
+                  "is [1, n] with n up to " + Twine(most) + " on " + StringRef(target.name), found);
+  return success();
+}
+
+/// Checks the threads of an amax of rows as those of other reductions. Threads of a row kernel meet
+/// through shared memory, whatever their number.
+LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
+  auto order = dyn_cast<ExpertOrderOp>(op);
+  if (failed(checkCluster(op, plan, target)) ||
+      (order && failed(checkAtMost(op, "threads", *plan.threads, mostThreads(order)))))
+    return failure();
+  return isRowKernel(op) ? checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target)
+                         : checkReduction(op, plan, target);
+}
+
+} // namespace
+
+constexpr FamilyRules fp4::kReduceRowsRules = {KernelFamily::ReduceRows, requireNothing,
+                                               proposeRows, checkRows};
