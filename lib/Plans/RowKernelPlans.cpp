@@ -165,31 +165,44 @@ int64_t residents(const RowWork &work, const RowShape &shape, const hw::TargetMo
   return std::clamp<int64_t>(std::min(fit, mostCtasPerSm(shape.threads, target)), 1, most);
 }
 
+/// Clocks of an SM in which loads and stores of one row are moved, by all CTAs of the row. Another
+/// pass over a row finds it in the L2 cache where that has room for the rows of all CTAs.
+double clocksOfMemory(const RowWork &work, const RowShape &shape, int64_t together,
+                      const hw::TargetModel &target) {
+  constexpr double memory = 20, cache = 42, room = 0.8;
+  double bytes = 4 * double(work.chunks * work.words);
+  double rows = double(target.sms) * double(together) / double(shape.ctas);
+  bool isCached = rows * bytes <= room * double(target.l2Bytes);
+  bool isKept = work.words * shape.perThread <= kMostRowWords;
+  double more = isKept ? 0 : double(work.passes - 1) * bytes;
+  return (bytes + 4 * double(work.chunks) * work.stored) / memory +
+         more / (isCached ? cache : memory);
+}
+
 /// Clocks of an SM for one row, where there are many (first), and of the CTAs of one row alone.
 /// CTAs beside each other hide what one of them waits for, but for a quarter of its loads or its
-/// instructions; fewer than 32 warps do not issue an instruction in each clock. The clocks of
-/// barriers and of the first load are predicted, and those of memory and instructions agree within
-/// 5 % with rows of 151936 elements on an H200.
+/// instructions; fewer than 32 warps do not issue an instruction in each clock. The constants agree
+/// with what fp4-run --time predicts for norms and losses of 16384 to 151936 columns on an H200,
+/// and for one CTA with measured losses.
 std::pair<double, double> clocksOf(const RowWork &work, const RowShape &shape,
                                    const hw::TargetModel &target) {
-  constexpr double memory = 20, issue = 128, threads = 1024, hidden = 0.75, first = 1500,
-                   barrier = 200, ofCluster = 800;
+  constexpr double issue = 128, threads = 1024, hidden = 0.75, first = 1500, barrier = 200,
+                   ofCluster = 800, ofCta = 350, lastCtas = 1. / 64;
   int64_t together = residents(work, shape, target);
-  bool isKept = work.words * shape.perThread <= kMostRowWords;
-  double chunks = double(work.chunks) / double(shape.ctas);
-  double bytes = 4 * chunks * (double(work.words * (isKept ? 1 : work.passes)) + work.stored);
-  double loads = bytes / memory, arithmetic = chunks * kRowChunk * work.instructions / issue;
+  double ctas = double(shape.ctas);
+  bool isCluster = work.numbers && shape.ctas > 1;
+  double loads = clocksOfMemory(work, shape, together, target) / ctas;
+  double arithmetic = double(work.chunks) / ctas * kRowChunk * work.instructions / issue;
   arithmetic *= std::max(1.0, threads / double(shape.threads * together));
+  if (isCluster) // some SMs have no room for one
+    arithmetic *= double(target.sms) / double(hw::clustersAtATime(target, shape.ctas) * shape.ctas);
   double shorter = std::min(loads, arithmetic);
   double busy = std::max(loads, arithmetic) + (1 - hidden) * shorter;
-  double idle =
-      hidden * shorter + first + double(work.numbers) * (shape.ctas > 1 ? ofCluster : barrier);
-  bool leavesIdle = work.numbers && shape.ctas > 1 && together == 1;
-  double reached =
-      leavesIdle ? double(hw::clustersAtATime(target, shape.ctas) * shape.ctas) / double(target.sms)
-                 : 1;
-  double many = double(shape.ctas) * std::max(busy, (busy + idle) / double(together)) / reached;
-  return {many, busy + idle};
+  double idle = hidden * shorter + first + double(work.numbers) * (isCluster ? ofCluster : barrier);
+  if (isCluster)
+    idle += ctas * ofCta;
+  double many = ctas * std::max(busy, (busy + idle) / double(together));
+  return {many * (1 + ctas * lastCtas), busy + idle};
 }
 
 /// The shapes with `ctas` CTAs that keep a row.
@@ -206,12 +219,11 @@ void addKept(SmallVectorImpl<RowShape> &shapes, const RowWork &work, int64_t cta
 SmallVector<RowShape> shapesOf(const RowWork &work, int64_t cluster,
                                const hw::TargetModel &target) {
   SmallVector<RowShape> shapes;
-  int64_t ctas = std::max<int64_t>(1, cluster);
-  shapes.push_back({ctas, kMost, int64_t(llvm::divideCeil(work.chunks, ctas * kMost))});
-  if (cluster)
-    addKept(shapes, work, cluster);
-  for (; !cluster && ctas <= int64_t(target.maxClusterSize); ctas *= 2)
+  int64_t most = cluster ? cluster : int64_t(target.maxClusterSize);
+  for (int64_t ctas = std::max<int64_t>(1, cluster); ctas <= most; ctas *= 2) {
+    shapes.push_back({ctas, kMost, int64_t(llvm::divideCeil(work.chunks, ctas * kMost))});
     addKept(shapes, work, ctas);
+  }
   return shapes;
 }
 

@@ -371,10 +371,12 @@ Value RowElements::computeNumber(linalg::GenericOp op) {
                            loopsOf(op, chunk))
         .front();
   };
-  OpOperand *selected = kept || !given.empty() ? nullptr : selectedColumnOf(op);
+  bool isNear = kept && kernel.ctasOfRow() == 1;
+  OpOperand *selected = isNear || !given.empty() ? nullptr : selectedColumnOf(op);
   if (!selected)
     return combine(combinationOf(op), initialOf(op), elementsOf);
-  // A row that is in memory alone is not read again for one of its elements.
+  // A row that is in memory alone is not read again for one of its elements, and the CTAs of a
+  // cluster do not wait for each other.
   Value number = argumentOfNumber(operandsOf[op][selected->getOperandNumber()]);
   Chunk chunk = rowTeam.chunkOf({b, arith::BitcastOp::create(b, b.getI32Type(), number)});
   return rowTeam.combineOne(combinationOf(op), initialOf(op), chunk, elementsOf(chunk));
