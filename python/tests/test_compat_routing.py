@@ -15,6 +15,22 @@ if torch is not None:
 DEEPSEEK = {"renormalize": "sum", "num_groups": 8, "top_groups": 4, "factor": 2.5, "eps": 1e-20}
 
 
+def aligned_slowly(ids: Any, experts: int, block: int, table: Any, size: int) -> "list[list[int]]":
+    """Lists of pairs, of the experts of blocks, of the total, and of pairs with a place."""
+    pairs = ids.flatten().tolist()
+    of = [i if table is None or i >= experts else int(table[i]) for i in pairs]
+    places: list[int] = []
+    blocks: list[int] = []
+    for expert in range(experts):
+        found = [pair for pair, found in enumerate(of) if found == expert]
+        found += [len(pairs)] * (-len(found) % block)
+        places += found
+        blocks += [expert] * (len(found) // block)
+    return [places + [len(pairs)] * (size - len(places)),
+            blocks + [-1] * (size // block + 1 - len(blocks)), [len(places)],
+            [pair if 0 <= of[pair] < experts else -1 for pair in range(len(pairs))]]
+
+
 @unittest.skipIf(torch is None, "torch is not installed")
 class Choice(unittest.TestCase):
     def setUp(self) -> None:
@@ -59,6 +75,44 @@ class Choice(unittest.TestCase):
             plain = {**DEEPSEEK, "renormalize": "none", "eps": 0.0}
             found = vllm.grouped_topk(logits, 8, 4, 8, False, 2.5, bias, function)
             self.same(*found, routed(logits, 8, scores=name, bias=bias, **plain))
+
+    def test_aligned(self) -> None:
+        """Pairs by expert, in blocks: some ids have no expert, and some experts no pair."""
+        for tokens, k, experts, block, mapped in ((4, 3, 5, 4, False), (33, 2, 7, 16, True),
+                                                  (1, 1, 3, 8, False), (70, 4, 40, 1, True)):
+            with self.subTest(tokens=tokens, block=block, mapped=mapped):
+                ids = torch.randint(experts + mapped, (tokens, k), dtype=torch.int64)
+                table = torch.arange(experts, dtype=torch.int32)
+                table[1] = -1
+                size = tokens * k + experts * (block - 1)
+                results = [torch.full((n,), 7, dtype=torch.int32) for n in (size, size // block + 1,
+                                                                            1)]
+                scattered = torch.full((tokens * k, 1), 7, dtype=torch.int32)
+                self.assertIsNone(vllm.moe_align_block_size(
+                    ids if mapped else ids.int(), experts, block, *results,
+                    table if mapped else None, scattered))
+                expected = aligned_slowly(ids, experts, block, table if mapped else None, size)
+                for found, wanted in zip((*results, scattered[:, 0]), expected):
+                    self.assertEqual(found.tolist(), wanted)
+
+    def test_aligned_refusals(self) -> None:
+        ids, whole = torch.zeros(4, 2, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
+        align, one = vllm.moe_align_block_size, torch.zeros(1, dtype=torch.int32)
+        align(ids, 3, 4, whole[:17], whole[:5], one)
+        for call, text in (
+                (lambda: align(ids, 3, 4, whole[:16], whole[:5], one),
+                 "'sorted_token_ids' must have at least 17 numbers, but got int32 of shape"),
+                (lambda: align(ids.float(), 3, 4, whole, whole, one), "'topk_ids' must be int32"),
+                (lambda: align(ids, 3, 4, whole.long(), whole, one),
+                 "'sorted_token_ids' must be int32 of shape"),
+                (lambda: align(ids, 3, 4, whole, whole[None], one),
+                 "'experts_ids' must be a vector"),
+                (lambda: align(ids, 3, 4, whole, whole, one, one), "'expert_map' must be int32 of"),
+                (lambda: align(ids, 3, 4, whole, whole, one, None, whole),
+                 "'scatter_idx' must be int32 of shape"),
+                (lambda: align(ids, 3, 2048, whole, whole, one), "'multiple' must be 1 to 1024")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                call()
 
     def test_refusals(self) -> None:
         logits, bias = logits_of(4, 64), torch.zeros(64)

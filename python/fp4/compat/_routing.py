@@ -7,10 +7,11 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch.routing import route
+from ..torch.routing import permute_tokens, route
 from ._operands import check_tensor, eager, into, refuse, type_of
 
 _IDS = (torch.int32, torch.int64, torch.uint32)
+_ALIGNED = (torch.int32, torch.int64)
 #: Added to the sum of weights by kernels for DeepSeek-V3.
 _EPS = 1e-20
 
@@ -43,6 +44,55 @@ def store(results: tuple[torch.Tensor, torch.Tensor], weights: Any, ids: Any,
             raise UsageError(f"argument '{name}' must be {kinds} of shape {list(result.shape)}, "
                              f"but got {type_of(given)}", "it gets the result")
         into(given, result.to(given.dtype), name)
+
+
+def aligned(topk_ids: Any, experts: int, block: int, expert_map: Any, given: dict[str, Any]
+            ) -> None:
+    """Writes vLLM's order of pairs, blocks and total to the tensors `given`."""
+    check_tensor(topk_ids, "topk_ids")
+    if topk_ids.dim() != 2 or topk_ids.dtype not in _ALIGNED:
+        raise UsageError(f"argument 'topk_ids' must be int32 or int64 of shape [T, k], but got "
+                         f"{type_of(topk_ids)}", "a row has the experts of a token")
+    ids = topk_ids if expert_map is None else _mapped(topk_ids, experts, expert_map)
+    order = permute_tokens(ids.to(torch.int32), experts, multiple=block)
+    rows, ends = order.rows.flatten(), order.offsets[1:]
+    pairs, device = rows.numel(), rows.device
+    sizes = {name: _size_of(given[name], name) for name in ("sorted_token_ids", "experts_ids")}
+    least = min(pairs * block, pairs + experts * (block - 1))
+    if sizes["sorted_token_ids"] < least:
+        raise UsageError(f"argument 'sorted_token_ids' must have at least {least} numbers, but got "
+                         f"{type_of(given['sorted_token_ids'])}", "experts begin at whole blocks")
+    numbers = torch.arange(pairs, dtype=torch.int32, device=device)
+    last = torch.full_like(rows, sizes["sorted_token_ids"])  # of pairs without a place
+    places = torch.full((sizes["sorted_token_ids"] + 1,), pairs, dtype=torch.int32, device=device)
+    places.scatter_(0, torch.where(rows < 0, last, rows), numbers)
+    starts = torch.arange(sizes["experts_ids"], device=device) * block
+    owners = torch.searchsorted(ends, starts, right=True, out_int32=True)
+    results = {"sorted_token_ids": places[:-1],
+               "experts_ids": torch.where(starts < ends[-1], owners, -1).to(torch.int32),
+               "num_tokens_post_pad": ends[-1:].to(torch.int32)}
+    if given["scatter_idx"] is not None:
+        results["scatter_idx"] = torch.where(rows < 0, -1, numbers)[:, None]
+    for name, result in results.items():
+        into(given[name], result, name)
+
+
+def _mapped(ids: torch.Tensor, experts: int, expert_map: Any) -> torch.Tensor:
+    """The ids that a map gives; -1 for those of no expert."""
+    check_tensor(expert_map, "expert_map")
+    if expert_map.shape != (experts,) or expert_map.dtype != torch.int32:
+        raise UsageError(f"argument 'expert_map' must be int32 of shape [{experts}], but got "
+                         f"{type_of(expert_map)}", "each expert has a number here, or -1")
+    is_expert = (ids >= 0) & (ids < experts)
+    return torch.where(is_expert, expert_map[torch.where(is_expert, ids, 0).long()], -1)
+
+
+def _size_of(given: Any, name: str) -> int:
+    check_tensor(given, name)
+    if given.dim() != 1:
+        raise UsageError(f"argument '{name}' must be a vector, but got {type_of(given)}",
+                         "it gets the result")
+    return int(given.shape[0])
 
 
 @eager

@@ -37,10 +37,10 @@ from ._operands import (
 )
 from ._programs import element, product, quantizer, target
 from ._rotations import FLOATS, angles, normed, places, rotated
-from ._routing import grouped, routed, store
+from ._routing import aligned, grouped, routed, store
 
-__all__ = ["cutlass_scaled_fp4_mm", "fused_add_rms_norm_static_fp8_quant",
-           "fused_qk_norm_rope", "grouped_topk", "rms_norm_dynamic_per_token_quant",
+__all__ = ["cutlass_scaled_fp4_mm", "fused_add_rms_norm_static_fp8_quant", "fused_qk_norm_rope",
+           "grouped_topk", "moe_align_block_size", "rms_norm_dynamic_per_token_quant",
            "rms_norm_static_fp8_quant", "rotary_embedding", "scaled_fp4_experts_quant",
            "scaled_fp4_quant", "topk_softmax"]
 
@@ -391,3 +391,37 @@ def grouped_topk(
                          "1 is a sigmoid")
     return grouped(scores, bias, num_expert_group, topk_group, topk, routed_scaling_factor,
                    is_sigmoid=scoring_func == 1, renormalizes=renormalize)
+
+
+@eager
+def moe_align_block_size(
+    topk_ids: torch.Tensor,
+    num_experts: int,
+    block_size: int,
+    sorted_token_ids: torch.Tensor,
+    experts_ids: torch.Tensor,
+    num_tokens_post_pad: torch.Tensor,
+    expert_map: torch.Tensor | None = None,
+    scatter_idx: torch.Tensor | None = None,
+) -> None:
+    """Orders pairs of tokens and experts by expert, in blocks of one expert.
+
+    The order comes from fp4.torch.permute_tokens. Pairs of an expert are in the order of tokens,
+    and not of atomic additions as those of 1024 pairs are in vLLM.
+
+    Args:
+        topk_ids: int32 or int64 [T, k], up to 1048576. Ids from `num_experts` on have no place.
+        num_experts: up to 512.
+        block_size: 1 to 1024; each expert begins at a multiple of it.
+        sorted_token_ids: int32, which gets the pairs t * k + j, and T * k in empty places.
+        experts_ids: int32, which gets the expert of each block, and -1 behind the last one.
+        num_tokens_post_pad: int32 [1], which gets the end of the last expert.
+        expert_map: int32 [num_experts], by which ids are replaced; pairs with -1 have no place.
+        scatter_idx: int32 [T * k, 1], which gets the pairs that have a place, and -1.
+
+    Raises:
+        UsageError: an argument that does not fit.
+    """
+    aligned(topk_ids, num_experts, block_size, expert_map,
+            {"sorted_token_ids": sorted_token_ids, "experts_ids": experts_ids,
+             "num_tokens_post_pad": num_tokens_post_pad, "scatter_idx": scatter_idx})
