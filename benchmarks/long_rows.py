@@ -3,13 +3,19 @@
 
   benchmarks/long_rows.py pack BUILD FOLDER     compiles the programs for sm_90a into FOLDER
   benchmarks/long_rows.py run FOLDER [--json=FILE] [--tokens=64,2048]
+  benchmarks/long_rows.py predict BUILD [--json=FILE]
 
 A program has the plan that the compiler chooses, one CTA for a row, which reads it several times,
 or a cluster of 2, 4, 8 or 16 CTAs, which read it once. `pack` needs PyTorch, and `run` also a
 Hopper GPU. Results of up to 64 rows are verified, and all are timed with a cold L2. A line of JSON
-for each program, plan and number of rows has microseconds.
+for each program, plan and number of rows has microseconds. `predict` prints what `fp4-runner
+--time-only` says of 2048 rows of norms on an H200, a B200 and an RTX 5090.
 """
+import json
 import os
+import subprocess
+import sys
+import tempfile
 
 import kit
 import norms
@@ -71,5 +77,35 @@ def measure(folder, tokens_of):
             yield row
 
 
+#: Programs whose times are predicted, and the GPUs with their targets.
+PREDICTED = (("rms-bf16", 16384), ("rms-bf16", 32768), ("rms-bf16", 65536), ("rms-bf16", 131072), ("rms-bf16", 151936),
+             ("layer-bf16", 65536), ("add_rms-nvfp4", 65536))
+GPUS = {"h200": "sm_90a", "b200": "sm_100a", "rtx5090": "sm_120a"}
+
+
+def microseconds(build, path, gpu, plan):
+    """The predicted time of 2048 rows; None where the time model lacks a rate."""
+    done = subprocess.run([os.path.join(build, "bin", "fp4-runner"), path, f"--target={GPUS[gpu]}", "--device=sim",
+                           f"--gpu={gpu}", "--time-only", "--shape=2048", "--json", *plan], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"error: {path} on {gpu}: {done.stderr or done.stdout}")
+    times = json.loads(done.stdout)["predicted_times"]
+    return round(sum(time["microseconds"] for time in times), 1) if all(time["predicted"] for time in times) else None
+
+
+def predict(build):
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, columns in PREDICTED:
+            path = os.path.join(folder, f"{kind}_{columns}.mlir")
+            with open(path, "w") as file:
+                file.write(norms.program(kind, columns))
+            row = {"kind": kind, "columns": columns, "one": microseconds(build, path, "h200", PLANS["one"])}
+            found = {gpu: microseconds(build, path, gpu, []) for gpu in GPUS}
+            yield {**row, **{gpu: time for gpu, time in found.items() if time is not None}}
+
+
 if __name__ == "__main__":
-    norms.run_by_tokens(__doc__, pack, measure, TOKENS)
+    if sys.argv[1:2] == ["predict"]:
+        norms.report(predict(sys.argv[2]), next((a.removeprefix("--json=") for a in sys.argv[3:]), None))
+    else:
+        norms.run_by_tokens(__doc__, pack, measure, TOKENS)

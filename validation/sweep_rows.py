@@ -8,11 +8,11 @@
 A program is a norm of a matrix or of a matrix plus a residual, which is rounded before the norm or
 beside it ("exact"), the gradient of a norm, a softmax, or a rotation of halves, of neighbours or of
 some columns ("partial"), behind a norm of the row or not, and what follows it: nothing, codes and
-scales, codes behind the amax of the tensor or of each row, or FP8 under one scale for each row or
-for 128 elements. The elements in bf16 are a result besides, or not. One CTA has a row, or several
-CTAs of a cluster, or as many as the compiler chooses. The reference executes the
-operations of the program one by one, and every result must be equal bit by bit, also for infinite,
-subnormal and NaN inputs. Each library runs under every schedule of the simulator with its strict
+scales, codes behind the amax of the tensor or of each row, codes that are rounded stochastically,
+or FP8 under one scale for each row or for 128 elements. The elements in bf16 are a result besides,
+or not. One CTA has a row, or several CTAs of a cluster, or as many as the compiler chooses. The
+reference executes the operations of the program one by one, and every result must be equal bit by
+bit, also for infinite, subnormal and NaN inputs. Each library runs under every schedule of the simulator with its strict
 hazard check. Programs whose operations did not become one kernel count as failed; the amax of a
 tensor has another one.
 """
@@ -25,7 +25,7 @@ import sweeping
 
 ROTATION = ["halves", "neighbours", "partial"]
 CHAIN = ["rms", "residual", "exact", "layer", "gradient", "softmax", *ROTATION, *(f"norm_{kind}" for kind in ROTATION)]
-AFTER = ["none", "nvfp4", "amax", "token", "mxfp4", "mxfp8_e4m3", "fp8_row", "fp8_block"]
+AFTER = ["none", "nvfp4", "amax", "token", "mxfp4", "mxfp8_e4m3", "fp8_row", "fp8_block", "nvfp4_random", "mxfp4_random"]
 SCALES = ["tiled", "linear"]
 ELEMENTS = ["kept", "gone"]
 TYPE = ["bf16", "f16", "f32"]
@@ -189,21 +189,23 @@ def quantizer(after, layout, rows, columns):
         types = [matrix(rows, columns, "f8E4M3FN"), matrix(rows, -(-columns // block), "f32")]
         attributes = f"format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {block}>"
         return [f"  %z:2 = fp4.quantize %y {{{attributes}}} : ({y}) -> ({', '.join(types)})"], types
-    fmt = "nvfp4" if after in ("amax", "token") else after
+    fmt = "nvfp4" if after in ("amax", "token") else after.removesuffix("_random")
     facts = recipes.FORMATS[fmt]
     types = [matrix(rows, columns, "f4E2M1FN" if facts.is_packed else "f8E4M3FN"),
              matrix(rows, -(-columns // facts.block), facts.scale, LAYOUT if layout == "tiled" else "")]
-    lines, amax, kind, per_row = [], "", "", ""
+    lines, amax, kind, rest = [], "", "", ""
     if after == "token":
         lines = [f"  %a = fp4.amax %y {{per_row}} : {y} -> {numbers}"]
-        amax, kind, per_row = " amax %a", f", {numbers}", ", per_row"
+        amax, kind, rest = " amax %a", f", {numbers}", ", per_row"
     elif after == "amax":
         lines = [f"  %a = fp4.amax %y : {y} -> tensor<f32>"]
         amax, kind = " amax %a", ", tensor<f32>"
     elif not facts.is_mx:
         amax, kind = " amax %given", ", tensor<f32>"
     recipe = RECIPE[fmt]
-    return [*lines, f"  %z:2 = fp4.quantize %y{amax} {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{recipe}>{per_row}}}"
+    if after.endswith("_random"):
+        amax, kind, rest = f"{amax} rng %rng", f"{kind}, tensor<2xi64>", ", rounding = #fp4.rounding<stochastic>"
+    return [*lines, f"  %z:2 = fp4.quantize %y{amax} {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{recipe}>{rest}}}"
             f" : ({y}{kind}) -> ({', '.join(types)})"], types
 
 
@@ -217,7 +219,7 @@ def program(case):
              f"  %place = tensor.empty{size} : {numbers}", f"  %empty = tensor.empty{size} : {y}",
              f"  %init = linalg.fill ins(%none : f32) outs(%place : {numbers}) -> {numbers}",
              f"  %least = linalg.fill ins(%low : f32) outs(%place : {numbers}) -> {numbers}"]
-    arguments, results, types = [f"%x: {x}", f"%w: tensor<{columns}xbf16>", "%given: tensor<f32>"], [], []
+    arguments, results, types = [f"%x: {x}", f"%w: tensor<{columns}xbf16>", "%given: tensor<f32>", "%rng: tensor<2xi64>"], [], []
     value = "%x"
     if kind in ("residual", "exact", "gradient"):
         arguments.append(f"%r: {x}")

@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace fp4;
 
-static RandomSide randomSide(QuantizeOp op, bool columnwise, Value groupsPerRow, Value firstGroup) {
+RandomSide fp4::randomSideOf(QuantizeOp op, bool columnwise, Value groupsPerRow, Value firstGroup) {
   RandomSide side;
   if (op.getPhilox() == Philox::TransformerEngine)
     side.mapping = numerics::PhiloxMapping::TransformerEngineBlockwise;
@@ -23,7 +23,7 @@ SideQuantizer::SideQuantizer(Scalars &s, ImplicitLocOpBuilder &b, QuantizeOp op,
     : s(s), element(cast<RankedTensorType>(op.getInput().getType()).getElementType()),
       blockSize(op.getBlockSize()), quantizer(s, b, op.getRecipe().getDecisions()) {
   if (rng) // loaded beside the amax, behind whose arithmetic it would be waited for once more
-    random.emplace(b, rng, randomSide(op, columnwise, groupsPerRow, firstGroup));
+    random.emplace(b, rng, randomSideOf(op, columnwise, groupsPerRow, firstGroup));
   if (amax || !op.getPerRow())
     quantizer.setTensorAmax(amax);
   auto transform = columnwise ? op.getColumnwiseHadamard() : op.getHadamard();

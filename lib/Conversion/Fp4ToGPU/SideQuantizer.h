@@ -85,6 +85,10 @@ private:
   std::optional<GroupRandom> random;
 };
 
+/// The facts that the random words of an output of `op` need; see SideQuantizer.
+RandomSide randomSideOf(QuantizeOp op, bool columnwise, mlir::Value groupsPerRow,
+                        mlir::Value firstGroup = {});
+
 /// Replaces the arithmetic of a block in a twin without arithmetic (Lowering.h): every bit of
 /// `words` and of `amax` (f32 or null) takes part in the codes and the scale, in as few operations
 /// as that takes.

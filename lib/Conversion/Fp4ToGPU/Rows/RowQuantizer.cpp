@@ -6,6 +6,7 @@
 #include "SideQuantizer.h"
 
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Plans/RowTeams.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -51,6 +52,10 @@ RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &ro
     Value place = op.getPerRow() ? address(b, amax, row.team().row(), 4) : amax;
     ofTensor = load(b, b.getF32Type(), place, 4);
   }
+  if (op.getRng() && !noArithmetic)
+    random.emplace(
+        b, kernel.input(op.getRng()),
+        randomSideOf(op, /*columnwise=*/false, constI32(b, chunksOfRow(row.team().columns()))));
 }
 
 bool RowQuantizer::isOfWholeRows() const {
@@ -99,7 +104,10 @@ void RowQuantizer::quantize(ArrayRef<Value> words, const Chunk &chunk) {
       mixed.scale = words.back();
     return storeBlock(mixed, chunk);
   }
-  storeBlock(quantizer->quantize(words, element, blockAmax(words)), chunk);
+  SmallVector<Value> drawn;
+  if (random)
+    drawn = random->words(row.team().row(), chunk.number, kChunk);
+  storeBlock(quantizer->quantize(words, element, blockAmax(words), /*fold=*/{}, drawn), chunk);
 }
 
 //===----------------------------------------------------------------------===//

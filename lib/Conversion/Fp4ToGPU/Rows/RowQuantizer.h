@@ -1,13 +1,14 @@
 //===- RowQuantizer.h - Codes and scales of a row kernel ------------------===//
 //
-// Quantizes the words of chunks of a row. Blocks of 16 elements are one chunk, blocks of 32 those
-// of two neighbouring lanes, and blocks of 128 those of eight, which exchange their maxima. A block
-// that is a whole row has the maximum of the team.
+// Quantizes the words of chunks of a row, with random words where the quantizer has some. Blocks of
+// 16 elements are one chunk, blocks of 32 those of two neighbouring lanes, and blocks of 128 those
+// of eight, which exchange their maxima. A block that is a whole row has the maximum of the team.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include "BlockQuantizer.h"
+#include "Philox.h"
 #include "Rows/RowElements.h"
 #include "Rowwise/RowBlocks.h"
 
@@ -66,6 +67,7 @@ private:
   mlir::Value rows, ofTensor, rowAmax;
   std::optional<Result> data, scales;
   std::optional<BlockQuantizer> quantizer;
+  std::optional<GroupRandom> random; ///< a chunk is a group
 };
 
 } // namespace fp4

@@ -79,8 +79,6 @@ std::string whyNotRowsOfQuantizer(QuantizeOp op) {
     return "the quantizer has groups";
   if (op.getHadamard())
     return "the quantizer transforms its input";
-  if (op.getRng())
-    return "the quantizer rounds stochastically";
   if (op.hasSquareBlocks())
     return "the blocks have several rows";
   if (op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off)
