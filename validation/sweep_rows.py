@@ -12,9 +12,9 @@ scales, codes behind the amax of the tensor or of each row, codes that are round
 or FP8 under one scale for each row or for 128 elements. The elements in bf16 are a result besides,
 or not. One CTA has a row, or several CTAs of a cluster, or as many as the compiler chooses. The
 reference executes the operations of the program one by one, and every result must be equal bit by
-bit, also for infinite, subnormal and NaN inputs. Each library runs under every schedule of the simulator with its strict
-hazard check. Programs whose operations did not become one kernel count as failed; the amax of a
-tensor has another one.
+bit, also for infinite, subnormal and NaN inputs. Each library runs under every schedule of the
+simulator with its strict hazard check. Programs whose operations did not become one kernel count as
+failed; the amax of a tensor has another one.
 """
 import itertools
 import subprocess
