@@ -13,7 +13,7 @@
 
 A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or
 SwiGLU), and what is derived of its elements: codes and scales of rows, of columns or of both, in
-the same or the other format, from elements in bf16 or f32, and an amax; with the elements as a
+the same or another format, from elements in bf16 or f32, and an amax; with the elements as a
 result besides, or not. The reference executes the operations of the program one by one, and every
 result must be equal bit by bit. Each library runs under every schedule of the simulator with its
 strict hazard check. Programs whose operations did not become one kernel count as failed.
@@ -34,14 +34,14 @@ HOPPER_WEIGHTS = [*WEIGHTS, "mxfp6_e2m3 bf16 plain", "mxfp4 f8E4M3FN prepacked",
 FAST = ("arithmetic = #fp4.matmul_arithmetic<fast_accumulation>",)
 RECIPE = recipes.swept()
 INPUT = ["one", "dual"]
-RESULT = ["none", *FORMATS]  # the format of the codes
+RESULT = ["none", *recipes.FORMATS]  # the format of the codes
 OUTPUTS = ["rowwise", "columnwise", "both"]
 SCALES = ["tiled", "linear"]
 AMAX = ["", "amax"]
 ELEMENTS = ["kept", "gone"]
 TYPE = ["bf16", "f32"]
 ROWS = ["32", "128", "160", "?1", "?130"]  # dynamic ones with the number that runs
-N = [64, 192, 288]
+N = [64, 192, 256, 288]
 K = [64, 320]
 PLANS = {"chosen": "", "128": "tile = [128, 128, 256]", "64": "tile = [128, 64, 256]",
          "256": "tile = [128, 256, 256]", "pair": "pair, tile = [256, 128, 256]",
@@ -116,12 +116,12 @@ def with_rows(text):
 def quantizer(fmt, outputs, layout, element, rows, n):
     """Lines that quantize %h, the results and their types."""
     facts = recipes.FORMATS[fmt]
-    amax, kind = ("", "") if facts.is_mx else (" amax %given", ", tensor<f32>")
+    amax, kind = ("", "") if facts.scale != "f8E4M3FN" else (" amax %given", ", tensor<f32>")
     sides = {"rowwise": [(rows, n)], "columnwise": [(n, rows)], "both": [(rows, n), (n, rows)]}[outputs]
     types = []
     for r, c in sides:
         blocks = -(-int(c) // facts.block)
-        types += [matrix(r, c, "f4E2M1FN"),
+        types += [matrix(r, c, facts.element),
                   matrix(r, blocks, facts.scale, LAYOUT if layout == "tiled" else "")]
     names = [f"%z#{i}" for i in range(len(types))]
     return [f"  %z:{len(types)} = fp4.quantize %h{amax} {{format = #fp4.format<{fmt}>, recipe = #fp4.recipe<{RECIPE[fmt]}>,"
@@ -183,10 +183,12 @@ def program(case):
 
 
 def valid(case):
-    _, dual, result, outputs, layout, amax, kept, _, rows, _, _, plan = case
+    _, dual, result, outputs, layout, amax, kept, _, rows, n, _, plan = case
     if result == "none":
         if (outputs, layout) != ("rowwise", "tiled") or not amax and kept == "gone":
             return False
+    elif recipes.FORMATS[result].has_f32_scales and ((outputs, layout) != ("rowwise", "linear") or n % 128):
+        return False
     elif outputs != "rowwise" and rows[0] == "?":
         return False
     if dual == "dual" and plan == "256":
@@ -206,8 +208,9 @@ def fits_beside(kind, case):
 def fits(kind, case):
     """Returns True if the plan of a case fits it; kinds of kernels differ in that."""
     _, dual, result, outputs, _, _, kept, element, *_, plan = case
-    if kind == "tcgen05":  # a thread has words of four scales: 64 columns in nvfp4, 128 in mxfp4
-        return not (plan in ("64", "eight", "half_pair_128") and result == "mxfp4" and outputs != "columnwise")
+    if kind == "tcgen05":  # a thread has words of scales: 64 columns in nvfp4, else 128
+        return (plan not in ("64", "eight", "half_pair_128") or result in ("none", "nvfp4")
+                or outputs == "columnwise")
     if kind in BESIDE and not fits_beside(kind, case):
         return False
     if kind in BESIDE:  # a warp has blocks of columns; the sums of two GEMMs fill registers
@@ -224,14 +227,22 @@ def fits(kind, case):
     if kind == "converted":  # registers have room for the sums of both GEMMs, or for what quantizes
         return plan not in ("256", "tall") or (dual, result, element) == ("one", "none", "bf16")
     is_small = dual == "dual" or (result != "none" and element == "f32")
+    if result == "fp8_block128" and (is_small or plan in ("64", "deep")):  # tiles of 64 columns have half a block
+        return False
     return not (plan == "128" and is_small) and not (plan == "few" and result != "none")
 
 
-def all_cases(kind="tcgen05"):
-    cases = itertools.product(OPERANDS_OF.get(kind, FORMATS), INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
-                              ROWS_OF.get(kind, ROWS), COLUMNS_OF.get(kind, N), DEPTHS_OF.get(kind, K),
-                              KINDS[kind][1])
-    return (case for case in cases if valid(case) and fits(kind, case))
+def parameters(kind):
+    return [OPERANDS_OF.get(kind, FORMATS), INPUT, RESULT, OUTPUTS, SCALES, AMAX, ELEMENTS, TYPE,
+            ROWS_OF.get(kind, ROWS), COLUMNS_OF.get(kind, N), DEPTHS_OF.get(kind, K), list(KINDS[kind][1])]
+
+
+def chosen_cases(kind, full):
+    def fits_plan(case):
+        return valid(case) and fits(kind, case)
+    if full:
+        return filter(fits_plan, itertools.product(*parameters(kind)))
+    return sweeping.sampled_covering(parameters(kind), fits_plan, lambda i, j: True)
 
 
 def judge_on(target):
@@ -255,7 +266,7 @@ def main():
     parser = sweeping.product_parser(__doc__)
     parser.add_argument("--plans", default="tcgen05", choices=KINDS)
     options = parser.parse_args()
-    cases = all_cases(options.plans) if options.full else sweeping.covering(all_cases(options.plans))
+    cases = chosen_cases(options.plans, options.full)
     return sweeping.run_gemms(options, [library(case, options.plans) for case in cases], SCHEDULES,
                                  judge_on(KINDS[options.plans][0]))
 

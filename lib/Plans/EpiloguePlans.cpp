@@ -29,8 +29,7 @@ static std::string whyOneGroup(const PlannedGemm &gemm) {
                  : isa<Float8E4M3FNType>(product.getElementType()) ? narrowest
                                                                     : 16;
   if (product.quantizesRows())
-    unit = pipe::kScaleBlockColumns *
-           numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
+    unit = numerics::elementsOfScaleWord(product.getQuantizeRecipe()->getDecisions().format);
   if (plan.tile[1] % (2 * unit) == 0)
     return {};
   return "for tiles whose columns are no multiple of " + std::to_string(2 * unit);

@@ -96,7 +96,8 @@ void ChunkEmitter::quantize(Value elements) {
   quantizer.setTensorAmax(amax);
   b.setInsertionPointToEnd(block);
   SmallVector<Value> words = packedWords(b, elements);
-  auto blocks = size_t(EpilogueWork::kChunk / numerics::blockSizeOf(recipe.format));
+  int64_t block = numerics::blockSizeOf(recipe.format); // of 128 a chunk has a part
+  auto blocks = size_t(std::max<int64_t>(1, EpilogueWork::kChunk / block));
   for (size_t i = 0, each = words.size() / blocks; i < blocks; ++i)
     quantizer.quantize(ArrayRef(words).slice(i * each, each), product.getElementType());
 }
@@ -107,9 +108,12 @@ void ChunkEmitter::quantize(Value elements) {
 static double derivedBytesOf(BlockScaledMatmulOp product) {
   if (!product.getQuantizeRecipe())
     return 0;
-  constexpr double code = 0.5;
-  double block = double(numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format));
-  return (code + 1 / block) * (product.quantizesRows() + product.quantizesColumns());
+  const numerics::FormatFacts &format =
+      numerics::factsOf(product.getQuantizeRecipe()->getDecisions().format);
+  double code = numerics::isPacked(product.getQuantizeRecipe()->getDecisions().format) ? 0.5 : 1;
+  double scale = format.scale == numerics::ScaleFormat::F32 ? 4 : 1;
+  return (code + scale / format.blockSize) *
+         (product.quantizesRows() + product.quantizesColumns());
 }
 
 /// Adds numbers of each column, for all rows or for those of a group, or a matrix with its bytes.
@@ -131,8 +135,8 @@ EpilogueWork fp4::epilogueWorkOf(BlockScaledMatmulOp product, const hw::TargetMo
   work.storesElements = product.getResult() != nullptr;
   work.foldsAmax = product.getWithAmax();
   if (product.quantizesRows())
-    work.group = pipe::kScaleBlockColumns *
-                 numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
+    work.group =
+        numerics::elementsOfScaleWord(product.getQuantizeRecipe()->getDecisions().format);
   work.derivedBytes = derivedBytesOf(product);
   for (Value input : product.getEpilogueInputs())
     addInput(cast<RankedTensorType>(input.getType()), work);

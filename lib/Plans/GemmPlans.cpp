@@ -56,8 +56,7 @@ static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product, bool narrow
     columns.assign(std::begin(kK96TileNs), std::end(kK96TileNs));
   int64_t unit = 1;
   if (product.quantizesRows())
-    unit = pipe::kScaleBlockColumns *
-           numerics::blockSizeOf(product.getQuantizeRecipe()->getDecisions().format);
+    unit = numerics::elementsOfScaleWord(product.getQuantizeRecipe()->getDecisions().format);
   llvm::erase_if(columns, [&](int64_t n) {
     int64_t ofLane = narrow ? n / 2 : n;
     return ofLane % unit != 0 || (product.isDual() && 2 * ofLane > kGemmTileNs[4]);

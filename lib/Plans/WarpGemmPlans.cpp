@@ -118,10 +118,18 @@ static int64_t mostElements(BlockScaledMatmulOp product) {
   return kMostElements / (product.isDual() || isWide ? 2 : 1);
 }
 
+/// Returns true when blocks of results are as wide as the tile of most elements.
+static bool hasWideResults(BlockScaledMatmulOp product) {
+  std::optional<RecipeAttr> recipe = product.getQuantizeRecipe();
+  return recipe && numerics::hasF32Scales(recipe->getDecisions().format);
+}
+
 /// Returns true when a GEMM may have the tile; one that quantizes elements has rows for all
-/// threads.
+/// threads, and whole blocks.
 static bool mayHaveTile(BlockScaledMatmulOp product, int64_t m, int64_t n) {
-  return m * n <= mostElements(product) && (!product.getQuantizeRecipe() || m == kGatheredRows);
+  return m * n <= mostElements(product) &&
+         (!product.getQuantizeRecipe() || m == kGatheredRows) &&
+         (!hasWideResults(product) || n == kGatheredRows);
 }
 
 /// Returns true when a GEMM may have the tile and shared memory fits its shortest k tiles.
@@ -202,7 +210,8 @@ static LogicalResult checkTile(const PlannedGemm &gemm) {
     return gemm.misfitTile("is [m, n, k] with m = " +
                            Twine(product.getQuantizeRecipe() ? "128, whose rows threads quantize"
                                                              : "16, 32, 64 or 128") +
-                           ", n = 64, 128 or 256, m * n up to " + Twine(mostElements(product)) +
+                           ", n = " + Twine(hasWideResults(product) ? "128" : "64, 128 or 256") +
+                           ", m * n up to " + Twine(mostElements(product)) +
                            " and k = 128" + Twine(isWide ? "" : " or 256"));
   WarpTile tile = {m, n, gemm.size.block, gemm.size.stepK, gemm.size.products};
   if (sharedBytesOf(product, tile, k) <= int64_t(gemm.target.sharedBytesPerCta))

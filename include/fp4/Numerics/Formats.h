@@ -66,6 +66,10 @@ constexpr bool hasE4M3Scales(BlockFormat format) {
 }
 /// Blocks under an f32, of 1 x 128 or 128 x 128 elements.
 constexpr bool hasF32Scales(BlockFormat format) { return factsOf(format).scale == ScaleFormat::F32; }
+/// Elements of a row whose scales take 32 bits: four blocks, or one under an f32.
+constexpr unsigned elementsOfScaleWord(BlockFormat format) {
+  return (hasF32Scales(format) ? 1 : 4) * blockSizeOf(format);
+}
 /// Two codes per byte, or one code in the low bits of each byte.
 constexpr bool isPacked(BlockFormat format) { return elementOf(format).bits == 4; }
 

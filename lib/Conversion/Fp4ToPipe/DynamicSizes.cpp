@@ -139,8 +139,12 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
 /// Checks operands that have a number for each column of the result.
 static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
                          Value columns) {
-  constexpr int64_t codeBits = 4;
-  int64_t bits = op.quantizesRows() ? codeBits : op.getElementType().getIntOrFloatBitWidth();
+  int64_t bits = op.getElementType().getIntOrFloatBitWidth(), block = 1;
+  if (op.quantizesRows()) {
+    numerics::BlockFormat format = op.getQuantizeRecipe()->getDecisions().format;
+    bits = numerics::isPacked(format) ? 4 : 8;
+    block = numerics::blockSizeOf(format);
+  }
   auto take = [&](StringRef name, Value tensor, Value buffer) {
     auto type = cast<RankedTensorType>(tensor.getType());
     if (type.getRank() != 2 || !type.isDynamicDim(1))
@@ -155,7 +159,7 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmB
     take("alpha2", op.getAlpha2(), adaptor.alpha2);
   for (auto [tensor, buffer] : llvm::zip_equal(op.getEpilogueInputs(), adaptor.inputs))
     take("epilogue_inputs", tensor, buffer);
-  int64_t unit = pipe::kRowUnitBytes * 8 / bits;
+  int64_t unit = std::max(block, pipe::kRowUnitBytes * 8 / bits);
   checks.multiple(
       "rows", "rhs", columns, unit,
       "rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a "

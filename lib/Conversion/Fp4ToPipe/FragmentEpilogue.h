@@ -35,6 +35,12 @@ private:
   /// Makes codes and scales of the elements that storePart has made since the last call: those of
   /// 128 rows of the result, of as many columns as are gathered at a time, from `place` on.
   void quantizeElements(Place place, OfGroup group);
+  /// Segments of one row that a thread quantizes together, and the column of the first.
+  struct Segments {
+    llvm::SmallVector<Value> parts;
+    Value first;
+  };
+  void emitSegments(const Segments &segments, Place place, OfGroup group);
   Value rowOfStores(Value row, OfGroup group);
   void foldAmax();
   Place placeOf(const Tile &tile, size_t part);

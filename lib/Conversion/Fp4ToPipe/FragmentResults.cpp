@@ -93,14 +93,24 @@ void FragmentEpilogue::quantizeElements(Place place, OfGroup group) {
   Value rowOfWarp = ofWarps ? ofWarp.row : b.constant(0),
         columnOfWarp = ofWarps ? ofWarp.column : b.constant(0);
   int64_t width = gemm.transposes() ? fragments.size[0] : columns;
+  Segments segments;
   for (int64_t first = 0; first < width; first += columns) {
     Value begin = first ? b.constant(first) : columnOfWarp;
     auto gathered = GatherRowsOp::create(b, type, b.getI32Type(), values, rowOfWarp, begin,
                                          isTransposed(), IntegerAttr());
-    results->emitSegment({place.row, b.add(place.column, gathered.getFirst()),
-                          group.rowLimit ? group.rowLimit : args.rows, group.scaleShift},
-                         gathered.getSegment());
+    if (!segments.first)
+      segments.first = gathered.getFirst();
+    segments.parts.push_back(gathered.getSegment());
+    if (gemm.results.quantizer->hasF32Scales() && first + columns < width)
+      continue; // a thread has half of a block at once
+    emitSegments(std::exchange(segments, {}), place, group);
   }
+}
+
+void FragmentEpilogue::emitSegments(const Segments &segments, Place place, OfGroup group) {
+  results->emitSegment({place.row, b.add(place.column, segments.first),
+                        group.rowLimit ? group.rowLimit : args.rows, group.scaleShift},
+                       concatenateTiles(b, segments.parts));
 }
 
 /// Folds the amax of all elements of a tile.

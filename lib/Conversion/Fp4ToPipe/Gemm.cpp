@@ -255,7 +255,7 @@ SmallVector<GlobalType> Gemm::derivedTypes() const {
     int64_t blocks = ShapedType::isDynamic(columns)
                          ? columns
                          : int64_t(llvm::divideCeil(columns, results.quantizer->block()));
-    types.push_back(GlobalType::get({rows, columns}, Float4E2M1FNType::get(context())));
+    types.push_back(GlobalType::get({rows, columns}, fp4::dataType(context(), format)));
     if (problem.groups && isTiled) // whole scale tiles of each
       rows = problem.groupScaleRows;
     types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(context(), format),

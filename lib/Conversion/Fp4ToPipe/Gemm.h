@@ -94,10 +94,10 @@ struct Gemm {
   /// Rows of a staged tile: those of accumulators that are complete together.
   int64_t storedRows() const { return std::min<int64_t>(tiling.blockM(), 128); }
   /// Columns whose elements become results together: where rows are quantized, those of a word of
-  /// tiled scales.
+  /// scales.
   int64_t resultGroup() const {
     bool rows = results.quantizer && results.quantizer->rows;
-    return rows ? pipe::kScaleBlockColumns * results.quantizer->block() : chunk();
+    return rows ? results.quantizer->columnsOfWord() : chunk();
   }
   /// Columns of a row whose blocks one thread quantizes, and that all threads have at a time
   /// (pipe.gather_rows), for sums in registers of `threads` threads.

@@ -129,7 +129,10 @@ struct ResultQuantizer {
   bool tiledRows = false,
        tiledColumns = false; ///< true for scales in layout tiled_128x4, else row-major
 
-  int64_t block() const { return numerics::blockSizeOf(recipe.getDecisions().format); }
+  int64_t block() const { return numerics::blockSizeOf(format()); }
+  int64_t columnsOfWord() const { return numerics::elementsOfScaleWord(format()); }
+  bool hasF32Scales() const { return numerics::hasF32Scales(format()); }
+  numerics::BlockFormat format() const { return recipe.getDecisions().format; }
 };
 
 /// Results of a GEMM: what becomes of its sums.

@@ -145,7 +145,7 @@ std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) 
   auto quantized = QuantizeBlocksOp::create(
       b, codes, scales, elements, tensorAmax, /*rng=*/Value(), /*row=*/Value(),
       /*column=*/Value(), /*matrix=*/DenseI64ArrayAttr(), recipe, Philox::Element, columnwise,
-      /*held=*/true);
+      /*held=*/true, /*place=*/IntegerAttr());
   return {quantized.getCodes(), quantized.getScales()};
 }
 
@@ -170,7 +170,20 @@ Value fp4::concatenateTiles(TileBuilder &b, ArrayRef<Value> pieces) {
 void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
   auto [codes, scales] = quantize(concatenateTiles(b, pieces), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, column, place.rows, false});
-  keepScales(place, scales, b.div(column, gemm.results.quantizer->block()), false);
+  int64_t block = gemm.results.quantizer->block();
+  ResultPlace ofScales = place;
+  if (cast<RankedTensorType>(codes.getType()).getDimSize(1) < block)
+    ofScales.rows = rowsOfFirstPart(place, column);
+  keepScales(ofScales, scales, b.div(column, block), false);
+}
+
+/// The limit of rows for the thread that has the first part of a block, and none for the others,
+/// which have the same scale.
+Value ResultStores::rowsOfFirstPart(const ResultPlace &place, Value column) {
+  Value first = b.compare(arith::CmpIPredicate::eq,
+                          b.rem(column, gemm.results.quantizer->block()), b.constant(0));
+  Value rows = place.rows ? place.rows : b.constant(gemm.problem.rows);
+  return arith::SelectOp::create(b, first, rows, b.constant(0));
 }
 
 /// Keeps scales to store. Tiled scales of a group begin behind those of the group before.

@@ -73,6 +73,7 @@ private:
   void foldAmax(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   void quantizeRow(const ResultPlace &place, llvm::ArrayRef<mlir::Value> pieces,
                    mlir::Value column);
+  mlir::Value rowsOfFirstPart(const ResultPlace &place, mlir::Value column);
   void keepScales(const ResultPlace &place, mlir::Value scales, mlir::Value column, bool isColumn);
   void quantizeColumn(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   std::pair<mlir::Value, mlir::Value> quantize(mlir::Value elements, bool columnwise);

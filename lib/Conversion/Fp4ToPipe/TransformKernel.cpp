@@ -135,7 +135,8 @@ void TransformBuilder::buildEpilogue(Value acc, Value row, Value column) {
     matrix = b.getDenseI64ArrayAttr({transform.k, transform.m});
   auto quantized = QuantizeBlocksOp::create(b, codesType, scalesType, values, amax, args.rng, q, p,
                                             matrix, op.getRecipe(), op.getPhilox(),
-                                            /*columnwise=*/true);
+                                            /*columnwise=*/true, /*resident=*/false,
+                                            /*place=*/IntegerAttr());
   StoreOp::create(b, quantized.getCodes(), args.codes, column, row, Value());
   Value block = arith::ShRUIOp::create(b, row, b.constant(4));
   StoreOp::create(b, quantized.getScales(), args.scales, column, block, Value());

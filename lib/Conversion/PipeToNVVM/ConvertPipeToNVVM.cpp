@@ -76,6 +76,9 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
               })
               .Case([](fp4::pipe::StoreOp op) { return !op.getStaged() || op.getPlace(); })
               .Case([](fp4::pipe::GatherRowsOp op) { return op.getPlace().has_value(); })
+              .Case([](fp4::pipe::QuantizeBlocksOp op) {
+                return !op.getStagedBytes() || op.getPlace();
+              })
               .Default(true);
       auto region = dyn_cast<fp4::pipe::RoleRegionOp>(op);
       if (isa<fp4::pipe::ForEachWorkOp>(op) ||

@@ -283,3 +283,66 @@ func.func @left(%a: !e, %s: !l, %w: tensor<128x128xf4E2M1FN>, %t: !t, %o: tensor
       : (tensor<64x64xbf16>, tensor<3xi64>) -> (tensor<64x64xf4E2M1FN>, !l)
   return %q, %u : tensor<64x64xf4E2M1FN>, !l
 }
+
+// -----
+
+// Codes of 8 bits have blocks of 32, under an f32 of 128.
+!e = tensor<128x256xf4E2M1FN>
+!s = tensor<128x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !e, !s>
+// CHECK-LABEL: func.func @eight_bits
+// CHECK: fp4.epilogue_quantize %{{.*}} {recipe = #fp4.recipe<mxfp8_e5m2_floor>} : (bf16) -> (f8E5M2, f8E8M0FNU)
+// CHECK: fp4.epilogue_quantize %{{.*}} {recipe = #fp4.recipe<fp8_deepgemm>} : (bf16) -> (f8E4M3FN, f32)
+// CHECK-NOT: fp4.quantize{{ }}
+func.func @eight_bits(%a: !e, %s: !s) -> (tensor<128x128xf8E5M2>, tensor<128x4xf8E8M0FNU>, tensor<128x128xf8E4M3FN>, tensor<128x1xf32>) {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %x = fp4.matmul %a_scaled, %a_scaled {epilogue = #fp4.epilogue<relu>} : (!operand, !operand) -> tensor<128x128xbf16>
+  %y = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<128x128xbf16>
+  // REMARKS: remark: [Passed] matmul+quantize
+  %q, %r = fp4.quantize %x {format = #fp4.format<mxfp8_e5m2>, recipe = #fp4.recipe<mxfp8_e5m2_floor>}
+      : (tensor<128x128xbf16>) -> (tensor<128x128xf8E5M2>, tensor<128x4xf8E8M0FNU>)
+  // REMARKS: remark: [Passed] matmul+quantize
+  %p, %t = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<128x128xbf16>) -> (tensor<128x128xf8E4M3FN>, tensor<128x1xf32>)
+  return %q, %r, %p, %t : tensor<128x128xf8E5M2>, tensor<128x4xf8E8M0FNU>, tensor<128x128xf8E4M3FN>, tensor<128x1xf32>
+}
+
+// -----
+
+// A tile has parts of whole rows, and of a block of rows; a row of 192 elements ends in half a block.
+!e = tensor<192x256xf4E2M1FN>
+!s = tensor<192x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!operand = !fp4.scaled<nvfp4, !e, !s>
+// CHECK-LABEL: func.func @other_blocks
+// CHECK-NOT: epilogue_quantize
+// CHECK: return
+func.func @other_blocks(%a: !e, %s: !s) -> (tensor<192x192xf8E4M3FN>, tensor<192x1xf32>, tensor<192x192xf8E4M3FN>, tensor<2x2xf32>, tensor<192x192xf8E4M3FN>, tensor<192x2xf32>) {
+  %a_scaled = fp4.scaled %a, %s : !operand
+  %x = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<192x192xbf16>
+  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="blocks are whole rows, of which a tile of the matmul has some columns"
+  %q, %r = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 192>}
+      : (tensor<192x192xbf16>) -> (tensor<192x192xf8E4M3FN>, tensor<192x1xf32>)
+  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="square blocks span rows of several threads"
+  %p, %t = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 128, 128>}
+      : (tensor<192x192xbf16>) -> (tensor<192x192xf8E4M3FN>, tensor<2x2xf32>)
+  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="rows end in a shorter block"
+  %v, %u = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<192x192xbf16>) -> (tensor<192x192xf8E4M3FN>, tensor<192x2xf32>)
+  return %q, %r, %p, %t, %v, %u : tensor<192x192xf8E4M3FN>, tensor<192x1xf32>, tensor<192x192xf8E4M3FN>, tensor<2x2xf32>, tensor<192x192xf8E4M3FN>, tensor<192x2xf32>
+}
+
+// -----
+
+// A call may have rows that end in a shorter block of 128.
+!any = !fp4.scaled<mxfp4, tensor<?x?xf4E2M1FN>, tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+// CHECK-LABEL: func.func @dynamic_blocks
+// CHECK-NOT: epilogue_quantize
+// CHECK: return
+func.func @dynamic_blocks(%a: tensor<?x?xf4E2M1FN>, %s: tensor<?x?xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>) {
+  %a_scaled = fp4.scaled %a, %s : !any
+  %x = fp4.matmul %a_scaled, %a_scaled : (!any, !any) -> tensor<?x?xbf16>
+  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="rows of dynamic size may end in a shorter block"
+  %q, %r = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>}
+      : (tensor<?x?xbf16>) -> (tensor<?x?xf8E4M3FN>, tensor<?x?xf32>)
+  return %q, %r : tensor<?x?xf8E4M3FN>, tensor<?x?xf32>
+}

@@ -121,3 +121,24 @@ func.func @amax_value(%d: tensor<64x64xf4E2M1FN>, %s: tensor<64x2xf8E8M0FNU, #fp
   } : (!a, !a) -> tensor<f32>
   return
 }
+
+// -----
+
+!a = !fp4.scaled<mxfp4, tensor<128x128xf4E2M1FN>, tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+func.func @rows(%d: tensor<128x128xf4E2M1FN>, %s: tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %a = fp4.scaled %d, %s : !a
+  %0:2 = fp4.matmul %a, %a epilogue() {
+  ^bb0(%x: f32):
+    %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<fp8_deepgemm>} : (f32) -> (f8E4M3FN, f32)
+    fp4.yield %code, %scale : f8E4M3FN, f32
+  } : (!a, !a) -> (tensor<128x128xf8E4M3FN>, tensor<128x1xf32>)
+  %1:2 = fp4.matmul %a, %a epilogue() {
+  ^bb0(%x: f32):
+    // epilogue_quantize (C1)
+    // expected-error @+2 {{attribute 'outputs' must be rowwise for recipe fp8_deepgemm, but got columnwise}}
+    // expected-note @+1 {{leave 'outputs' out: fp8_block128 has blocks of rows}}
+    %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<fp8_deepgemm>, outputs = #fp4.outputs<columnwise>} : (f32) -> (f8E4M3FN, f32)
+    fp4.yield %code, %scale : f8E4M3FN, f32
+  } : (!a, !a) -> (tensor<128x128xf8E4M3FN>, tensor<128x1xf32>)
+  return
+}

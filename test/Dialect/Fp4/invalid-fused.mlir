@@ -223,15 +223,15 @@ func.func @wide(%a: !e, %s: !s) {
   %a_scaled = fp4.scaled %a, %s : !operand
   %r0:2 = fp4.matmul %a_scaled, %a_scaled epilogue() {
   ^bb0(%x: f32):
-    %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<ocp_floor>}
-        : (f32) -> (f4E2M1FN, f8E8M0FNU)
-    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
-  } : (!operand, !operand) -> (tensor<64x64xf4E2M1FN>, tensor<64x2xf8E8M0FNU>)
+    %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<mxfp8_e4m3_floor>}
+        : (f32) -> (f8E4M3FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f8E4M3FN, f8E8M0FNU
+  } : (!operand, !operand) -> (tensor<64x64xf8E4M3FN>, tensor<64x2xf8E8M0FNU>)
   %r1:2 = fp4.matmul %a_scaled, %a_scaled epilogue() {
   ^bb0(%x: f32):
-    // epilogue_quantize (C1)
-    // expected-error @+2 {{attribute 'recipe' must have elements of 4 bits, but got mxfp8_e4m3_floor}}
-    // expected-note @+1 {{quantize the result with fp4.quantize}}
+    // epilogue_quantize (C3)
+    // expected-error @+2 {{must give 'f8E4M3FN', 'f8E8M0FNU', but gives 'f4E2M1FN', 'f8E8M0FNU'}}
+    // expected-note @+1 {{a code and a scale of the recipe's format for each orientation of 'outputs'}}
     %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<mxfp8_e4m3_floor>}
         : (f32) -> (f4E2M1FN, f8E8M0FNU)
     fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU

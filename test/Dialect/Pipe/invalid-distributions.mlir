@@ -88,7 +88,7 @@ func.func @staged(%fragment: tensor<64x32xbf16, #pipe.distribution<wgmma>>, %row
 func.func @columns(%turned: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %q: !pipe.global<512x256xf4E2M1FN>, %i: i32) {
   pipe.store %turned, %q[%i, %i] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
   // (C213)
-  // expected-error @+2 {{value of columns must be transposed, 32 codes or 1 or 2 scales of a thread, but got}}
+  // expected-error @+2 {{value of columns must be transposed, 32 codes, 1 or 2 scales of a thread or an f32, but got}}
   // expected-note @+1 {{quantize 32 elements of a column at a time}}
   pipe.store %turned, %q[%i, %i] : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
   return
@@ -146,6 +146,34 @@ func.func @quantize(%row: tensor<128x32xf32, #pipe.distribution<lanes>>, %fragme
   // expected-note @+1 {{make rows of threads with pipe.gather_rows, of whole blocks}}
   %d, %t = pipe.quantize_blocks %fragment amax %a {recipe = #fp4.recipe<transformer_engine>} : tensor<64x64xf32, #pipe.distribution<wgmma>> -> tensor<64x64xf4E2M1FN, #pipe.distribution<wgmma>>, tensor<64x8xf8E4M3FN, #pipe.distribution<wgmma>>
   return
+}
+
+// -----
+
+func.func @parts(%half: tensor<128x64xbf16, #pipe.distribution<lanes>>, %quarter: tensor<128x32xbf16, #pipe.distribution<lanes>>) {
+  %c, %s = pipe.quantize_blocks %half {recipe = #fp4.recipe<fp8_deepgemm>} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> tensor<128x64xf8E4M3FN, #pipe.distribution<lanes>>, tensor<128x1xf32, #pipe.distribution<lanes>>
+  // (C127)
+  // expected-error @+2 {{value must be lanes or columns, blocks of 128 elements in a thread, but got 'tensor<128x32xbf16, #pipe.distribution<lanes>>'}}
+  // expected-note @+1 {{make rows of threads with pipe.gather_rows, of whole blocks}}
+  %d, %t = pipe.quantize_blocks %quarter {recipe = #fp4.recipe<fp8_deepgemm>} : tensor<128x32xbf16, #pipe.distribution<lanes>> -> tensor<128x32xf8E4M3FN, #pipe.distribution<lanes>>, tensor<128x1xf32, #pipe.distribution<lanes>>
+  return
+}
+
+// -----
+
+gpu.module @m {
+gpu.func @threads(%half: tensor<128x64xbf16, #pipe.distribution<lanes>>) kernel {
+  pipe.role two warps 0 to 8 drives [threads] {
+    %c, %s = pipe.quantize_blocks %half {recipe = #fp4.recipe<fp8_deepgemm>} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> tensor<128x64xf8E4M3FN, #pipe.distribution<lanes>>, tensor<128x1xf32, #pipe.distribution<lanes>>
+  }
+  pipe.role one warps 8 to 12 drives [threads] {
+    // (C127)
+    // expected-error @+2 {{role must have a multiple of 256 threads, which share blocks of 128, but has 128}}
+    // expected-note @+1 {{quantize whole blocks in a thread, or give the role more warps}}
+    %d, %t = pipe.quantize_blocks %half {recipe = #fp4.recipe<fp8_deepgemm>} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> tensor<128x64xf8E4M3FN, #pipe.distribution<lanes>>, tensor<128x1xf32, #pipe.distribution<lanes>>
+  }
+  gpu.return
+}
 }
 
 // -----

@@ -79,13 +79,13 @@ gpu.func @idle() kernel {
 
 // -----
 
-func.func @six(%twin: tensor<128x32xf32, #pipe.distribution<lanes>>, %y: !pipe.global<128x1024xf32>,
-               %v: tensor<128x32xf6E2M3FN, #pipe.distribution<lanes>>, %z: !pipe.global<128x1024xf6E2M3FN>, %c0: i32) {
+func.func @double(%twin: tensor<128x32xf32, #pipe.distribution<lanes>>, %y: !pipe.global<128x1024xf32>,
+               %v: tensor<128x32xf8E5M2FNUZ, #pipe.distribution<lanes>>, %z: !pipe.global<128x1024xf8E5M2FNUZ>, %c0: i32) {
   pipe.store %twin, %y[%c0, %c0] : tensor<128x32xf32, #pipe.distribution<lanes>>, !pipe.global<128x1024xf32>
   // (C118)
-  // expected-error @+2 {{value must have elements of f32, bf16, f16, f8E4M3FN, f8E8M0FNU or f4E2M1FN, but got 'f6E2M3FN'}}
+  // expected-error @+2 {{value must have elements of f32, bf16, f16, f8E8M0FNU or the elements of a format, but got 'f8E5M2FNUZ'}}
   // expected-note @+1 {{convert the elements before they are stored}}
-  pipe.store %v, %z[%c0, %c0] : tensor<128x32xf6E2M3FN, #pipe.distribution<lanes>>, !pipe.global<128x1024xf6E2M3FN>
+  pipe.store %v, %z[%c0, %c0] : tensor<128x32xf8E5M2FNUZ, #pipe.distribution<lanes>>, !pipe.global<128x1024xf8E5M2FNUZ>
   return
 }
 

@@ -26,9 +26,20 @@ func.func @transpose(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %w: ten
 func.func @store(%v: tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, %w: tensor<256x32xf4E2M1FN, #pipe.distribution<columns>>, %q: !pipe.global<64x128xf4E2M1FN>, %c: i32) {
   pipe.store %v, %q[%c, %c] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<64x128xf4E2M1FN>
   // (C213)
-  // expected-error @+2 {{value of columns must be transposed, 32 codes or 1 or 2 scales of a thread, but got 'tensor<256x32xf4E2M1FN, #pipe.distribution<columns>>'}}
+  // expected-error @+2 {{value of columns must be transposed, 32 codes, 1 or 2 scales of a thread or an f32, but got 'tensor<256x32xf4E2M1FN, #pipe.distribution<columns>>'}}
   // expected-note @+1 {{quantize 32 elements of a column at a time}}
   pipe.store %w, %q[%c, %c] transposed : tensor<256x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<64x128xf4E2M1FN>
+  return
+}
+
+// -----
+
+func.func @shared(%v: tensor<4x32xf32, #pipe.distribution<columns>>, %w: tensor<8x32xf32, #pipe.distribution<columns>>, %q: !pipe.global<64x2xf32>, %c: i32) {
+  pipe.store %v, %q[%c, %c] transposed : tensor<4x32xf32, #pipe.distribution<columns>>, !pipe.global<64x2xf32>
+  // (C213)
+  // expected-error @+2 {{value of columns must be transposed, 32 codes, 1 or 2 scales of a thread or an f32, but got 'tensor<8x32xf32, #pipe.distribution<columns>>'}}
+  // expected-note @+1 {{quantize 32 elements of a column at a time}}
+  pipe.store %w, %q[%c, %c] transposed : tensor<8x32xf32, #pipe.distribution<columns>>, !pipe.global<64x2xf32>
   return
 }
 

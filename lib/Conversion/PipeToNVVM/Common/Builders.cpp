@@ -23,11 +23,12 @@ fp4::PipeTypeConverter::PipeTypeConverter() {
   addConversion([](pipe::ChannelType type) {
     return LLVM::LLVMPointerType::get(type.getContext(), kSharedSpace);
   });
-  // A vector becomes what a store takes: words of eight packed fp4, or bytes of scales.
+  // A vector becomes what a store takes: words of eight packed fp4, or bytes of codes and scales.
   addConversion([](VectorType type) -> Type {
     if (type.getRank() == 1 && isa<Float4E2M1FNType>(type.getElementType()))
       return VectorType::get(type.getNumElements() / 8, IntegerType::get(type.getContext(), 32));
-    if (type.getRank() == 1 && isScaleElementType(type.getElementType()))
+    Type element = type.getElementType();
+    if (type.getRank() == 1 && (isScaleElementType(element) || isByteElementType(element)))
       return VectorType::get(type.getShape(), IntegerType::get(type.getContext(), 8));
     return type;
   });

@@ -25,9 +25,6 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kLanes = 32, kWarpRows = 16;
-/// The barrier of the role. Barrier 0 is the CTA's, and those from 1 on are those of its warpgroups
-/// (FragmentElements.cpp). Barrier 15, the last one, is that of ResiduePatterns.cpp.
-constexpr int64_t kGatherBarrier = 14;
 /// Bytes of one access to shared memory, and of the lines of all rows.
 constexpr int64_t kAccessBytes = 16, kPanelBytes = pipe::GatherRowsOp::kRows * kLineBytes;
 
@@ -124,12 +121,12 @@ struct LowerGatherRows : PipePattern<pipe::GatherRowsOp> {
     Value space = offsetPointer(b, op.getLoc(), state.sharedBase, *op.getPlace());
     SmallVector<Value> words;
     for (int64_t turn = 0; turn < groups; ++turn) {
-      synchronize(b, op); // earlier reads of this memory
+      meetAtExchange(b, op, state); // earlier reads of this memory
       if (op.getTransposed())
         writeColumns(b, op, adaptor, space, turn);
       else
         writeSegments(b, op, adaptor, space, turn * count);
-      synchronize(b, op);
+      meetAtExchange(b, op, state);
       readSegment(b, op, space, group, turn, words);
     }
     Value all =
@@ -142,12 +139,6 @@ struct LowerGatherRows : PipePattern<pipe::GatherRowsOp> {
   }
 
 private:
-  void synchronize(ImplicitLocOpBuilder &b, pipe::GatherRowsOp op) const {
-    NVVM::BarrierOp::create(b, TypeRange(), constI32(b, kGatherBarrier),
-                            constI32(b, state.roles.at(op).getNumThreads()),
-                            NVVM::BarrierReductionAttr(), Value());
-  }
-
   /// The place of several elements of a vector that are written together.
   struct Part {
     Value elements;
@@ -436,6 +427,12 @@ private:
 
 } // namespace
 
+/// Returns true for an op at which all threads of a role meet.
+static bool isExchange(Operation &op) {
+  auto quantize = dyn_cast<pipe::QuantizeBlocksOp>(op);
+  return isa<pipe::GatherRowsOp>(op) || (quantize && quantize.getPlace());
+}
+
 static void meetBehindSegments(Block &block) {
   Operation *last = nullptr;
   auto meet = [&] {
@@ -447,16 +444,25 @@ static void meetBehindSegments(Block &block) {
     last = nullptr;
   };
   for (Operation &op : block)
-    if (isa<pipe::GatherRowsOp>(op))
+    if (isExchange(op))
       meet();
     else if (auto store = dyn_cast<pipe::StoreOp>(op); store && store.isOfLines())
       last = &op;
   meet();
 }
 
+void fp4::meetAtExchange(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state) {
+  NVVM::BarrierOp::create(b, TypeRange(), constI32(b, kExchangeBarrier),
+                          constI32(b, state.roles.at(op).getNumThreads()),
+                          NVVM::BarrierReductionAttr(), Value());
+}
+
 void fp4::meetBehindSegments(gpu::GPUFuncOp kernel) {
   SetVector<Block *> blocks;
-  kernel.walk([&](pipe::GatherRowsOp op) { blocks.insert(op->getBlock()); });
+  kernel.walk([&](Operation *op) {
+    if (isExchange(*op))
+      blocks.insert(op->getBlock());
+  });
   llvm::for_each(blocks, [](Block *block) { ::meetBehindSegments(*block); });
 }
 

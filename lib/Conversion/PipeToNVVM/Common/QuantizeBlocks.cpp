@@ -1,11 +1,11 @@
 //===- QuantizeBlocks.cpp - The quantizer of an epilogue ------------------===//
 //
 // A thread has whole scale blocks of its accumulator row in registers, so amax and codes need no
-// exchange. The arithmetic is that of the streaming kernels (KernelArithmetic). Values that depend
+// exchange, or a part of a block of 128, whose threads exchange their maxima. The arithmetic is that of the streaming kernels (KernelArithmetic). Values that depend
 // only on the tensor are emitted where the amax is known, outside of the role's loops.
 //
 //===----------------------------------------------------------------------===//
-#include "Common/Lowering.h"
+#include "Common/Fragments.h"
 
 #include "BlockQuantizer.h"
 #include "InlinePtx.h"
@@ -42,6 +42,7 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
 
     VectorType type = fp4::pipe::vectorOfThread(op.getValue().getType());
     SmallVector<Value> words = fp4::packedWords(b, adaptor.getValue());
+    Value shared = op.getBlockThreads() > 1 ? sharedAmax(b, op, quantizer, scalars, words) : Value();
     int64_t blocks = fp4::pipe::vectorOfThread(op.getScales().getType()).getNumElements();
     int64_t perBlock = words.size() / blocks;
     SmallVector<Value> codes, scales;
@@ -51,27 +52,60 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
         bits = random->words(row, arith::AddIOp::create(b, firstBlock, fp4::constI32(b, i)),
                              blockSize);
       auto block = quantizer.quantize(ArrayRef(words).slice(i * perBlock, perBlock),
-                                      type.getElementType(), /*blockAmax=*/Value(),
-                                      /*fold=*/{}, bits);
+                                      type.getElementType(), shared, /*fold=*/{}, bits);
       codes.append(block.codes);
       scales.push_back(block.scale);
     }
     if (op.getResident())
       hold(b, codes, scales);
-    rewriter.replaceOp(op, {vectorOf(b, codes), vectorOf(b, scales)});
+    rewriter.replaceOp(op, {as(b, vectorOf(b, codes), op.getCodes()),
+                            as(b, vectorOf(b, scales), op.getScales())});
     return success();
   }
 
 private:
+  /// The bits of `words` in the type that `result` becomes.
+  Value as(ImplicitLocOpBuilder &b, Value words, Value result) const {
+    auto type = cast<VectorType>(getTypeConverter()->convertType(result.getType()));
+    return words.getType() == type ? words : LLVM::BitcastOp::create(b, type, words).getResult();
+  }
+
+  /// The amax of a block from those of the threads that have its parts: thread t of the role and
+  /// those behind it whose number has the same remainder by the stride, a multiple of a warp.
+  Value sharedAmax(ImplicitLocOpBuilder &b, fp4::pipe::QuantizeBlocksOp op,
+                   fp4::BlockQuantizer &quantizer, fp4::Scalars &s, ArrayRef<Value> words) const {
+    constexpr int64_t bytes = 4;
+    VectorType type = fp4::pipe::vectorOfThread(op.getValue().getType());
+    Value own = quantizer.amax(words, type.getElementType());
+    Value space = fp4::offsetPointer(b, op.getLoc(), state.sharedBase, *op.getPlace());
+    fp4::Int32 thread = fp4::threadOfRole(b, op, state);
+    fp4::meetAtExchange(b, op, state); // earlier reads of this memory
+    LLVM::StoreOp::create(b, own, fp4::stridedPointer(b, op.getLoc(), space, thread, bytes), bytes);
+    fp4::meetAtExchange(b, op, state);
+    int64_t stride = op.getThreadStride(), all = op.getBlockThreads() * stride;
+    fp4::Int32 first = thread - thread % all + thread % stride;
+    Value amax;
+    for (int64_t i = 0; i < op.getBlockThreads(); ++i) {
+      Value from = fp4::stridedPointer(b, op.getLoc(), space, first + i * stride, bytes);
+      Value part = LLVM::LoadOp::create(b, b.getF32Type(), from, bytes);
+      if (!amax)
+        amax = part;
+      else
+        amax = quantizer.keepsNaN() ? s.maximumOrNaN(amax, part) : s.maximumNumber(amax, part);
+    }
+    return amax;
+  }
+
   /// Computes codes and scales at this place, scales in words of their own.
   static void hold(ImplicitLocOpBuilder &b, SmallVector<Value> &codes,
                    SmallVector<Value> &scales) {
     size_t count = codes.size();
+    Type type = scales.front().getType(), word = b.getI32Type();
     for (Value scale : scales)
-      codes.push_back(arith::ExtUIOp::create(b, b.getI32Type(), scale));
+      codes.push_back(type == word ? scale : arith::ExtUIOp::create(b, word, scale).getResult());
     codes = fp4::computeHere(b, b.getLoc(), codes);
-    for (auto [scale, word] : llvm::zip_equal(scales, ArrayRef(codes).drop_front(count)))
-      scale = arith::TruncIOp::create(b, b.getI8Type(), word);
+    for (auto [scale, held] : llvm::zip_equal(scales, ArrayRef(codes).drop_front(count)))
+      scale = type == word ? held : arith::TruncIOp::create(b, type, held).getResult();
     codes.truncate(count);
   }
 

@@ -137,13 +137,18 @@ private:
     Value row, column;
   };
 
+  /// Scales that warps have in common have one place.
   Place placeOf(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor) const {
-    int64_t count = op.getThreadType().getNumElements();
+    int64_t count = isShared(op) ? 0 : op.getThreadType().getNumElements();
     Value lane = arith::AndIOp::create(b, state.threadIndex, fp4::constI32(b, kWarp - 1));
     Value warp = arith::AndIOp::create(b, state.warpIndex, fp4::constI32(b, 3));
     Value offset = arith::MulIOp::create(b, warp, fp4::constI32(b, count));
     return {arith::AddIOp::create(b, adaptor.getRow(), lane),
             arith::AddIOp::create(b, adaptor.getColumn(), offset)};
+  }
+
+  static bool isShared(fp4::pipe::StoreOp op) {
+    return op.getElementsType().getElementType().isF32();
   }
 
   static void emitIf(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> body) {
@@ -157,17 +162,26 @@ private:
     return adaptor.getRows() ? adaptor.getRows() : fp4::rowsOfBuffer(b, op.getLoc(), op.getDest());
   }
 
+  /// Returns true (i1) for a thread whose row exists. The first warp stores what all have in common.
+  Value storesRow(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
+                  const Place &place) const {
+    Value exists = isBelow(b, op.getLoc(), place.row, limitOfRows(b, op, adaptor));
+    if (!isShared(op))
+      return exists;
+    Value warp = arith::AndIOp::create(b, state.warpIndex, fp4::constI32(b, 3));
+    return arith::AndIOp::create(b, exists, isBelow(b, op.getLoc(), warp, fp4::constI32(b, 1)));
+  }
+
   /// Stores codes, in words of eight, and row-major scales.
-  static void storeRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
-                        const Place &place) {
+  void storeRows(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
+                 const Place &place) const {
     fp4::pipe::GlobalType dest = op.getBufferType();
     auto type = cast<VectorType>(adaptor.getValue().getType());
     int64_t bytes = type.getElementTypeBitWidth() / 8, count = type.getNumElements();
     int64_t elements = op.getThreadType().getNumElements() / count;
     int64_t piece = std::min(count, std::gcd<int64_t>(16, dest.getRowPitch()) / bytes);
     Location loc = op.getLoc();
-    Value exists = isBelow(b, loc, place.row, limitOfRows(b, op, adaptor));
-    emitIf(b, exists, [&] {
+    emitIf(b, storesRow(b, op, adaptor, place), [&] {
       Value start = fp4::stridedPointer(b, loc, adaptor.getDest(), place.row, dest.getRowPitch());
       Value unit = arith::DivUIOp::create(b, place.column, fp4::constI32(b, elements));
       Value pointer = fp4::stridedPointer(b, loc, start, unit, bytes);

@@ -38,10 +38,11 @@ void EpilogueQuantizeOp::build(OpBuilder &builder, OperationState &state, Value 
 
 LogicalResult EpilogueQuantizeOp::verify() {
   const numerics::Recipe &recipe = getRecipe().getDecisions();
-  if (!numerics::isPacked(recipe.format)) // epilogue_quantize (C1)
-    return withNote(emitOpError("attribute 'recipe' must have elements of 4 bits, but got ")
-                        << StringRef(recipe.name),
-                    "quantize the result with fp4.quantize");
+  if (numerics::hasF32Scales(recipe.format) && quantizesColumns()) // epilogue_quantize (C1)
+    return withNote(emitOpError("attribute 'outputs' must be rowwise for recipe ")
+                        << StringRef(recipe.name) << ", but got "
+                        << stringifyOutputs(*getOutputs()),
+                    "leave 'outputs' out: fp8_block128 has blocks of rows");
   if (numerics::hasTensorScale(recipe) != static_cast<bool>(getAmax())) // epilogue_quantize (C2)
     return withNote(emitOpError("expects ")
                         << (getAmax() ? "no operand" : "operand") << " 'amax' for recipe "

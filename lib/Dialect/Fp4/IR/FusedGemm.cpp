@@ -82,7 +82,7 @@ static LogicalResult verifyWholeBlocks(BlockScaledMatmulOp op) {
 static LogicalResult verifySideResults(BlockScaledMatmulOp op, unsigned first, int64_t rows,
                                        int64_t columns) {
   Format format = formatOf(op.getQuantizeRecipe()->getDecisions().format);
-  auto data = RankedTensorType::get({rows, columns}, Float4E2M1FNType::get(op.getContext()));
+  auto data = RankedTensorType::get({rows, columns}, dataType(op.getContext(), format));
   Checked codes = result(op, "data", op.getQuantized()[first]);
   Checked scales = result(op, "scales", op.getQuantized()[first + 1]);
   RankedTensorType plain = scalesOf(data, format);

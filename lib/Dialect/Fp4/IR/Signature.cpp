@@ -20,6 +20,11 @@ static route::Arithmetic arithmeticOf(BlockScaledMatmulOp op) {
                                 : route::Arithmetic::TensorCore;
 }
 
+bool fp4::hasWideBlocks(BlockScaledMatmulOp op, RecipeAttr recipe) {
+  return numerics::hasF32Scales(recipe.getDecisions().format) &&
+         (op.isDual() || op.getElementType().isF32());
+}
+
 route::Signature fp4::signatureOf(BlockScaledMatmulOp op) {
   using enum route::Limit;
   route::Signature signature = {.activations = activationsOf(op),
@@ -31,7 +36,8 @@ route::Signature fp4::signatureOf(BlockScaledMatmulOp op) {
   return signature.with(Groups, op.isGrouped())
       .with(Dual, op.isDual())
       .with(Derived, !op.hasOnlyElements())
-      .with(Shares, bool(op.getStreamK()));
+      .with(Shares, bool(op.getStreamK()))
+      .with(WideBlocks, op.getQuantizeRecipe() && hasWideBlocks(op, *op.getQuantizeRecipe()));
 }
 
 bool fp4::isOn(BlockScaledMatmulOp op, const hw::TargetModel &target, route::Core core) {

@@ -9,6 +9,7 @@
 
 #include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
 #include "fp4/Dialect/Fp4/IR/Signature.h"
+#include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -108,15 +109,22 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
 }
 
 /// Why nothing can be derived from the elements of `product` for `op`.
-std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product) {
+std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product, bool hasWide = false) {
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
     return ("'" + op->getName().getStringRef() + "' has a plan for a kernel of its own").str();
   if (op->getBlock() != product->getBlock())
     return "the matmul is in another block";
   if (product.addsRanges())
     return "the matmul has partial sums of split-K";
-  auto pair = route::requirePair(signatureOf(product).with(route::Limit::Derived));
-  return pair ? "" : pair.error().message;
+  route::Signature signature =
+      signatureOf(product).with(route::Limit::Derived).with(route::Limit::WideBlocks, hasWide);
+  if (auto pair = route::requirePair(signature); !pair)
+    return pair.error().message;
+  std::optional<hw::TargetModel> target = findTarget(op);
+  if (!target)
+    return "";
+  auto record = route::requireRoute(signature, *target);
+  return record ? "" : record.error().message;
 }
 
 /// Row-major scales are those of all rows, and tiled ones of the same groups are the same list.
@@ -136,7 +144,6 @@ std::string whyNotGroups(QuantizeOp op, BlockScaledMatmulOp product) {
 }
 
 std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
-  numerics::Recipe recipe = op.getRecipe().getDecisions();
   int64_t block = op.getBlockSize();
   int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
   if (product.getQuantizeRecipe() || product.getWithAmax())
@@ -148,18 +155,19 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
   if (op.getHadamard() || op.getColumnwiseHadamard())
     return "the quantizer transforms its input";
   if (op.hasSquareBlocks())
-    return "blocks of 16 x 16 span rows of several threads";
+    return "square blocks span rows of several threads";
+  if (op.getBlock() && op.getBlock()->back() != block)
+    return "blocks are whole rows, of which a tile of the matmul has some columns";
   if (op.getRounding() == Rounding::Stochastic)
     return "the quantizer rounds stochastically";
   if (op.getColumnwiseAmax() && op.getColumnwiseAmax() != op.getAmax())
     return "the orientations have different amaxes";
-  if (!numerics::isPacked(recipe.format))
-    return "the elements have more than 4 bits";
-  if (op.hasRowwise() && !hasDynamicColumns(product) && product.getColumns() % block)
-    return "rows end in a shorter block";
+  bool isKnown = !hasDynamicColumns(product); // else a call has whole blocks of 16 or 32
+  if (op.hasRowwise() && (isKnown ? product.getColumns() % block != 0 : op.hasF32Scales()))
+    return isKnown ? "rows end in a shorter block" : "rows of dynamic size may end in a shorter block";
   if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
     return "columns are of dynamic size or end in a shorter block";
-  return whyNotDerived(op, product);
+  return whyNotDerived(op, product, hasWideBlocks(product, op.getRecipe()));
 }
 
 bool missed(Operation *op, StringRef fusion, const std::string &reason) {

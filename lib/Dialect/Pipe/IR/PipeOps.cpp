@@ -302,31 +302,69 @@ int64_t QuantizeBlocksOp::getBlockSize() {
   return numerics::blockSizeOf(getRecipe().getDecisions().format);
 }
 
-/// A scale stands for a block of the dimension along which a thread has elements.
+int64_t QuantizeBlocksOp::getBlockThreads() {
+  int64_t elements = vectorOfThread(getValue().getType()).getNumElements();
+  return std::max<int64_t>(1, getBlockSize() / elements);
+}
+
+int64_t QuantizeBlocksOp::getThreadStride() {
+  constexpr int64_t warp = 32, warpgroup = 128;
+  bool areColumns = distributionOf(getValue().getType()).getKind() == FragmentKind::Columns;
+  return areColumns ? warp : warpgroup;
+}
+
+int64_t QuantizeBlocksOp::getStagedBytes() {
+  constexpr int64_t ofMaximum = 4;
+  auto region = (*this)->getParentOfType<RoleRegionOp>();
+  if (!region || getBlockThreads() == 1)
+    return 0;
+  return region.getRole().getNumThreads() * ofMaximum;
+}
+
+/// A scale stands for a block, or for the part that a thread has of one, of the dimension along
+/// which the thread has elements.
 std::pair<RankedTensorType, RankedTensorType> QuantizeBlocksOp::resultTypes(RankedTensorType value,
                                                                             RecipeAttr recipe) {
   numerics::BlockFormat format = recipe.getDecisions().format;
   MLIRContext *context = value.getContext();
   bool areColumns = distributionOf(value).getKind() == FragmentKind::Columns;
   SmallVector<int64_t> blocks(value.getShape());
-  blocks[areColumns ? 0 : 1] /= numerics::blockSizeOf(format);
-  return {value.clone(Float4E2M1FNType::get(context)),
+  blocks[areColumns ? 0 : 1] /=
+      std::min<int64_t>(numerics::blockSizeOf(format), vectorOfThread(value).getNumElements());
+  return {value.clone(dataType(context, formatOf(format))),
           value.clone(blocks, scaleType(context, formatOf(format)))};
+}
+
+/// (C127) Whole blocks of a thread, or the parts of one block of 128 that threads share.
+static LogicalResult verifyBlocks(QuantizeBlocksOp op) {
+  constexpr int64_t ofLanes = 64, ofColumns = 32, warpgroups = 2;
+  RankedTensorType tile = op.getValue().getType();
+  FragmentKind kind = distributionOf(tile).getKind();
+  int64_t count = vectorOfThread(tile).getNumElements(), block = op.getBlockSize();
+  bool isPart = numerics::hasF32Scales(op.getRecipe().getDecisions().format) &&
+                count == (kind == FragmentKind::Columns ? ofColumns : ofLanes);
+  if (distributionOf(tile).isFragment() || (count % block && !isPart))
+    return withNote(op.emitOpError() << "value must be lanes or columns, blocks of " << block
+                                     << " elements in a thread, but got " << tile,
+                    "make rows of threads with pipe.gather_rows, of whole blocks");
+  auto region = op->getParentOfType<RoleRegionOp>();
+  if (!isPart || !region)
+    return success();
+  int64_t unit = op.getBlockThreads() * op.getThreadStride(),
+          threads = region.getRole().getNumThreads();
+  if (threads % unit == 0 && (kind == FragmentKind::Columns || unit == warpgroups * kMmaM))
+    return success();
+  return withNote(op.emitOpError() << "role must have a multiple of " << unit
+                                   << " threads, which share blocks of " << block << ", but has "
+                                   << threads,
+                  "quantize whole blocks in a thread, or give the role more warps");
 }
 
 LogicalResult QuantizeBlocksOp::verify() { // (C127)
   numerics::Recipe recipe = getRecipe().getDecisions();
-  if (!numerics::isPacked(recipe.format))
-    return withNote(emitOpError() << "recipe must have elements of 4 bits, but got format "
-                                  << numerics::stringify(recipe.format),
-                    "write a recipe of format nvfp4 or mxfp4");
-  RankedTensorType tile = getValue().getType();
-  int64_t count = vectorOfThread(tile).getNumElements(), block = getBlockSize();
-  if (distributionOf(tile).isFragment() || count % block)
-    return withNote(emitOpError() << "value must be lanes or columns, blocks of " << block
-                                  << " elements in a thread, but got " << tile,
-                    "make rows of threads with pipe.gather_rows, of whole blocks");
-  auto [codes, scales] = resultTypes(tile, getRecipe());
+  if (failed(verifyBlocks(*this)))
+    return failure();
+  auto [codes, scales] = resultTypes(getValue().getType(), getRecipe());
   if (getCodes().getType() != codes || getScales().getType() != scales)
     return withNote(emitOpError() << "results must be " << codes << " and " << scales
                                   << ", but got " << getCodes().getType() << " and "

@@ -130,10 +130,10 @@ static LogicalResult verifyStaged(StoreOp op) {
 static LogicalResult verifyLanes(StoreOp op) {
   GlobalType dest = op.getBufferType();
   Type element = dest.getElementType();
-  if (!isa<Float32Type, BFloat16Type, Float16Type, Float8E4M3FNType, Float8E8M0FNUType,
-           Float4E2M1FNType>(element)) // (C118)
-    return withNote(op.emitOpError() << "value must have elements of f32, bf16, f16, f8E4M3FN, "
-                                        "f8E8M0FNU or f4E2M1FN, but got "
+  if (!isa<Float32Type, BFloat16Type, Float16Type, Float8E8M0FNUType, Float4E2M1FNType>(element) &&
+      !isByteElementType(element)) // (C118)
+    return withNote(op.emitOpError() << "value must have elements of f32, bf16, f16, f8E8M0FNU or "
+                                        "the elements of a format, but got "
                                      << element,
                     "convert the elements before they are stored");
   int64_t count = op.getThreadType().getNumElements();
@@ -165,10 +165,11 @@ static LogicalResult verifyColumnsOfThreads(StoreOp op) {
   GlobalType dest = op.getBufferType();
   VectorType vector = op.getThreadType();
   int64_t count = vector.getNumElements(), bits = vector.getElementTypeBitWidth();
-  bool isCodes = bits == 4 && count == kWarp, isScales = bits == 8 && count <= 2;
-  if (!op.getTransposed() || (!isCodes && !isScales))
-    return withNote(op.emitOpError() << "value of columns must be transposed, 32 codes or 1 or 2 "
-                                        "scales of a thread, but got "
+  bool isCodes = bits <= 8 && count == kWarp, isScales = bits == 8 && count <= 2,
+       isShared = vector.getElementType().isF32() && count == 1;
+  if (!op.getTransposed() || (!isCodes && !isScales && !isShared))
+    return withNote(op.emitOpError() << "value of columns must be transposed, 32 codes, 1 or 2 "
+                                        "scales of a thread or an f32, but got "
                                      << op.getElementsType(),
                     "quantize 32 elements of a column at a time"); // (C213)
   ViewOp matrix = matrixOf(op.getDest());

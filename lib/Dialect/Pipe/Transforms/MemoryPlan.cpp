@@ -333,6 +333,8 @@ static MemoryPlan collect(gpu::GPUFuncOp kernel) {
       plan.stagedBytes = std::max(plan.stagedBytes, store.getStagedBytes());
     else if (auto gather = dyn_cast<GatherRowsOp>(op))
       plan.stagedBytes = std::max(plan.stagedBytes, gather.getStagedBytes());
+    else if (auto quantize = dyn_cast<QuantizeBlocksOp>(op))
+      plan.stagedBytes = std::max(plan.stagedBytes, quantize.getStagedBytes());
   });
   plan.workDepth = workRingDepth(kernel);
   return plan;

@@ -67,6 +67,10 @@ static void applyPlan(gpu::GPUFuncOp kernel, const MemoryPlan &plan) {
       store.setPlace(plan.stagedPlace);
   });
   kernel.walk([&](GatherRowsOp gather) { gather.setPlace(plan.stagedPlace); });
+  kernel.walk([&](QuantizeBlocksOp quantize) {
+    if (quantize.getStagedBytes())
+      quantize.setPlace(plan.stagedPlace);
+  });
   kernel->setAttr(PipeDialect::kSharedBytesAttr, b.getI64IntegerAttr(plan.sharedBytes));
   kernel->setAttr(PipeDialect::kTmemColumnsAttr, b.getI64IntegerAttr(plan.tmemColumns));
   kernel->setAttr(PipeDialect::kTmemSlotAttr, b.getI64IntegerAttr(plan.tmemSlot));

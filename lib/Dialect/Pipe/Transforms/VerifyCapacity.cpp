@@ -142,6 +142,39 @@ static LogicalResult addGathered(Ranges &ranges, gpu::GPUFuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
+/// (C572) The place of maxima that threads exchange: that of gathered rows where there are some,
+/// since the barriers of one role order both.
+static LogicalResult addExchanged(Ranges &ranges, gpu::GPUFuncOp kernel) {
+  GatherRowsOp gather;
+  kernel.walk([&](GatherRowsOp op) { gather = op; });
+  QuantizeBlocksOp first;
+  WalkResult result = kernel.walk([&](QuantizeBlocksOp quantize) {
+    int64_t bytes = quantize.getStagedBytes();
+    if (bytes == 0)
+      return WalkResult::advance();
+    if (!first)
+      first = quantize;
+    std::optional<int64_t> place = quantize.getPlace();
+    bool isLikeFirst =
+        quantize->getParentOfType<RoleRegionOp>() == first->getParentOfType<RoleRegionOp>();
+    bool isGathered = !gather || (place == gather.getPlace() && bytes <= gather.getStagedBytes());
+    if (place && *place % StoreOp::kStagedAlignment == 0 && place == first.getPlace() &&
+        isLikeFirst && isGathered)
+      return WalkResult::advance();
+    InFlightDiagnostic diag =
+        quantize.emitOpError("must have the role and the place of all exchanged maxima, that of "
+                             "gathered rows where there are some, a multiple of ")
+        << StoreOp::kStagedAlignment; // (C572)
+    diag.attachNote() << "add 'at <byte>'";
+    return WalkResult::interrupt();
+  });
+  if (first && !gather && !result.wasInterrupted()) {
+    auto place = int64_t(*first.getPlace());
+    ranges.shared.push_back({place, place + first.getStagedBytes(), "exchanged maxima", first});
+  }
+  return failure(result.wasInterrupted());
+}
+
 /// (C140), (C141) Ranges are disjoint and end at or before `limit`.
 static LogicalResult checkRanges(SmallVector<Extent> &ranges, int64_t limit, StringRef unit,
                                  StringRef attribute) {
@@ -240,7 +273,7 @@ static LogicalResult verifyKernel(gpu::GPUFuncOp kernel, const hw::TargetModel &
     return WalkResult::advance();
   });
   if (placed.wasInterrupted() || failed(addStaged(ranges, kernel)) ||
-      failed(addGathered(ranges, kernel)))
+      failed(addGathered(ranges, kernel)) || failed(addExchanged(ranges, kernel)))
     return failure();
   if (failed(verifyCluster(kernel, target)) || failed(checkRing(kernel, target, ranges)))
     return failure();

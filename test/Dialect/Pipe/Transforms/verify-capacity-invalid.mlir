@@ -487,6 +487,44 @@ gpu.func @gathered(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %i: i32) k
 
 // -----
 
+// (C572) Maxima that threads exchange have the place of gathered rows.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @exchanged(%v: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %i: i32) kernel attributes {
+    known_block_size = array<i32: 288, 1, 1>,
+    pipe.shared_bytes = 60000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 59992 : i64} {
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 59976 : !line
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %a, %x = pipe.gather_rows %v[%i, %i] at 1024 : tensor<64x128xbf16, #pipe.distribution<wgmma>> -> tensor<128x64xbf16, #pipe.distribution<lanes>>
+    %q, %s = pipe.quantize_blocks %a at 1024 {recipe = #fp4.recipe<fp8_deepgemm>} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> tensor<128x64xf8E4M3FN, #pipe.distribution<lanes>>, tensor<128x1xf32, #pipe.distribution<lanes>>
+    // expected-error @+2 {{must have the role and the place of all exchanged maxima, that of gathered rows where there are some, a multiple of 1024}}
+    // expected-note @+1 {{add 'at <byte>'}}
+    %r, %t = pipe.quantize_blocks %a at 20480 {recipe = #fp4.recipe<fp8_deepgemm>} : tensor<128x64xbf16, #pipe.distribution<lanes>> -> tensor<128x64xf8E4M3FN, #pipe.distribution<lanes>>, tensor<128x1xf32, #pipe.distribution<lanes>>
+  }
+  gpu.return
+}
+}
+
+// -----
+
+// (C572), (C140) Maxima are in nobody else's place.
+!line = !pipe.channel<!pipe.shared<8x16xi8>>
+gpu.module @m {
+gpu.func @maxima(%v: tensor<128x32xbf16, #pipe.distribution<columns>>) kernel attributes {
+    known_block_size = array<i32: 160, 1, 1>,
+    pipe.shared_bytes = 60000 : i64, pipe.tmem_columns = 0 : i64, pipe.tmem_slot = 59992 : i64} {
+  // expected-note @+1 {{the other is here}}
+  %c = pipe.channel from tma to threads(8) depth 1 payload [0] barriers 59976 : !line
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    // expected-error @+1 {{exchanged maxima at bytes 0 to 512 must be disjoint from tile 0 at 0 to 128}}
+    %q, %s = pipe.quantize_blocks %v at 0 {recipe = #fp4.recipe<fp8_deepgemm>} : tensor<128x32xbf16, #pipe.distribution<columns>> -> tensor<128x32xf8E4M3FN, #pipe.distribution<columns>>, tensor<4x32xf32, #pipe.distribution<columns>>
+  }
+  gpu.return
+}
+}
+
+// -----
+
 // (C572), (C140) Gathered rows are in nobody else's place.
 !line = !pipe.channel<!pipe.shared<8x16xi8>>
 gpu.module @m {

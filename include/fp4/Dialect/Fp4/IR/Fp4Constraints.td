@@ -349,7 +349,7 @@ def : Fp4_Constraints<"matmul", [{
 }]>;
 
 def : Fp4_Constraints<"epilogue_quantize", [{
-  - (C1) the elements of `recipe` have 4 bits.
+  - (C1) `outputs` are rowwise for a recipe of fp8_block128.
   - (C2) `amax` is present exactly if the recipe has a tensor scale.
   - (C3) the results are a code and a scale of the recipe's format for each orientation.
   - (C4) `value` is f32, bf16 or f16.

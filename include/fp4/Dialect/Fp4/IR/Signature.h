@@ -9,6 +9,9 @@ namespace fp4 {
 /// The signature of `op`, by its types and attributes (fp4/Routes/Routes.h).
 route::Signature signatureOf(BlockScaledMatmulOp op);
 
+/// Returns true when results by `recipe` have blocks of 128 elements of two GEMMs or of f32.
+bool hasWideBlocks(BlockScaledMatmulOp op, RecipeAttr recipe);
+
 /// Returns true when the routes of `op` on `target` have `core`.
 bool isOn(BlockScaledMatmulOp op, const hw::TargetModel &target, route::Core core);
 

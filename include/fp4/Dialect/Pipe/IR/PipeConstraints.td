@@ -120,9 +120,9 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
     from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
   - (C118) `pipe.store` of threads, at a column that is a value: the buffer has two dimensions of
-    the elements of the value; `rows` is given where its rows are dynamic. `lanes` have 1, 2, 4, .. columns of f32, bf16, f16, f8E4M3FN,
-    f8E8M0FNU or f4E2M1FN, at least 16 bytes of f4E2M1FN, at most the 4 columns of a tiled_128x4
-    block.
+    the elements of the value; `rows` is given where its rows are dynamic. `lanes` have 1, 2, 4, ..
+    columns of f32, bf16, f16, f8E8M0FNU or the elements of a format, at least 16 bytes of f4E2M1FN,
+    at most the 4 columns of a tiled_128x4 block.
   - (C200) `pipe.store` of `lanes` with `transposed`: elements have 8, 16 or 32 bits, and the buffer
     is linear.
   - (C184) `pipe.store` of wgmma or mma_sync: the buffer is linear, of f32, bf16, f16 or f8E4M3FN,
@@ -133,8 +133,8 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C211) `pipe.fold_amax`: the destination is a scalar f32.
   - (C212) `pipe.transpose`: the value is `lanes` with 32 columns, one for each thread of a warp, and
     the result its `columns`.
-  - (C213) `pipe.store` of `columns`: the store is transposed. A thread has 32 codes of f4E2M1FN, or
-    1 or 2 scales of 8 bits. The buffer has static columns; dynamic rows are those of a
+  - (C213) `pipe.store` of `columns`: the store is transposed. A thread has 32 codes, 1 or 2
+    scales of 8 bits, or an f32 scale that its warpgroup has in common. The buffer has static columns; dynamic rows are those of a
     `pipe.view`, or `rows` says them.
   - (C570) `pipe.amax`: the value is `lanes`, or of wgmma or mma_sync, which may be transposed.
   - (C160) `pipe.stage`: the tile is returned or filled.
@@ -148,7 +148,8 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C126) `pipe.hadamard_matrix`: the tile is 16x16 of bf16 with layout swizzle_32B, returned or
     filled; signs have 16 bits.
   - (C127) `pipe.quantize_blocks`: the value is `lanes` or `columns`. Elements of a thread are whole
-    blocks of the recipe's format, with as many codes and one scale per block. There is an amax
+    blocks of the recipe's format, or 64 `lanes` or 32 `columns` of a block of 128, with as many
+    codes and one scale per block. There is an amax
     exactly for recipes with a tensor scale. Random words come with row, column and matrix, and need
     a recipe with one candidate scale.
 }]>;
@@ -449,6 +450,7 @@ def : Pipe_Constraints<"Capacity (`pipe-verify-capacity`)", [{
     the role has its part of the place.
   - (C572) the `pipe.gather_rows` of a kernel have one place, a multiple of 1024, which is one of
     the places of C140. The operations have one role, whose barriers order them, and one size.
+    Maxima that `pipe.quantize_blocks` exchanges have that place too, or one of their own.
   - (C141) tensor memory tiles have disjoint columns, except the two stages of one channel that
     overlap, within `pipe.tmem_columns`: 0 without such tiles, else a power of two from 32 to the
     number of columns of the target, which the CTAs of an SM share in the same way.

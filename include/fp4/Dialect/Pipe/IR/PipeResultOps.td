@@ -299,14 +299,19 @@ def Pipe_StageOp : Pipe_EngineOp<
 
 def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
                                         [AttrSizedOperandSegments, Pure]> {
-  let summary = "elements of threads to fp4 codes and block scales";
+  let summary = "elements of threads to codes and block scales";
   let description = [{
-    Quantizes blocks of 16 (nvfp4) or 32 (mxfp4) consecutive elements of each thread, of rows of
-    `lanes` or of columns of `columns`, as `fp4.quantize` does, with
+    Quantizes blocks of 16 (nvfp4), 32 (OCP MX) or 128 (fp8_block128) consecutive elements of each
+    thread, of rows of `lanes` or of columns of `columns`, as `fp4.quantize` does, with
     `recipe` and the tensor's `amax`. With `random`, rounding is stochastic with the bits that
     `philox` gives the elements (row + r, column + i) of an output of `matrix` rows and columns; r
     is the TMEM lane of the thread. `columnwise` says that this output is the transposed input.
     With `resident`, registers keep the codes and scales and not the elements.
+
+    Several threads may have parts of one block of 128: 64 `lanes` each the two threads of one row
+    in warpgroups 2 i and 2 i + 1 of the role, and 32 `columns` each the four threads of one lane
+    number in a warpgroup. They exchange maxima through shared memory, from `place` on in the
+    pipelined form, and each gets the scale of the block. All threads of the role execute the op.
 
     Example:
     ```mlir
@@ -321,10 +326,11 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
                        Optional<Pipe_GlobalType>:$rng, Optional<I32>:$row, Optional<I32>:$column,
                        OptionalAttr<DenseI64ArrayAttr>:$matrix, Fp4_RecipeAttr:$recipe,
                        DefaultValuedAttr<Fp4_PhiloxAttr, "::fp4::Philox::Element">:$philox,
-                       UnitAttr:$columnwise, UnitAttr:$resident);
+                       UnitAttr:$columnwise, UnitAttr:$resident, OptionalAttr<I64Attr>:$place);
   let results = (outs Pipe_Distributed<[AnyFloat]>:$codes, Pipe_Distributed<[AnyFloat]>:$scales);
   let assemblyFormat = [{
-    $value (`amax` $amax^)? (`random` $rng^ `[` $row `,` $column `]` `of` $matrix)? attr-dict
+    $value (`amax` $amax^)? (`random` $rng^ `[` $row `,` $column `]` `of` $matrix)?
+    (`at` $place^)? attr-dict
     `:` qualified(type($value)) (`,` qualified(type($rng))^)?
     `->` qualified(type($codes)) `,` qualified(type($scales))
   }];
@@ -332,6 +338,12 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
   let extraClassDeclaration = engineDecl # [{
     /// Elements that share a scale.
     int64_t getBlockSize();
+    /// Threads that have parts of one block, 1 where a thread has whole ones; and the distance from
+    /// one of these threads to the next.
+    int64_t getBlockThreads();
+    int64_t getThreadStride();
+    /// Bytes of shared memory for a maximum of each thread of the role; 0 for whole blocks.
+    int64_t getStagedBytes();
     /// The types of codes and scales of `value`, whole blocks of `recipe`.
     static ::std::pair<::mlir::RankedTensorType, ::mlir::RankedTensorType>
     resultTypes(::mlir::RankedTensorType value, RecipeAttr recipe);
