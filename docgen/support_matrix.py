@@ -54,7 +54,8 @@ def quantizer(recipe, outputs="rowwise", transform="none", rounding="nearest_eve
 
 
 def fused(dual, result):
-    return sweep_results.program(("nvfp4", dual, result, "rowwise", "tiled", "", "gone", "bf16", "128", 128, 512,
+    layout = "linear" if result == "fp8_block128" else "tiled"
+    return sweep_results.program(("nvfp4", dual, result, "rowwise", layout, "", "gone", "bf16", "128", 128, 512,
                                   "chosen"))
 
 
@@ -70,6 +71,7 @@ PAIRS = {
     "FP8 with f32 scales (DeepSeek-V3)": ["F32Scaled"],
     "W4A4 experts (grouped GEMM)": ["Fp4"],
     "W4A16 experts": ["HalfPrepacked"],
+    "Results of GEMMs in NVFP4, MXFP4, MXFP8, FP8 of 1 x 128": ["Fp4"],
     "SwiGLU of two GEMMs, with quantized results": ["Fp4"],
 }
 
@@ -93,7 +95,9 @@ ROWS = {
         [sweep_fp8.program("bf16", "plain", "none", "chosen", "one", 128, 128, 512)],
     "W4A4 experts (grouped GEMM)": [experts(fmt, "codes") for fmt in ("nvfp4", "mxfp4")],
     "W4A16 experts": [experts(fmt, "bf16 prepacked") for fmt in ("nvfp4", "mxfp4")],
-    "SwiGLU of two GEMMs, with quantized results": [fused("dual", "nvfp4")],
+    "Results of GEMMs in NVFP4, MXFP4, MXFP8, FP8 of 1 x 128":
+        [fused("one", result) for result in ("nvfp4", "mxfp4", "mxfp8_e4m3", "fp8_block128")],
+    "SwiGLU of two GEMMs, with quantized results": [fused("dual", result) for result in ("nvfp4", "mxfp8_e4m3")],
     "Quantizers: NVFP4, MXFP4, MXFP8, both orientations":
         [quantizer("transformer_engine", "both"), quantizer("ocp_rceil", "both"), quantizer("mxfp8_e4m3_floor", "both")],
     "Random Hadamard transform and stochastic rounding":

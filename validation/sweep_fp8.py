@@ -7,6 +7,7 @@ result.
   validation/sweep_fp8.py --list  what would run
   validation/sweep_fp8.py --strided       matrices have gaps between their rows (fp4.strided)
   validation/sweep_fp8.py --plans=lanes  GEMMs whose sums are in tensor memory, for sm_100a
+  validation/sweep_fp8.py --plans=warps  GEMMs of mma.sync, for sm_120a
 
 Operands are quantized by the program, activations in blocks of 1 x 128 and weights in 128 x 128, or
 are its arguments. A GEMM is plain, or split-K by two, with a reduction in a cluster or in a
@@ -44,6 +45,10 @@ LANES = {"chosen": "", "16": "tile = [128, 16, 128]", "32": "tile = [128, 32, 12
          "128": "tile = [128, 128, 128]", "256": "tile = [128, 256, 128]",
          "one_stage": "tile = [128, 64, 128], stages = 1, accumulators = 1",
          **sweeping.scheduled()}
+WARPS = {"chosen": "", "64x32": "tile = [64, 32, 128]", "64x64": "tile = [64, 64, 128]",
+         "64x128": "tile = [64, 128, 128]", "128x32": "tile = [128, 32, 128]", "128x64": "tile = [128, 64, 128]",
+         "shallow": "tile = [64, 64, 128], stages = 1", **sweeping.scheduled()}
+KINDS = {"fragments": ("sm_90a", TILES), "lanes": ("sm_100a", LANES), "warps": ("sm_120a", WARPS)}
 SCHEDULES = sweeping.schedules(1)
 
 
@@ -103,7 +108,7 @@ def program(result, operands, epilogue, tile, form, m, n, k, strided=""):
         arguments.append(f"%alpha: {alpha}")
     factor = {"alpha": "%alpha", "alpha_type": alpha} if alpha else {}
     y = f"tensor<{m}x{n}x{result}>"
-    plan = (TILES | LANES)[tile]
+    plan = (TILES | LANES | WARPS)[tile]
     written = [f"fp4.plan = #fp4.plan<tile_gemm, {plan}>"] * bool(plan)
     if epilogue == "relu":
         written.append("epilogue = #fp4.epilogue<relu>")
@@ -127,11 +132,11 @@ def has_form(case):
 
 def main():
     parser = sweeping.product_parser(__doc__)
-    parser.add_argument("--plans", default="fragments", choices=["fragments", "lanes"])
+    parser.add_argument("--plans", default="fragments", choices=KINDS)
     parser.add_argument("--strided", action="store_true", help="rows of matrices have gaps between them")
     options = parser.parse_args()
     strided = " {fp4.strided}" if options.strided else ""
-    tiles, target = (LANES, "sm_100a") if options.plans == "lanes" else (TILES, "sm_90a")
+    target, tiles = KINDS[options.plans]
     values = [RESULTS, OPERANDS, EPILOGUES, ROWS, list(tiles), FORMS, N, K, M]
     if options.full:
         cases = filter(has_form, itertools.product(*values))

@@ -129,7 +129,8 @@ static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel 
   auto isPlanned = [&](route::Planner planner) { return isPlannedAs(op, target, planner); };
   if (isPlanned(route::Planner::BlockScaled) || isPlanned(route::Planner::PromotedTmem))
     return ofLanes;
-  return isPlanned(route::Planner::Promoted) ? ArrayRef(ofRows) : ArrayRef(ofColumns);
+  bool isPromoted = isPlanned(route::Planner::Promoted) || isPlanned(route::Planner::PromotedWarp);
+  return isPromoted ? ArrayRef(ofRows) : ArrayRef(ofColumns);
 }
 
 /// Returns true when the kernel of `plan` differs from that of `next`, which is for more rows.

@@ -91,7 +91,7 @@ struct GemmPlanner {
   std::vector<SizedTile> (*tiles)(const PlannedGemm &gemm);
 };
 extern const GemmPlanner kBlockScaledPlanner, kPromotedTmemPlanner, kWeightTmemPlanner,
-    kConvertedPlanner, kWeightPlanner, kPromotedPlanner, kWarpPlanner;
+    kConvertedPlanner, kWeightPlanner, kPromotedPlanner, kWarpPlanner, kPromotedWarpPlanner;
 
 /// The planner of a GEMM that the target multiplies.
 const GemmPlanner &plannerOf(BlockScaledMatmulOp product, const hw::TargetModel &target);

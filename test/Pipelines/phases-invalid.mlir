@@ -1,12 +1,12 @@
 // RUN: not %fp4-opt-once %s --compile-to=fused --target=sm_99 2>&1 | FileCheck %s --check-prefix=TARGET
-// RUN: not %fp4-opt-once %S/../Runner/Gemm/wgmma/fp8.mlir --compile-to=fused --target=sm_120a 2>&1 | FileCheck %s --check-prefix=WGMMA
+// RUN: not %fp4-opt-once %S/../Runner/Gemm/mma_sync/mixed.mlir --compile-to=fused --target=sm_90a 2>&1 | FileCheck %s --check-prefix=WGMMA
 // RUN: not %fp4-opt-once %s --compile-to=everything 2>&1 | FileCheck %s --check-prefix=PHASE
 
 // TARGET: phases-invalid.mlir:{{[0-9:]+}} error: unknown target 'sm_99'
 // TARGET: note: known targets: sm_100a
 
-// WGMMA: fp8.mlir:{{.*}}error: 'fp4.matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
-// WGMMA: note: targets that have them: sm_100a, sm_103a, sm_90a, sm_110a; or quantize both operands to mxfp8
+// WGMMA: mixed.mlir:{{.*}}error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of elements of 6 bits
+// WGMMA: note: targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, sm_110a; or quantize both operands to mxfp8
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION

@@ -242,8 +242,8 @@ TEST(Routes, everyLackHasAReason) {
       EXPECT_EQ(reasonOfLack(Pair(pair), model).empty(), has)
           << model.name << ": " << wordsOf(Pair(pair));
     }
-  EXPECT_EQ(reasonOfLack(Pair::F32Scaled, target("sm_120a")),
-            "no kernel promotes sums of mma.sync");
+  EXPECT_EQ(reasonOfLack(Pair::Mx6, target("sm_90a")),
+            "no kernel converts activations of 6 bits for wgmma");
   EXPECT_EQ(reasonOfLack(Pair::HalfMx6, target("sm_100a")),
             "no kernel converts weights of 6 bits there");
 }

@@ -125,18 +125,15 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
 
     ```mlir
     // fp4-opt --fp4-check-target
-    !data = tensor<128x256xf8E4M3FN>
-    !rows = tensor<128x2xf32>
-    !blocks = tensor<1x2xf32>
-    module attributes {fp4.target = #fp4.target<sm_120a>} {
-      func.func @f(%a: !data, %s: !rows, %t: !blocks) -> tensor<128x128xf32> {
-        %l = fp4.scaled %a, %s : !fp4.scaled<fp8_block128, !data, !rows>
-        %r = fp4.scaled %a, %t : !fp4.scaled<fp8_block128, !data, !blocks>
-        // expected-error @+2 {{target 'sm_120a' has no GEMMs of FP8 with f32 scales}}
+    !data = tensor<128x128xf6E2M3FN>
+    !scales = tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+    !operand = !fp4.scaled<mxfp6_e2m3, !data, !scales>
+    module attributes {fp4.target = #fp4.target<sm_90a>} {
+      func.func @f(%a: !data, %s: !scales) -> tensor<128x128xf32> {
+        %x = fp4.scaled %a, %s : !operand
+        // expected-error @+2 {{target 'sm_90a' has no GEMMs of elements of 6 bits}}
         // expected-note @+1 {{targets that have them: sm_100a}}
-        %y = fp4.matmul %l, %r
-            : (!fp4.scaled<fp8_block128, !data, !rows>, !fp4.scaled<fp8_block128, !data, !blocks>)
-            -> tensor<128x128xf32>
+        %y = fp4.matmul %x, %x : (!operand, !operand) -> tensor<128x128xf32>
         return %y : tensor<128x128xf32>
       }
     }

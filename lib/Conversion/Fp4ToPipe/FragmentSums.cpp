@@ -24,9 +24,7 @@ static std::array<int64_t, 2> sizeOfFragment(const Gemm &gemm, const KernelPlan 
 }
 
 FragmentSums::FragmentSums(GemmKernel &kernel, const WorkLoop &works, const KernelPlan &plan)
-    : kind(kernel.gemm.route().core == route::Core::MmaSync && !kernel.gemm.transposes()
-               ? FragmentKind::MmaSync
-               : FragmentKind::Wgmma),
+    : kind(kernel.gemm.hasWarpFragments() ? FragmentKind::MmaSync : FragmentKind::Wgmma),
       size(sizeOfFragment(kernel.gemm, plan, kind)),
       threads(cast<RolePlanAttr>(plan.roles).getDriver(Engine::Threads).getNumThreads()),
       b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(works) {

@@ -210,6 +210,12 @@ struct Gemm {
   /// Sums are in registers of the threads that multiply.
   bool hasFragments() const { return route().core != route::Core::Tcgen05; }
 
+  /// A warp has a part of a tile of its own. Sums that threads promote, and those of swapped
+  /// operands, have the fragments of wgmma, 16 rows in each warp.
+  bool hasWarpFragments() const {
+    return route().core == route::Core::MmaSync && !transposes() && !sumsFewOfK();
+  }
+
   /// Columns that are read before any of them is stored. A tile of 256 columns has no second
   /// accumulator beside its scales, so the next tile waits until all of it is read.
   int64_t heldColumns() const;

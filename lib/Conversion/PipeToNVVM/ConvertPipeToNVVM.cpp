@@ -177,6 +177,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateLanePromotionPatterns(converter, patterns, state);
     fp4::populateWeightLanePatterns(converter, patterns, state);
     fp4::populateWarpMmaPatterns(converter, patterns, state);
+    fp4::populateWarpSharedPatterns(converter, patterns, state);
     fp4::populateGatherPatterns(converter, patterns, state);
     fp4::populateQuantizePatterns(converter, patterns, state);
     fp4::populateWorkPatterns(converter, patterns, state);

@@ -26,10 +26,10 @@
 // TARGET:      error: unknown target 'sm_42'
 // TARGET-NEXT: note: known targets: sm_100a, {{.*}}sm_90a
 
-// RUN: not fp4-runner %S/../Gemm/wgmma/fp8.mlir --function=plain --target=sm_120a 2>&1 \
+// RUN: not fp4-runner %S/../Gemm/mma_sync/mixed.mlir --function=six --target=sm_90a 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=WGMMA
-// WGMMA: fp8.mlir:{{[0-9:]+}} error: 'fp4.matmul' op target 'sm_120a' has no GEMMs of FP8 with f32 scales
-// WGMMA: note: targets that have them: sm_100a, sm_103a, sm_90a, sm_110a; or quantize both operands to mxfp8
+// WGMMA: mixed.mlir:{{[0-9:]+}} error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of elements of 6 bits
+// WGMMA: note: targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, sm_110a; or quantize both operands to mxfp8
 
 // RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir --compile-to=all 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=PHASE

@@ -158,6 +158,8 @@ void populateWeightLanePatterns(const mlir::TypeConverter &, mlir::RewritePatter
                                 const KernelState &);
 void populateWarpMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                              const KernelState &);
+void populateWarpSharedPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                                const KernelState &);
 void populateGatherPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                             const KernelState &);
 void populateQuantizePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

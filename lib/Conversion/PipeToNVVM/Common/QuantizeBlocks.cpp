@@ -33,26 +33,18 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
     if (Value rng = adaptor.getRng())
       random.emplace(b, rng, randomSide(b, op));
     b.setInsertionPoint(op);
-    Value row, firstBlock;
-    int64_t blockSize = op.getBlockSize();
-    if (random) {
-      row = arith::AddIOp::create(b, adaptor.getRow(), fp4::accumulatorLane(b, op.getLoc(), state));
-      firstBlock = arith::DivUIOp::create(b, adaptor.getColumn(), fp4::constI32(b, blockSize));
-    }
-
-    VectorType type = fp4::pipe::vectorOfThread(op.getValue().getType());
     SmallVector<Value> words = fp4::packedWords(b, adaptor.getValue());
-    Value shared = op.getBlockThreads() > 1 ? sharedAmax(b, op, quantizer, scalars, words) : Value();
-    int64_t blocks = fp4::pipe::vectorOfThread(op.getScales().getType()).getNumElements();
-    int64_t perBlock = words.size() / blocks;
+    Value shared =
+        op.getBlockThreads() > 1 ? sharedAmax(b, op, quantizer, scalars, words) : Value();
+    Type element = fp4::pipe::vectorOfThread(op.getValue().getType()).getElementType();
+    int64_t blocks = blocksOf(op), perBlock = words.size() / blocks;
     SmallVector<Value> codes, scales;
     for (int64_t i = 0; i < blocks; ++i) {
       SmallVector<Value> bits;
       if (random)
-        bits = random->words(row, arith::AddIOp::create(b, firstBlock, fp4::constI32(b, i)),
-                             blockSize);
-      auto block = quantizer.quantize(ArrayRef(words).slice(i * perBlock, perBlock),
-                                      type.getElementType(), shared, /*fold=*/{}, bits);
+        bits = wordsOfBlock(b, op, adaptor, *random, i);
+      auto block = quantizer.quantize(ArrayRef(words).slice(i * perBlock, perBlock), element,
+                                      shared, /*fold=*/{}, bits);
       codes.append(block.codes);
       scales.push_back(block.scale);
     }
@@ -64,6 +56,21 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
   }
 
 private:
+  /// Blocks, or the one part of a block, that a thread has.
+  static int64_t blocksOf(fp4::pipe::QuantizeBlocksOp op) {
+    return fp4::pipe::vectorOfThread(op.getScales().getType()).getNumElements();
+  }
+
+  /// The random words of block `i` of a thread.
+  SmallVector<Value> wordsOfBlock(ImplicitLocOpBuilder &b, fp4::pipe::QuantizeBlocksOp op,
+                                  OpAdaptor adaptor, fp4::GroupRandom &random, int64_t i) const {
+    int64_t size = op.getBlockSize();
+    Value row =
+        arith::AddIOp::create(b, adaptor.getRow(), fp4::accumulatorLane(b, op.getLoc(), state));
+    Value first = arith::DivUIOp::create(b, adaptor.getColumn(), fp4::constI32(b, size));
+    return random.words(row, arith::AddIOp::create(b, first, fp4::constI32(b, i)), size);
+  }
+
   /// The bits of `words` in the type that `result` becomes.
   Value as(ImplicitLocOpBuilder &b, Value words, Value result) const {
     auto type = cast<VectorType>(getTypeConverter()->convertType(result.getType()));

@@ -36,6 +36,8 @@ struct LowerWgmmaShared : MmaPattern<hw::MmaForm::WgmmaShared> {
 
   LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
                       ConversionPatternRewriter &rewriter) const override {
+    if (!route::hasCore(*state.target, route::Core::Wgmma))
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t count = op.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread();
     if (op.getChain() == pipe::MmaChain::Follows) {

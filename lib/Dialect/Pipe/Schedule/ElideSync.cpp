@@ -61,10 +61,11 @@ static bool isReadByWarps(Operation *op) {
   return isa<ScalesOp>(op) || isSharedMma(op) || fillsTmem(op);
 }
 
-/// Says of `release` whether it needs a fence, and who arrives.
-static void elideRelease(ConsumerReleaseOp release) {
+/// Says of `release` whether it needs a fence, and who arrives. The warps of wgmma are together;
+/// with mma.sync each lane reads for itself (WarpShared.cpp).
+static void elideRelease(ConsumerReleaseOp release, bool hasWgmma) {
   auto channel = release.getChannel().getDefiningOp<ChannelOp>();
-  bool isAligned = areReadBy(release, isSharedMma);
+  bool isAligned = hasWgmma && areReadBy(release, isSharedMma);
   if (channel && !channel.isCluster() && areReadBy(release, isReadByWarps))
     release.setBy(isAligned ? Arrival::AlignedWarps : Arrival::Warps);
   MmaOp product = mmaBehindReads(release);
@@ -110,14 +111,15 @@ static bool isFilledOnce(ChannelOp channel) {
   });
 }
 
-static void elideSync(gpu::GPUFuncOp kernel, const hw::TargetModel &) {
+static void elideSync(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
+  bool hasWgmma = route::hasCore(target, route::Core::Wgmma);
   for (auto channel : kernel.getOps<ChannelOp>())
     if (channel.isPipelined() && isFilledOnce(channel) && !channel.isCopiedAhead())
       channel.setWithoutEmpty(true);
   findUnfencedWaits(kernel);
-  kernel.walk([](Operation *op) {
+  kernel.walk([&](Operation *op) {
     if (auto release = dyn_cast<ConsumerReleaseOp>(op); release && !release.getPartial())
-      elideRelease(release);
+      elideRelease(release, hasWgmma);
     else if (auto stage = dyn_cast<StageOp>(op); (stage && stage.isOfFragment()) || fillsTmem(op))
       commitByWarps(op);
   });

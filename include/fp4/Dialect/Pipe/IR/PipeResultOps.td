@@ -310,7 +310,7 @@ def Pipe_QuantizeBlocksOp : Pipe_EngineOp<"quantize_blocks", "Threads",
 
     Several threads may have parts of one block of 128: 64 `lanes` each the two threads of one row
     in warpgroups 2 i and 2 i + 1 of the role, and 32 `columns` each the four threads of one lane
-    number in a warpgroup. They exchange maxima through shared memory, from `place` on in the
+    number in a warpgroup. The threads exchange maxima through shared memory, from `place` on in the
     pipelined form, and each gets the scale of the block. All threads of the role execute the op.
 
     Example:
