@@ -227,8 +227,6 @@ def fits(kind, case):
     if kind == "converted":  # registers have room for the sums of both GEMMs, or for what quantizes
         return plan not in ("256", "tall") or (dual, result, element) == ("one", "none", "bf16")
     is_small = dual == "dual" or (result != "none" and element == "f32")
-    if plan == "deep" and dual == "dual" and result != "none" and element == "f32":
-        return False  # shared memory has no room for what threads exchange beside two stages
     if result == "fp8_block128" and (is_small or plan in ("64", "deep")):  # tiles of 64 columns have half a block
         return False
     return not (plan == "128" and is_small) and not (plan == "few" and result != "none")

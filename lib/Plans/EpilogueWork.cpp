@@ -112,8 +112,7 @@ static double derivedBytesOf(BlockScaledMatmulOp product) {
       numerics::factsOf(product.getQuantizeRecipe()->getDecisions().format);
   double code = numerics::isPacked(product.getQuantizeRecipe()->getDecisions().format) ? 0.5 : 1;
   double scale = format.scale == numerics::ScaleFormat::F32 ? 4 : 1;
-  return (code + scale / format.blockSize) *
-         (product.quantizesRows() + product.quantizesColumns());
+  return (code + scale / format.blockSize) * (product.quantizesRows() + product.quantizesColumns());
 }
 
 /// Adds numbers of each column, for all rows or for those of a group, or a matrix with its bytes.
@@ -135,8 +134,7 @@ EpilogueWork fp4::epilogueWorkOf(BlockScaledMatmulOp product, const hw::TargetMo
   work.storesElements = product.getResult() != nullptr;
   work.foldsAmax = product.getWithAmax();
   if (product.quantizesRows())
-    work.group =
-        numerics::elementsOfScaleWord(product.getQuantizeRecipe()->getDecisions().format);
+    work.group = numerics::elementsOfScaleWord(product.getQuantizeRecipe()->getDecisions().format);
   work.derivedBytes = derivedBytesOf(product);
   for (Value input : product.getEpilogueInputs())
     addInput(cast<RankedTensorType>(input.getType()), work);

@@ -17,7 +17,7 @@ using route::Route;
 const GemmPlanner &fp4::plannerOf(BlockScaledMatmulOp product, const hw::TargetModel &target) {
   static constexpr const GemmPlanner *planners[] = {
       &kBlockScaledPlanner, &kPromotedTmemPlanner, &kWeightTmemPlanner, &kConvertedPlanner,
-      &kWeightPlanner,      &kPromotedPlanner,     &kWarpPlanner,      &kPromotedWarpPlanner};
+      &kWeightPlanner,      &kPromotedPlanner,     &kWarpPlanner,       &kPromotedWarpPlanner};
   Planner name = (*route::requireRoute(signatureOf(product), target))->planner;
   return **llvm::find_if(planners, [&](const GemmPlanner *other) { return other->name == name; });
 }

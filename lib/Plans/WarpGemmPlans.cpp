@@ -99,16 +99,19 @@ static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
   return waves * (deep * std::max({multiply, read, feed}) + kTileCycles);
 }
 
-/// Bytes of shared memory that threads exchange rows in, at most: 64 columns of each.
-static int64_t gatheredBytes(BlockScaledMatmulOp product) {
-  constexpr int64_t columns = 64;
-  int64_t bytes = product.getElementType().getIntOrFloatBitWidth() / 8;
+/// Bytes of shared memory that `warps` exchange rows of `n` columns in: as many columns of each row
+/// as a thread gets of 128 rows (Gemm::gatheredColumns).
+static int64_t gatheredBytes(BlockScaledMatmulOp product, int64_t n, int64_t warps) {
+  int64_t columns = std::clamp<int64_t>(n * kGatheredRows / (32 * warps), 32, 64),
+          bytes = product.getElementType().getIntOrFloatBitWidth() / 8;
   return product.getQuantizeRecipe() ? kGatheredRows * columns * bytes : 0;
 }
 
-/// Bytes of a tile with the fewest stages.
-static int64_t sharedBytesOf(BlockScaledMatmulOp product, const WarpTile &tile, int64_t k) {
-  return kFewestStages * tile.stageBytes(k) + gatheredBytes(product) + kOtherSharedBytes;
+/// Bytes of a tile of `warps` with the fewest stages.
+static int64_t sharedBytesOf(BlockScaledMatmulOp product, const WarpTile &tile, int64_t k,
+                             int64_t warps) {
+  return kFewestStages * tile.stageBytes(k) + gatheredBytes(product, tile.n, warps) +
+         kOtherSharedBytes;
 }
 
 /// Elements of a tile that registers have room for. Elements of 32 bits that threads exchange take
@@ -127,8 +130,7 @@ static bool hasWideResults(BlockScaledMatmulOp product) {
 /// Returns true when a GEMM may have the tile; one that quantizes elements has rows for all
 /// threads, and whole blocks.
 static bool mayHaveTile(BlockScaledMatmulOp product, int64_t m, int64_t n) {
-  return m * n <= mostElements(product) &&
-         (!product.getQuantizeRecipe() || m == kGatheredRows) &&
+  return m * n <= mostElements(product) && (!product.getQuantizeRecipe() || m == kGatheredRows) &&
          (!hasWideResults(product) || n == kGatheredRows);
 }
 
@@ -138,7 +140,7 @@ static bool fitsTarget(BlockScaledMatmulOp product, int64_t m, int64_t n,
   WarpTile tile = {m, n, blockSize(product.getFormat()), product.isMXF8F6F4() ? 32 : 64,
                    product.isDual() ? 2 : 1};
   return mayHaveTile(product, m, n) &&
-         sharedBytesOf(product, tile, kTileK) <= int64_t(target.sharedBytesPerCta);
+         sharedBytesOf(product, tile, kTileK, warpsOf(m, n)) <= int64_t(target.sharedBytesPerCta);
 }
 
 /// Tiles that agree with a partial plan, the largest first.
@@ -211,10 +213,13 @@ static LogicalResult checkTile(const PlannedGemm &gemm) {
                            Twine(product.getQuantizeRecipe() ? "128, whose rows threads quantize"
                                                              : "16, 32, 64 or 128") +
                            ", n = " + Twine(hasWideResults(product) ? "128" : "64, 128 or 256") +
-                           ", m * n up to " + Twine(mostElements(product)) +
-                           " and k = 128" + Twine(isWide ? "" : " or 256"));
+                           ", m * n up to " + Twine(mostElements(product)) + " and k = 128" +
+                           Twine(isWide ? "" : " or 256"));
   WarpTile tile = {m, n, gemm.size.block, gemm.size.stepK, gemm.size.products};
-  if (sharedBytesOf(product, tile, k) <= int64_t(gemm.target.sharedBytesPerCta))
+  pipe::RoleAttr math = // of roles that have not been checked yet
+      cast<pipe::RolePlanAttr>(gemm.plan.roles).getDriver(pipe::Engine::Tensor);
+  int64_t warps = math ? math.getNumWarps() : warpsOf(m, n);
+  if (sharedBytesOf(product, tile, k, warps) <= int64_t(gemm.target.sharedBytesPerCta))
     return success();
   return misfitStages(gemm, gemm.target.sharedBytesPerCta, tile.stageBytes(k));
 }

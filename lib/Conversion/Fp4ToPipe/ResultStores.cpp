@@ -180,8 +180,8 @@ void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces,
 /// The limit of rows for the thread that has the first part of a block, and none for the others,
 /// which have the same scale.
 Value ResultStores::rowsOfFirstPart(const ResultPlace &place, Value column) {
-  Value first = b.compare(arith::CmpIPredicate::eq,
-                          b.rem(column, gemm.results.quantizer->block()), b.constant(0));
+  Value first = b.compare(arith::CmpIPredicate::eq, b.rem(column, gemm.results.quantizer->block()),
+                          b.constant(0));
   Value rows = place.rows ? place.rows : b.constant(gemm.problem.rows);
   return arith::SelectOp::create(b, first, rows, b.constant(0));
 }

@@ -1,8 +1,9 @@
 //===- QuantizeBlocks.cpp - The quantizer of an epilogue ------------------===//
 //
 // A thread has whole scale blocks of its accumulator row in registers, so amax and codes need no
-// exchange, or a part of a block of 128, whose threads exchange their maxima. The arithmetic is that of the streaming kernels (KernelArithmetic). Values that depend
-// only on the tensor are emitted where the amax is known, outside of the role's loops.
+// exchange, or a part of a block of 128, whose threads exchange their maxima. The arithmetic is
+// that of the streaming kernels (KernelArithmetic). Values that depend only on the tensor are
+// emitted where the amax is known, outside of the role's loops.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/Fragments.h"
@@ -50,8 +51,8 @@ struct LowerQuantizeBlocks : fp4::PipePattern<fp4::pipe::QuantizeBlocksOp> {
     }
     if (op.getResident())
       hold(b, codes, scales);
-    rewriter.replaceOp(op, {as(b, vectorOf(b, codes), op.getCodes()),
-                            as(b, vectorOf(b, scales), op.getScales())});
+    rewriter.replaceOp(
+        op, {as(b, vectorOf(b, codes), op.getCodes()), as(b, vectorOf(b, scales), op.getScales())});
     return success();
   }
 

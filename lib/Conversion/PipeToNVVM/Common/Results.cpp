@@ -162,7 +162,8 @@ private:
     return adaptor.getRows() ? adaptor.getRows() : fp4::rowsOfBuffer(b, op.getLoc(), op.getDest());
   }
 
-  /// Returns true (i1) for a thread whose row exists. The first warp stores what all have in common.
+  /// Returns true (i1) for a thread whose row exists. The first warp stores what all have in
+  /// common.
   Value storesRow(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor,
                   const Place &place) const {
     Value exists = isBelow(b, op.getLoc(), place.row, limitOfRows(b, op, adaptor));

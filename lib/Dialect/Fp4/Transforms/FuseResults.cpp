@@ -164,7 +164,8 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
     return "the orientations have different amaxes";
   bool isKnown = !hasDynamicColumns(product); // else a call has whole blocks of 16 or 32
   if (op.hasRowwise() && (isKnown ? product.getColumns() % block != 0 : op.hasF32Scales()))
-    return isKnown ? "rows end in a shorter block" : "rows of dynamic size may end in a shorter block";
+    return isKnown ? "rows end in a shorter block"
+                   : "rows of dynamic size may end in a shorter block";
   if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
     return "columns are of dynamic size or end in a shorter block";
   return whyNotDerived(op, product, hasWideBlocks(product, op.getRecipe()));

@@ -354,9 +354,9 @@ static LogicalResult verifyBlocks(QuantizeBlocksOp op) {
           threads = region.getRole().getNumThreads();
   if (threads % unit == 0 && (kind == FragmentKind::Columns || unit == warpgroups * kMmaM))
     return success();
-  return withNote(op.emitOpError() << "role must have a multiple of " << unit
-                                   << " threads, which share blocks of " << block << ", but has "
-                                   << threads,
+  return withNote(op.emitOpError()
+                      << "role must have a multiple of " << unit
+                      << " threads, which share blocks of " << block << ", but has " << threads,
                   "quantize whole blocks in a thread, or give the role more warps");
 }
 

@@ -63,9 +63,9 @@ static bool isReadByWarps(Operation *op) {
 
 /// Says of `release` whether it needs a fence, and who arrives. The warps of wgmma are together;
 /// with mma.sync each lane reads for itself (WarpShared.cpp).
-static void elideRelease(ConsumerReleaseOp release, bool hasWgmma) {
+static void elideRelease(ConsumerReleaseOp release, bool areTogether) {
   auto channel = release.getChannel().getDefiningOp<ChannelOp>();
-  bool isAligned = hasWgmma && areReadBy(release, isSharedMma);
+  bool isAligned = areTogether && areReadBy(release, isSharedMma);
   if (channel && !channel.isCluster() && areReadBy(release, isReadByWarps))
     release.setBy(isAligned ? Arrival::AlignedWarps : Arrival::Warps);
   MmaOp product = mmaBehindReads(release);
@@ -112,14 +112,14 @@ static bool isFilledOnce(ChannelOp channel) {
 }
 
 static void elideSync(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
-  bool hasWgmma = route::hasCore(target, route::Core::Wgmma);
+  bool areTogether = route::hasCore(target, route::Core::Wgmma);
   for (auto channel : kernel.getOps<ChannelOp>())
     if (channel.isPipelined() && isFilledOnce(channel) && !channel.isCopiedAhead())
       channel.setWithoutEmpty(true);
   findUnfencedWaits(kernel);
   kernel.walk([&](Operation *op) {
     if (auto release = dyn_cast<ConsumerReleaseOp>(op); release && !release.getPartial())
-      elideRelease(release, hasWgmma);
+      elideRelease(release, areTogether);
     else if (auto stage = dyn_cast<StageOp>(op); (stage && stage.isOfFragment()) || fillsTmem(op))
       commitByWarps(op);
   });

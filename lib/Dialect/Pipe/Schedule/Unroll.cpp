@@ -8,7 +8,7 @@
 // Between the iterations of the loop around it there is a branch, which ptxas moves nothing across.
 // So the last sums of an iteration are added in the next one, while it asks for its stage, and
 // those of the last iteration behind the loop. The first iteration adds zeros, times a scale of
-// zero.
+// zero. With mma.sync ptxas would load operands of later iterations early, and spill sums.
 //
 // Scales in two sets: a loop of an even number of k tiles does two of them in an iteration. The set
 // of each k tile is then known, and so are the addresses of its copies and MMAs. Every output tile
@@ -215,8 +215,9 @@ static void unrollScaleSets(gpu::GPUFuncOp kernel) {
 namespace {
 struct Unroll : fp4::pipe::impl::UnrollBase<Unroll> {
   void runOnOperation() override {
-    auto unroll = [](gpu::GPUFuncOp kernel, const hw::TargetModel &) {
-      unrollPromotion(kernel);
+    auto unroll = [](gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
+      if (route::hasCore(target, route::Core::Wgmma))
+        unrollPromotion(kernel);
       unrollScaleSets(kernel);
     };
     if (failed(forEachKernel(getOperation(), unroll)))

@@ -167,10 +167,10 @@ def Unroll : Pass<"pipe-unroll", "::mlir::ModuleOp"> {
 
     **Precondition.** Kernels in the pipelined form; `pipe-elect-threads` has run.
 
-    **Postcondition.** Loops over at most four scale blocks with tiles of scales are their iterations, and
-    the last sums are added in the next iteration of the loop around them. In whole roles, a loop of
-    an even number of k tiles with two sets of scales does two of them in an iteration, and each
-    tile names its `set`.
+    **Postcondition.** On targets with wgmma, loops over at most four scale blocks with tiles of
+    scales are their iterations, and the last sums are added in the next iteration of the loop
+    around them. In whole roles, a loop of an even number of k tiles with two sets of scales does
+    two of them in an iteration, and each tile names its `set`.
 
     ```mlir
     // fp4-opt --fp4-set-target --pipe-unroll
