@@ -137,9 +137,8 @@ private:
     Value row, column;
   };
 
-  /// Scales that warps have in common have one place.
   Place placeOf(ImplicitLocOpBuilder &b, fp4::pipe::StoreOp op, OpAdaptor adaptor) const {
-    int64_t count = isShared(op) ? 0 : op.getThreadType().getNumElements();
+    int64_t count = op.getThreadType().getNumElements();
     Value lane = arith::AndIOp::create(b, state.threadIndex, fp4::constI32(b, kWarp - 1));
     Value warp = arith::AndIOp::create(b, state.warpIndex, fp4::constI32(b, 3));
     Value offset = arith::MulIOp::create(b, warp, fp4::constI32(b, count));
