@@ -393,7 +393,18 @@ def weight_results():
                    None, on(1, f"tile = [32, 128, {tile}], {RING}"))
 
 
+def exchanged_maxima():
+    """FP8 results: threads of two warpgroups, and of four warps, have parts of a block of 128."""
+    for operands, target, tile in (("nvfp4", "sm_90a", "128, 128, 128"), ("nvfp4", "sm_120a", "128, 128, 128"),
+                                   ("nvfp4 f16 plain", "sm_100a", "32, 128, 128")):
+        case = (operands, "one", "fp8_block128", "rowwise", "linear", "", "gone", "bf16", "130", 256, 768, "chosen")
+        yield Kind(f"{operands} GEMM, FP8 results of 1 x 128, {target}", sweep_results.program(case), target, None,
+                   on(2, f"tile = [{tile}], {RING}"))
+
+
 def warps():
+    text = sweep_fp8.program("bf16", "fp8", "none", "chosen", "one", 130, 136, 1024)
+    yield Kind("FP8 GEMM, f32 scales, by mma.sync", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
     text = re.sub(r" \{fp4\.plan = #fp4\.plan<.*?\]>\}", "", gemm(64))
     yield Kind("NVFP4 GEMM by mma.sync, 3 tiles of 64 x 64", text, "sm_120a", 130,
                on(1, f"tile = [64, 64, 128], {RING}"))
@@ -530,6 +541,6 @@ def cached_attention():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
-                 experts, gates, codes, other_weights, registers, weight_results, warps, quantizers, rows, promoted, of_lanes, dynamic,
-                 launches, warp_ranges, long_clusters, attention, cached_attention):
+                 experts, gates, codes, other_weights, registers, weight_results, exchanged_maxima, warps,
+                 quantizers, rows, promoted, of_lanes, dynamic, launches, warp_ranges, long_clusters, attention, cached_attention):
         yield from some()

@@ -44,11 +44,11 @@ static double cyclesOf(const MatmulSize &size, int64_t m, int64_t n,
 
 static bool mayHaveTile(int64_t m, int64_t n) { return m * n <= kMostElements; }
 
-/// Tiles that agree with a partial plan.
+/// Tiles that agree with a partial plan: of equals, those of more warps come first.
 static SmallVector<std::array<int64_t, 2>> fittingTiles(const PlannedGemm &gemm) {
   SmallVector<std::array<int64_t, 2>> tiles;
   auto [askedM, askedN, k] = gemm.plan.tile;
-  for (int64_t m : kTileMs)
+  for (int64_t m : llvm::reverse(kTileMs))
     for (int64_t n : llvm::reverse(kTileNs))
       if ((!askedM || askedM == m) && (!askedN || askedN == n) && mayHaveTile(m, n))
         tiles.push_back({m, n});
