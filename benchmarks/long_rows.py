@@ -78,7 +78,7 @@ def measure(folder, tokens_of):
 
 
 #: Programs whose times are predicted, and the GPUs with their targets.
-PREDICTED = (*(("rms-bf16", columns) for columns in NORMS["rms-bf16"]), ("layer-bf16", 65536))
+PREDICTED = (*(("rms-bf16", columns) for columns in NORMS["rms-bf16"]), ("layer-bf16", 65536), ("add_rms-nvfp4", 65536))
 GPUS = {"h200": "sm_90a", "b200": "sm_100a", "rtx5090": "sm_120a"}
 
 
