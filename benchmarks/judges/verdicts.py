@@ -63,7 +63,7 @@ def sim_cells(names, mine, clean):
     if not modes:
         return {}
     for mode in modes:
-        seconds += mine[mode]["seconds"]
+        seconds = mine[mode]["seconds"]
         if found := names_of(mine[mode], names):
             cells["sim"] = found[0] + (" (strict)" if mode == "strict" else "")
             break
