@@ -95,6 +95,13 @@ class Choice(unittest.TestCase):
                 for found, wanted in zip((*results, scattered[:, 0]), expected):
                     self.assertEqual(found.tolist(), wanted)
 
+    def test_aligned_ids_of_64_bits(self) -> None:
+        """2^32 + 1 is no expert, although its lower half is one."""
+        results = [torch.full((n,), 7, dtype=torch.int32) for n in (14, 4, 1)]
+        vllm.moe_align_block_size(torch.tensor([[2**32 + 1, 2]]), 3, 4, *results)
+        self.assertEqual(results[0].tolist()[:4], [1, 2, 2, 2])
+        self.assertEqual(results[2].tolist(), [4])
+
     def test_aligned_refusals(self) -> None:
         ids, whole = torch.zeros(4, 2, dtype=torch.int32), torch.zeros(64, dtype=torch.int32)
         align, one = vllm.moe_align_block_size, torch.zeros(1, dtype=torch.int32)
@@ -102,6 +109,8 @@ class Choice(unittest.TestCase):
         for call, text in (
                 (lambda: align(ids, 3, 4, whole[:16], whole[:5], one),
                  "'sorted_token_ids' must have at least 17 numbers, but got int32 of shape"),
+                (lambda: align(ids, 3, 4, whole[:17], whole[:4], one),
+                 "'experts_ids' must have at least 5 numbers, but got int32 of shape"),
                 (lambda: align(ids.float(), 3, 4, whole, whole, one), "'topk_ids' must be int32"),
                 (lambda: align(ids, 3, 4, whole.long(), whole, one),
                  "'sorted_token_ids' must be int32 of shape"),

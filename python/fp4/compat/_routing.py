@@ -53,15 +53,19 @@ def aligned(topk_ids: Any, experts: int, block: int, expert_map: Any, given: dic
     if topk_ids.dim() != 2 or topk_ids.dtype not in _ALIGNED:
         raise UsageError(f"argument 'topk_ids' must be int32 or int64 of shape [T, k], but got "
                          f"{type_of(topk_ids)}", "a row has the experts of a token")
-    ids = topk_ids if expert_map is None else _mapped(topk_ids, experts, expert_map)
+    is_expert = (topk_ids >= 0) & (topk_ids < experts)
+    ids = torch.where(is_expert, topk_ids, -1)  # int64 ids would be others as int32
+    if expert_map is not None:
+        ids = _mapped(ids, experts, expert_map)
     order = permute_tokens(ids.to(torch.int32), experts, multiple=block)
     rows, ends = order.rows.flatten(), order.offsets[1:]
     pairs, device = rows.numel(), rows.device
     sizes = {name: _size_of(given[name], name) for name in ("sorted_token_ids", "experts_ids")}
     least = min(pairs * block, pairs + experts * (block - 1))
-    if sizes["sorted_token_ids"] < least:
-        raise UsageError(f"argument 'sorted_token_ids' must have at least {least} numbers, but got "
-                         f"{type_of(given['sorted_token_ids'])}", "experts begin at whole blocks")
+    for name, count in (("sorted_token_ids", least), ("experts_ids", -(-least // block))):
+        if sizes[name] < count:
+            raise UsageError(f"argument '{name}' must have at least {count} numbers, but got "
+                             f"{type_of(given[name])}", "experts begin at whole blocks")
     numbers = torch.arange(pairs, dtype=torch.int32, device=device)
     last = torch.full_like(rows, sizes["sorted_token_ids"])  # of pairs without a place
     places = torch.full((sizes["sorted_token_ids"] + 1,), pairs, dtype=torch.int32, device=device)
@@ -78,13 +82,12 @@ def aligned(topk_ids: Any, experts: int, block: int, expert_map: Any, given: dic
 
 
 def _mapped(ids: torch.Tensor, experts: int, expert_map: Any) -> torch.Tensor:
-    """The ids that a map gives; -1 for those of no expert."""
+    """The ids that a map gives; -1 for -1."""
     check_tensor(expert_map, "expert_map")
     if expert_map.shape != (experts,) or expert_map.dtype != torch.int32:
         raise UsageError(f"argument 'expert_map' must be int32 of shape [{experts}], but got "
                          f"{type_of(expert_map)}", "each expert has a number here, or -1")
-    is_expert = (ids >= 0) & (ids < experts)
-    return torch.where(is_expert, expert_map[torch.where(is_expert, ids, 0).long()], -1)
+    return torch.where(ids < 0, -1, expert_map[ids.clamp(min=0).long()])
 
 
 def _size_of(given: Any, name: str) -> int:
