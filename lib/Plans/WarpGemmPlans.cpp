@@ -26,8 +26,6 @@ static constexpr int64_t kTileK = 128, kDeepTileK = 256;
 /// The most elements of a tile, over all GEMMs: with more, eight warps would have more than 64 sums
 /// in a thread, and ptxas spills.
 static constexpr int64_t kMostElements = 128 * 128;
-/// Rows of a tile whose elements are quantized: a thread gets one (pipe.gather_rows).
-static constexpr int64_t kGatheredRows = 128;
 
 /// Rows of one instruction, rows that a register has the scales of, sums of a thread, and warps.
 static constexpr int64_t kWarpRows = 16, kScaleRows = 32, kMostSums = 128, kMostWarps = 8;
@@ -99,12 +97,10 @@ static double cyclesOf(const MatmulSize &size, const WarpTile &tile,
   return waves * (deep * std::max({multiply, read, feed}) + kTileCycles);
 }
 
-/// Bytes of shared memory that `warps` exchange rows of `n` columns in: as many columns of each row
-/// as a thread gets of 128 rows (Gemm::gatheredColumns).
+/// Bytes of shared memory that `warps` exchange rows of `n` columns in.
 static int64_t gatheredBytes(BlockScaledMatmulOp product, int64_t n, int64_t warps) {
-  int64_t columns = std::clamp<int64_t>(n * kGatheredRows / (32 * warps), 32, 64),
-          bytes = product.getElementType().getIntOrFloatBitWidth() / 8;
-  return product.getQuantizeRecipe() ? kGatheredRows * columns * bytes : 0;
+  int64_t bytes = product.getElementType().getIntOrFloatBitWidth() / 8;
+  return product.getQuantizeRecipe() ? kGatheredRows * gatheredColumns(n, 32 * warps) * bytes : 0;
 }
 
 /// Bytes of a tile of `warps` with the fewest stages.
@@ -224,19 +220,30 @@ static LogicalResult checkTile(const PlannedGemm &gemm) {
   return misfitStages(gemm, gemm.target.sharedBytesPerCta, tile.stageBytes(k));
 }
 
+/// Checks that warps which quantize rows are whole warpgroups, and that a thread gets all its sums
+/// at a time: four warps have too many of more than 64 columns.
+static LogicalResult checkGathering(const PlannedGemm &gemm, pipe::RoleAttr math) {
+  int64_t n = gemm.plan.tile[1], warps = math.getNumWarps();
+  bool mayBeFour = gatheredColumns(n, 4 * 32) == n;
+  if (math.getFirstWarp() % 4 == 0 && (warps == kMostWarps || (warps == 4 && mayBeFour)))
+    return success();
+  return gemm.misfit("roles",
+                     "quantize rows of " + Twine(n) + " columns with " +
+                         (mayBeFour ? "4 or 8" : "8") +
+                         " warps for tensor, from a multiple of 4 on",
+                     Twine(warps) + " from " + Twine(math.getFirstWarp()));
+}
+
 static LogicalResult checkWarp(const PlannedGemm &gemm) {
   using enum pipe::Engine;
   if (failed(checkTile(gemm)) || failed(checkNoCluster(gemm)) || failed(checkCtasPerSm(gemm)) ||
       failed(gemm.checkTiling({Tma, Tensor, Threads}, {.areOneRole = true})))
     return failure();
   pipe::RoleAttr math = cast<pipe::RolePlanAttr>(gemm.plan.roles).getDriver(Threads);
+  if (gemm.op.getQuantizeRecipe() && failed(checkGathering(gemm, math)))
+    return failure();
   int64_t warps = math.getNumWarps();
   auto [m, n, k] = gemm.plan.tile;
-  bool hasGroups = math.getFirstWarp() % 4 == 0 && (warps == 4 || warps == 8);
-  if (gemm.op.getQuantizeRecipe() && !hasGroups)
-    return gemm.misfit("roles",
-                       "quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on",
-                       Twine(warps) + " from " + Twine(math.getFirstWarp()));
   if (warpFragment(m, n, warps))
     return success();
   return gemm.misfit(

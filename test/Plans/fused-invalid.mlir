@@ -21,7 +21,7 @@
 // TALL: error: {{.*}}must have a plan whose 'tile' is [128, 128, 128] or, for up to 64 columns, [128, 64, 128] of a dual GEMM, and of one that quantizes its elements or has the amax of f32, but got [256, 128, 128]
 // AHEAD: error: {{.*}}must have a plan whose 'tile' is, with swapped operands and 128 rows, [128, 128, 128] of a dual GEMM, and of one that derives results from elements of f32, but got [256, 128, 128]
 // ROWS: error: {{.*}}must have a plan whose 'tile' is [m, n, k] with m = 128, whose rows threads quantize, n = 64, 128 or 256, m * n up to 8192 and k = 128 or 256, but got
-// ROLES: error: {{.*}}must have a plan whose 'roles' quantize rows with 4 or 8 warps for tensor, from a multiple of 4 on, but got 2 from 0
+// ROLES: error: {{.*}}must have a plan whose 'roles' quantize rows of 64 columns with 4 or 8 warps for tensor, from a multiple of 4 on, but got 2 from 0
 !e = tensor<64x256xf4E2M1FN>
 !s = tensor<64x16xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !operand = !fp4.scaled<nvfp4, !e, !s>

@@ -5,6 +5,7 @@
 
 #include "fp4/ISA/WeightLayout.h"
 #include "fp4/Plans/KernelPlans.h"
+#include "fp4/Plans/WarpFragment.h"
 #include "fp4/Routes/Routes.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -104,7 +105,7 @@ struct Gemm {
   int64_t gatheredColumns(int64_t threads) const {
     if (transposes()) // beside all elements of a tile, or the sums of another part, few fit
       return results.bits() == 32 || tiling.tileN > pipe::kMmaM ? 32 : 64;
-    return std::clamp<int64_t>(tiling.tileN * pipe::kMmaM / threads, 32, 64);
+    return fp4::gatheredColumns(tiling.tileN, threads);
   }
   /// Threads quantize rows of a transposed tile with fewer rows than there are threads, and other
   /// tiles may have the rows behind it.
@@ -113,7 +114,7 @@ struct Gemm {
     return transposes() && results.quantizer && partRows() < pipe::kMmaM && !isOneTile;
   }
   int64_t gatheredSection(int64_t threads) const {
-    return gatheredColumns(threads) * threads / pipe::kMmaM;
+    return gatheredColumns(threads) * threads / kGatheredRows;
   }
   /// Tensor memory has no second accumulator, or pair of them, beside the scales. The scales of k
   /// tiles of K = 96 take 12 columns for 128 rows, three times as many as others.
