@@ -31,7 +31,8 @@ def packed_text(causal, slopes):
     rows, offsets = f"tensor<?x{HEADS}x{ELEMENTS}xbf16>", f"tensor<{MOST + 1}xi32>"
     kind = f"tensor<{HEADS}xf32>"
     argument, operand = (f", %s: {kind}", f" slopes(%s : {kind})") if slopes else ("", "")
-    return f"""func.func @attention(%q: {rows}, %k: {rows}, %v: {rows}, %n: {offsets}{argument}) -> {rows} {{
+    tensors = ", ".join(f'%{name}: {rows} {{fp4.name = "{name}", fp4.dims = ["T", "", ""]}}' for name in "qkv")
+    return f"""func.func @attention({tensors}, %n: {offsets}{argument}) -> {rows} {{
   %o = fp4.attention %q, %k, %v query_offsets(%n : {offsets}) key_offsets(%n : {offsets}){operand}
       scale {ELEMENTS ** -0.5:.9e}{' causal' if causal else ''} : {rows}, {rows}, {rows} -> {rows}
   return %o : {rows}

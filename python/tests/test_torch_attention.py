@@ -208,7 +208,9 @@ class Attention(unittest.TestCase):
         for change, text in (({"dropout_p": 0.5}, "'dropout_p' must be left out"),
                              ({"enable_gqa": False}, "must have the 4 heads of 'query'"),
                              ({"attn_mask": torch.ones(9, 9, dtype=torch.bool)}, "'attn_mask' and"),
-                             ({"query": query.float()}, "'query' must be bfloat16 or float16")):
+                             ({"query": query.float()}, "'query' must be bfloat16 or float16"),
+                             ({"key": key[0]}, "'key' must be batches x heads x tokens x elements,"
+                              r".*\n.*x\.unsqueeze\(0\)")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.scaled_dot_product_attention(**{"query": query, "key": key, "value": value,
                                                    "is_causal": True, "enable_gqa": True,
@@ -226,6 +228,28 @@ class Attention(unittest.TestCase):
                     query.float(), key.float(), value.float(), is_causal=True, scale=0.3,
                     enable_gqa=True)
                 torch.testing.assert_close(got.float(), expected, rtol=2e-2, atol=1e-2)
+
+    def test_no_keys(self) -> None:
+        """Zeros, and the logarithms of sinks alone, of elements and of codes."""
+        query, none, sinks = heads(2, 3, 4, 64), heads(2, 0, 2, 64), torch.randn(4)
+        codes = torch.empty(2, 0, 2, 32, dtype=torch.uint8)
+        scales = torch.empty(2, 0, 2, 4, dtype=torch.float8_e4m3fn)
+        device = fp4.Device("sim", target="sm_90a", check="strict")
+        for causal, keys, more in ((False, none, {}), (True, none, {}), (False, codes, {
+                "key_scales": scales, "value_scales": scales})):
+            with self.subTest(causal=causal, dtype=keys.dtype), ft.simulator(device, verify=True):
+                got, lse = ft.attention(query, keys, keys, causal=causal, return_lse=True, **more)
+                self.assertEqual(int(got.count_nonzero()), 0)
+                self.assertTrue(bool((lse == -torch.inf).all()))
+                got, lse = ft.attention(query, keys, keys, causal=causal, sinks=sinks,
+                                        return_lse=True, **more)
+                self.assertEqual(int(got.count_nonzero()), 0)
+                torch.testing.assert_close(lse, sinks.expand_as(lse))
+        for causal in (False, True):
+            got = ft.scaled_dot_product_attention(query, none.transpose(1, 2)[:, :1],
+                                                  none.transpose(1, 2)[:, :1], is_causal=causal,
+                                                  enable_gqa=True)
+            self.assertTrue(torch.equal(got, torch.zeros_like(query)))
 
     def test_no_queries(self) -> None:
         got = ft.attention(heads(1, 0, 2, 64), heads(1, 8, 2, 64), heads(1, 8, 2, 128))

@@ -1,15 +1,21 @@
 """Attention of packed sequences, with the slopes of ALiBi, and over pages in both orders: equal to
 attention of each sequence by itself, bit for bit, and judged by its reference."""
 
+import importlib
+import pathlib
+import sys
 import unittest
+import unittest.mock
 from typing import Any
 
 import fp4
+from fp4.program import require_names
 from programs import torch
 from test_torch_attention import heads, shared
 
 if torch is not None:
     import fp4.torch as ft
+    from fp4.torch import attend
 
 #: Queries and keys of sequences: none, one, and about the size of a tile.
 SEQUENCES = [(0, 5), (1, 1), (127, 127), (5, 0), (129, 140), (0, 0), (2, 130)]
@@ -97,6 +103,27 @@ class Packed(unittest.TestCase):
         got = self.simulated(query[:20], key[:0], value[:0], cu_seqlens_q=ends,
                              cu_seqlens_k=torch.zeros_like(ends))
         self.assertEqual(int(got.count_nonzero()), 0)
+
+    def test_programs_for_a_gpu(self) -> None:
+        """Sizes that are dynamic have names, without which no GPU takes a program."""
+        rows = (None, 2, 64)
+        for keys, pages in ((rows, 0), ((9, 16, 2, 64), 4)):
+            what = attend.Attention(rows, keys, keys, "bf16", 0.125, True, bool(pages), pages,
+                                    offsets=3)
+            manifest = attend._program(what, "sm_90a").program().manifest
+            with self.subTest(pages=pages):
+                require_names(manifest.functions["attention"])
+        query, key, value, *ends = packed()
+        with self.assertRaisesRegex(fp4.UsageError, "'value'"):
+            self.simulated(query, key, value[:-1], cu_seqlens_q=ends[0], cu_seqlens_k=ends[1])
+
+    def test_programs_of_the_benchmark(self) -> None:
+        folder = pathlib.Path(__file__).parents[2] / "benchmarks"
+        with unittest.mock.patch("sys.path", [str(folder), *sys.path]):
+            benchmark = importlib.import_module("packed_attention")
+        for slopes in (False, True):
+            program = fp4.compile(benchmark.packed_text(True, slopes), target="sm_90a").program()
+            require_names(program.manifest.functions["attention"])
 
     def test_packed_queries_over_pages(self) -> None:
         """As vLLM has them: block tables, lengths, and the first query of each sequence."""

@@ -100,17 +100,28 @@ def text_of(what: Attention) -> str:
                    f"{', '.join(kind for _, kind in operands)})"
                    + (" heads_first" if word == "pages" and what.heads_first else "")
                    for word, operands in groups.items())
-    arguments = "".join(f", %{name}: {kind}" for operands in groups.values()
-                        for name, kind in operands)
+    arguments = ", ".join((*_elements(what, query, key, value), *(
+        f"%{name}: {kind}" for operands in groups.values() for name, kind in operands)))
     names, results, returned = "%o", result, result
     if what.has_lse:
         names, results = "%o, %l", f"{result}, {tensor(what.query[:-1], 'f32')}"
         returned = f"({results})"
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> {returned} "
-            "{\n"
+    return (f"func.func @attention({arguments}) -> {returned} {{\n"
             f"  {names} = fp4.attention %q, %k, %v{more} {_scores(what)}\n"
             f"      : {query}, {key}, {value} -> {results}\n"
             f"  return {names} : {results}\n}}\n")
+
+
+def _elements(what: Attention, *kinds: str) -> list[str]:
+    """The arguments of queries, keys and values. Sizes that are dynamic have names, by which tokens
+    of keys and values are compared before a kernel runs."""
+    names = zip("qkv", ("query", "key", "value"), kinds, (what.query, what.key, what.value), "TKK")
+    arguments = []
+    for letter, name, kind, shape, size in names:
+        dims = ", ".join(f'"{size}"' if x is None else '""' for x in shape)
+        named = f', fp4.dims = [{dims}]' if None in shape else ""
+        arguments.append(f'%{letter}: {kind} {{fp4.name = "{name}"{named}}}')
+    return arguments
 
 
 def _scores(what: Attention) -> str:
@@ -124,7 +135,7 @@ def _result(query: tuple[int | None, ...], value: tuple[int | None, ...]) -> tup
     return (*query[:-1], value[-1])
 
 
-def _elements(tensor: torch.Tensor) -> tuple[int, ...]:
+def elements_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """The shape of keys or values in elements: two codes of 4 bits are a byte."""
     packed = tensor.dtype in _PACKED
     return (*tensor.shape[:-1], tensor.shape[-1] * 2) if packed else tuple(tensor.shape)
@@ -140,14 +151,19 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
         return _attend_fake(has_lse, query, key, value)
     if key.dtype in _PACKED:
         key, value = (x.view(torch.float4_e2m1fn_x2) for x in (key, value))
+    axis = 1 if pages is None and cu_seqlens_k is None else 0  # of tokens, or of pages
+    if not key.shape[axis] and not value.shape[axis]:  # no kernel has a map of no keys
+        key, value = (_one_row(x, axis) for x in (key, value))
+        key_scales, value_scales = (None if x is None else _one_row(x, axis)
+                                    for x in (key_scales, value_scales))
+        if axis and lengths is None:
+            lengths = query.new_zeros(query.shape[:1], dtype=torch.int32)
     factors = () if key_factors is None or value_factors is None else (
         key_factors.numel(), value_factors.numel())
-    shapes: list[Any] = [tuple(query.shape), _elements(key), _elements(value)]
+    shapes: list[Any] = [tuple(query.shape), elements_of(key), elements_of(value)]
     for i, offsets in enumerate((cu_seqlens_q, cu_seqlens_k, cu_seqlens_k)):
         shapes[i] = shapes[i] if offsets is None else (None, *shapes[i][1:])
     if cu_seqlens_q is not None and cu_seqlens_k is not None:
-        if not key.numel():  # no kernel has a map of no keys
-            key, value = (x.new_zeros((1, *x.shape[1:])) for x in (key, value))
         cu_seqlens_q, cu_seqlens_k = (_padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
     what = Attention(shapes[0], shapes[1], shapes[2], programs.ELEMENTS[query.dtype], scale,
                      causal, lengths is not None, 0 if pages is None else pages.shape[1],
@@ -162,6 +178,13 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
     return run(_program, (what,), dense(query), dense(key), dense(value), *more, target="sm_90a")
 
 
+def _one_row(empty: torch.Tensor, axis: int) -> torch.Tensor:
+    """Zeros in place of a tensor without tokens, of which no query sees one."""
+    result = empty.new_empty((*empty.shape[:axis], 1, *empty.shape[axis + 1:]))
+    result.view(torch.uint8).zero_()
+    return result
+
+
 def _padded(offsets: torch.Tensor) -> torch.Tensor:
     """Offsets of a power of two of sequences, of which the last ones are empty: programs are for so
     many."""
@@ -171,7 +194,7 @@ def _padded(offsets: torch.Tensor) -> torch.Tensor:
 
 def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                  *_: Any) -> Any:
-    result = query.new_empty((*query.shape[:-1], _elements(value)[-1]))
+    result = query.new_empty((*query.shape[:-1], elements_of(value)[-1]))
     return (result, query.new_empty(query.shape[:-1], dtype=torch.float32)) if has_lse else result
 
 
@@ -325,6 +348,10 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
                          "fp4.torch.attention has causal masks and lengths of sequences")
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         check_tensor(tensor, name)
+        if tensor.dim() != 4:
+            raise UsageError(f"'{name}' must be batches x heads x tokens x elements, but got the "
+                             f"shape {list(tensor.shape)}",
+                             "pass x.unsqueeze(0) of heads x tokens x elements")
         _check_heads(tensor, name, query)
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise UsageError(f"'key' must have the {query.shape[1]} heads of 'query', but has "
@@ -461,7 +488,7 @@ def _check_scales(scales: torch.Tensor, name: str, codes: torch.Tensor,
         [torch.float8_e8m0fnu] if query.dtype == torch.bfloat16 else [])
     if scales.dtype in allowed:
         block = _BLOCKS[_SCALES[scales.dtype]]
-        shape = (*codes.shape[:3], -(-_elements(codes)[3] // block))
+        shape = (*codes.shape[:3], -(-elements_of(codes)[3] // block))
         if tuple(scales.shape) == shape:
             return
         raise UsageError(f"'{name}' must be of shape {list(shape)}, but got {said(scales)}",
