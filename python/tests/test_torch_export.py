@@ -143,6 +143,32 @@ class FromExport(unittest.TestCase):
             with self.subTest(text=text), self.assertRaisesRegex(fp4.UsageError, text):
                 ft.from_export(self.export(Layers(function), arguments), target="sm_90a")
 
+    def test_attention_of_other_ranks(self) -> None:
+        for shape in ((20, 2, 64), (3, 2, 20, 2, 64)):
+            q = torch.randn(shape).bfloat16()
+            with self.subTest(shape=shape), self.assertRaisesRegex(
+                    fp4.UsageError, "'query' must have batches, heads, tokens and elements, but"):
+                ft.from_export(self.export(Layers(turned), (q, q, q)), target="sm_90a")
+
+    def test_transpositions_that_others_read(self) -> None:
+        """The program has no transposed tensors, so that none is a result; queries and keys of two
+        calls may be one."""
+        q = torch.randn(1, 20, 2, 64).bfloat16()
+
+        def returned(q: Any) -> Any:
+            x = q.transpose(1, 2)
+            return sdpa(x, x, x).transpose(1, 2), x
+
+        with self.assertRaisesRegex(fp4.UsageError, "node 'transpose'.*'output' reads it"):
+            ft.from_export(self.export(Layers(returned), (q,)), target="sm_90a")
+
+        def twice(q: Any) -> Any:
+            x = q.transpose(1, 2)
+            return sdpa(x, x, x).transpose(1, 2), sdpa(x, x, x, scale=0.3).transpose(1, 2)
+
+        program = ft.from_export(self.export(Layers(twice), (q,)), target="sm_90a")
+        self.assertEqual(str(program.builder).count("fp4.attention"), 2)
+
     def test_inputs(self) -> None:
         x = operand(48, "mxfp4", 1)
         linear = ft.from_export(self.export(Linear(operand(32, "mxfp4", 2), torch.float32),

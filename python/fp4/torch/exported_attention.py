@@ -47,6 +47,10 @@ def match(node: Node) -> Attention:
     if given.get("attn_mask") is not None or given.get("dropout_p"):
         raise wrong(node, "it has a mask or dropout",
                     "fp4.torch.attention has causal masks and lengths of sequences")
+    for name in names[:3]:
+        if len(shape_of(given[name])) != 4:
+            raise wrong(node, f"'{name}' must have batches, heads, tokens and elements, but is of "
+                        f"shape {list(shape_of(given[name]))}", _TURNED)
     operands = tuple(_untransposed(node, given[name]) for name in names[:3])
     query, key, _ = (shape_of(operand) for operand in operands)
     element = _ELEMENTS.get(operands[0].meta["val"].dtype)
@@ -71,7 +75,7 @@ def match(node: Node) -> Attention:
 
 
 def _is_turn(node: Node) -> bool:
-    """Returns True for the transposition of heads and tokens."""
+    """Returns True for the transposition of heads and tokens, of four dimensions."""
     arguments: Any = node.args[1:]
     if node.target is torch.ops.aten.transpose.int:
         return sorted(x % 4 for x in arguments) == [1, 2]
@@ -82,6 +86,10 @@ def _untransposed(node: Node, operand: Node) -> Node:
     """The tensor [B, S, H, D] that an operand is the transposition of."""
     if not _is_turn(operand):
         raise wrong(node, f"'{operand.name}' must be the transposition of [B, S, H, D]", _TURNED)
+    for user in operand.users:
+        if user.target is not TARGET:
+            raise wrong(operand, f"'{user.name}' reads it, which is no attention",
+                        "transpose again outside of the graph: the program has [B, S, H, D]")
     return operand.args[0]  # type: ignore[return-value]
 
 
