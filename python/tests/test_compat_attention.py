@@ -6,7 +6,7 @@ from typing import Any
 
 import fp4
 from programs import torch
-from test_torch_attention import heads, plain, with_sinks
+from test_torch_attention import heads, plain, shared, with_sinks
 from test_torch_packed import offsets, with_slopes
 
 if torch is not None:
@@ -68,6 +68,41 @@ class FlashAttention(unittest.TestCase):
         self.assertTrue(torch.equal(lse, sums.transpose(1, 2)))
         close(flash_attn_func(query, key, value), plain(query, key, value, False, None))
 
+    def test_logarithms_beside_slopes(self) -> None:
+        """FlashAttention adds slope * j to scores of key j, if the mask is causal and no window
+        ends it; else it takes slope * distance away."""
+        query, key, value = heads(40, 4, 64), heads(95, 2, 64, seed=1), heads(95, 2, 64, seed=2)
+        of_queries, of_keys = offsets(COUNTS), offsets(LENGTHS)
+        slopes = torch.tensor([0.5, 0.25, 0.125, -0.0625])
+        cache, *of_cache = filled()
+
+        def expected(i: int, by_key: bool, keys: Any) -> Any:
+            places = torch.arange(COUNTS[i])[:, None] + LENGTHS[i] - COUNTS[i]
+            columns = torch.arange(LENGTHS[i])
+            here = slice(int(of_queries[i]), int(of_queries[i + 1]))
+            q, k, _ = shared(query[None, here], keys, keys)
+            bias = columns.expand(COUNTS[i], -1) if by_key else -(places - columns).abs()
+            scores = q[0] @ k[0].transpose(1, 2) / 8 + slopes[:, None, None] * bias
+            return scores.masked_fill(columns > places, -torch.inf).logsumexp(-1)
+
+        for window, by_key in (((-1, -1), True), ((40, 0), True), ((39, 0), False)):
+            *_, lse, _ = flash_attn_varlen_func(
+                query, key, value, of_queries, of_keys, 22, 40, causal=True, window_size=window,
+                alibi_slopes=slopes, return_attn_probs=True)
+            *_, paged, _ = flash_attn_varlen_func(
+                query, cache.key, cache.value, of_queries, of_keys, 22, 40, causal=True,
+                window_size=window, alibi_slopes=slopes, return_attn_probs=True,
+                block_table=cache.pages)
+            for i, length in enumerate(LENGTHS):
+                here = slice(int(of_queries[i]), int(of_queries[i + 1]))
+                keys = key[None, int(of_keys[i]):int(of_keys[i + 1])]
+                with self.subTest(window=window, sequence=i):
+                    close(lse[:, here], expected(i, by_key, keys))
+                    close(paged[:, here], expected(i, by_key, of_cache[0][i:i + 1, :length]))
+        *_, lse, _ = flash_attn_func(query[None, :17], key[None, :40], value[None, :40],
+                                     causal=True, alibi_slopes=slopes, return_attn_probs=True)
+        close(lse[0], expected(0, True, key[None, :40]))
+
     def test_pages(self) -> None:
         cache, keys, values = filled()
         query = heads(40, 4, 64)
@@ -84,9 +119,18 @@ class FlashAttention(unittest.TestCase):
         for change, text in (({"dropout_p": 0.1}, "'dropout_p' other than 0 has no kernel"),
                              ({"window_size": (3, 3)}, "'window_size' \\(3, 3\\) has no kernel"),
                              ({"window_size": (3, -1)}, "'window_size' \\(3, -1\\) has no kernel"),
-                             ({"alibi_slopes": torch.ones(1, 1)}, "'alibi_slopes' of each")):
+                             ({"alibi_slopes": torch.ones(1, 1)}, "'alibi_slopes' of each"),
+                             ({"window_size": None}, "'window_size' must be \\(left, right\\), "),
+                             ({"window_size": 3}, "'window_size' must be \\(left, right\\), ")):
             with self.subTest(text=text), self.assertRaisesRegex(fp4.UsageError, text):
                 flash_attn_varlen_func(query, query, query, ends, ends, 4, 4, **change)
+        with self.assertRaisesRegex(TypeError, "'alibi_slopes' must be a torch tensor"):
+            flash_attn_varlen_func(query, query, query, ends, ends, 4, 4, alibi_slopes=[0.5])
+        cache, table = torch.zeros(2, 16, 1, 64).bfloat16(), torch.zeros(1, 1, dtype=torch.int32)
+        for wrong in (ends.long(), ends[1], ends[:1]):
+            with self.subTest(wrong=wrong), self.assertRaisesRegex(
+                    fp4.UsageError, "'cu_seqlens_k' must be int32 of one dimension"):
+                flash_attn_varlen_func(query, cache, cache, ends, wrong, 4, 4, block_table=table)
 
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
@@ -182,6 +226,151 @@ class FlashInfer(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, "must have the sequences of the first one"):
             wrapper.plan(indptr[:2], indices, last[:1], 4, 2, 64, PAGE, q_data_type=torch.bfloat16)
 
+    def test_constants_of_a_graph(self) -> None:
+        """A captured graph has addresses, and what was compiled into kernels."""
+        cache, *_ = filled()
+        room = torch.empty(8, dtype=torch.int32)
+        wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
+            torch.zeros(1), use_cuda_graph=True, paged_kv_indices_buffer=room)
+
+        def plan(given: Any = None, page: int = PAGE, **change: Any) -> None:
+            wrapper.plan(*(given or lists(cache)), 4, 2, 64, page, **{
+                "q_data_type": torch.bfloat16, "pos_encoding_mode": "ALIBI", **change})
+
+        plan()
+        slopes = wrapper._plan.slopes
+        plan()
+        self.assertIs(wrapper._plan.slopes, slopes)
+        for change, text in (({"sm_scale": 0.5}, "keep 'sm_scale' of the first one, 0.125, but"),
+                             ({"window_left": 3}, "keep 'window_left'"),
+                             ({"pos_encoding_mode": "NONE"}, "keep 'pos_encoding_mode'"),
+                             ({"q_len_per_req": 2}, "keep the queries of each sequence"),
+                             ({"q_data_type": torch.float16}, "keep the type of queries"),
+                             ({"page": 24}, "keep 'page_size'"),
+                             ({"pos_encoding_mode": "NONE", "logits_soft_cap": 3.0},
+                              "keep 'logits_soft_cap'")):
+            with self.subTest(text=text), self.assertRaisesRegex(fp4.UsageError, text):
+                plan(**change)
+        self.assertEqual(wrapper._plan.lengths.tolist(), LENGTHS)
+        five = offsets([5, 4, 0]), torch.arange(9).int(), torch.tensor([8, 8, 8]).int()
+        with self.assertRaisesRegex(fp4.UsageError, "buffer for 8 pages .*, but got 9 pages"):
+            plan(five)
+        plan((offsets([5, 3, 0]), torch.arange(8).int(), torch.tensor([8, 8, 8]).int()))
+        self.assertEqual(wrapper._plan.pages[0, :5].tolist(), [0, 1, 2, 3, 4])
+
+    def test_plans_and_what_runs(self) -> None:
+        """Queries and caches are those that were planned."""
+        cache, *_ = filled()
+        query, given = heads(3, 4, 64), lists(cache)
+        pair = cache.key, cache.value
+        wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(torch.zeros(1))
+        for sizes, text in (((4, 1, 64, PAGE), r"pages of \[16, 1, 64\] elements of keys, as"),
+                            ((4, 2, 128, PAGE), "of 4 heads of 128, as planned"),
+                            ((2, 2, 64, PAGE), "of 2 heads of 64, as planned"),
+                            ((4, 2, 64, 24), r"pages of \[24, 2, 64\] elements of keys")):
+            wrapper.plan(*given, *sizes, q_data_type=torch.bfloat16)
+            with self.subTest(sizes=sizes), self.assertRaisesRegex(fp4.UsageError, text):
+                wrapper.run(query, pair)
+        wrapper.plan(*given, 4, 2, 64, PAGE, q_data_type=torch.bfloat16)
+        with self.assertRaisesRegex(fp4.UsageError, "must have the page 8 that was planned, but "):
+            wrapper.run(query, (cache.key[:8], cache.value[:8]))
+        with self.assertRaisesRegex(fp4.UsageError, "'q_len_per_req' must be 1, as planned, but"):
+            wrapper.run(query, pair, q_len_per_req=2)
+        close(wrapper.run(query, pair, q_len_per_req=1), wrapper.run(query, pair))
+        prefill = flashinfer.BatchPrefillWithPagedKVCacheWrapper(torch.zeros(1))
+        prefill.plan(offsets(COUNTS), *given, 4, 2, 64, PAGE, q_data_type=torch.bfloat16)
+        with self.assertRaisesRegex(fp4.UsageError, "'q' must have the 40 rows that were planned"):
+            prefill.run(heads(39, 4, 64), pair)
+        prefill.plan(offsets(COUNTS), *given, 4, 2, 64, PAGE, head_dim_vo=128,
+                     q_data_type=torch.bfloat16)
+        with self.assertRaisesRegex(fp4.UsageError, r"\[16, 2, 128\] elements of values"):
+            prefill.run(heads(40, 4, 64), pair)
+
+    def test_lists(self) -> None:
+        """Offsets begin with 0 and are as many as sequences; last pages are not empty."""
+        cache, *_ = filled()
+        indptr, indices, last = lists(cache)
+        prefill = flashinfer.BatchPrefillWithPagedKVCacheWrapper(torch.zeros(1))
+        decode = flashinfer.BatchDecodeWithPagedKVCacheWrapper(torch.zeros(1))
+        five = torch.tensor([0, 5, 10, 15], dtype=torch.int32)
+        prefill.plan(five, indptr, indices, last, 4, 2, 64, PAGE)
+        for wrong in (five + 2, five[:2], five[[0, 2, 1, 3]], torch.cat([five, five[-1:] + 1]),
+                      torch.tensor(3), five.float()):
+            with self.subTest(wrong=wrong.tolist()), self.assertRaisesRegex(
+                    fp4.UsageError, "argument 'qo_indptr' must "):
+                prefill.plan(wrong, indptr, indices, last, 4, 2, 64, PAGE)
+        for number in (PAGE + 1, 0, -20):
+            with self.subTest(last=number), self.assertRaisesRegex(
+                    fp4.UsageError, "'paged_kv_last_page_len' must be from 1 up to page_size 16"):
+                prefill.plan(five, indptr, indices, last.where(last == 1, number), 4, 2, 64, PAGE)
+        with self.assertRaisesRegex(fp4.UsageError, "'indices' must have the 8 pages of 'indptr'"):
+            decode.plan(indptr, indices[:-1], last, 4, 2, 64, PAGE)
+        with self.assertRaisesRegex(fp4.UsageError, "'indices' must have the 8 pages .*-1"):
+            decode.plan(indptr, indices.where(indices != 3, -1), last, 4, 2, 64, PAGE)
+        for sizes, text in (((4, 2, 0, PAGE), "'head_dim' must be a positive int, but got 0"),
+                            ((4, 2, 64, 0), "'page_size' must be a positive int, but got 0"),
+                            ((0, 2, 64, PAGE), "'num_qo_heads' must be a positive int, but got 0"),
+                            ((4, 3, 64, PAGE), "multiple of num_kv_heads 3, but got 4")):
+            with self.subTest(text=text), self.assertRaisesRegex(fp4.UsageError, text):
+                decode.plan(indptr, indices, last, *sizes, pos_encoding_mode="ALIBI")
+
+    def test_options_of_decode(self) -> None:
+        """Options have names, or FlashInfer's order; others are refused."""
+        cache, *_ = filled()
+        wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(torch.zeros(1))
+
+        def plan(*options: Any, **names: Any) -> None:
+            wrapper.plan(*lists(cache), 4, 2, 64, PAGE, *options, **names)
+
+        plan("NONE", 5, None, torch.bfloat16, None, None, None, 0.5, None, None, True, None, None,
+             None, False, 2)
+        found = wrapper._plan
+        self.assertEqual((found.window_left, found.scale, found.tokens), (5, 0.5, 2))
+        for options, names, text in (
+                ((), {"window_lef": 3}, "but got 'window_lef'\n.*did you mean 'window_left'?"),
+                (("NONE",) * 17, {}, "at most 16 arguments behind 'page_size'"),
+                (("NONE",), {"pos_encoding_mode": "NONE"}, "and pos_encoding_mode by name too"),
+                ((), {"q_len_per_req": None}, "'q_len_per_req' must be a positive int, but got"),
+                ((), {"pos_encoding_mode": "ALIBI", "logits_soft_cap": 5.0},
+                 "'logits_soft_cap' with ALIBI has no kernel")):
+            with self.subTest(text=text), self.assertRaisesRegex(fp4.UsageError, text):
+                plan(*options, **names)
+        plan(pos_encoding_mode="ALIBI", logits_soft_cap=0.0)
+
+    def test_default_device(self) -> None:
+        """Plans are made on the CPU, whatever tensors are made on by default."""
+        cache, *_ = filled()
+        given, workspace = lists(cache), torch.zeros(1)
+        torch.set_default_device("meta")
+        try:
+            wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(workspace)
+            wrapper.plan(*given, 4, 2, 64, PAGE)
+        finally:
+            torch.set_default_device(None)
+        self.assertEqual(wrapper._plan.lengths.tolist(), LENGTHS)
+
+    def test_scales_that_change(self) -> None:
+        """Decode scales that are tensors are read when a call runs."""
+        cache, *_ = filled("fp8")
+        query, scale = heads(3, 4, 64), torch.tensor(1.0)
+        before = self.decode(cache, query, v_scale=scale)
+        scale.fill_(2.0)
+        self.assertTrue(torch.equal(self.decode(cache, query, v_scale=scale), 2 * before))
+        with self.assertRaisesRegex(fp4.UsageError, "'k_scale' must be a number or a tensor"):
+            self.decode(cache, query, k_scale="2")
+
+    def test_caches_without_pages(self) -> None:
+        """Zeros, and logarithms of nothing."""
+        cache, *_ = filled()
+        none, nothing = torch.zeros(4, dtype=torch.int32), torch.zeros(0, dtype=torch.int32)
+        wrapper = flashinfer.BatchDecodeWithPagedKVCacheWrapper(torch.zeros(1))
+        wrapper.plan(none, nothing, none[:3], 4, 2, 64, PAGE, q_data_type=torch.bfloat16)
+        empty = cache.key[:0]
+        for given in ((empty, empty), torch.stack([empty, empty], 1)):
+            got, lse = wrapper.run(heads(3, 4, 64), given, return_lse=True)
+            self.assertEqual(int(got.count_nonzero()), 0)
+            self.assertTrue(bool((lse == -torch.inf).all()))
+
     def test_refusals(self) -> None:
         cache, *_ = filled()
         query, given = heads(3, 4, 64), lists(cache)
@@ -202,7 +391,7 @@ class FlashInfer(unittest.TestCase):
             make(torch.zeros(1)).plan(given[0][1:], *given[1:], 4, 2, 64, PAGE)
         wrapper = make(torch.zeros(1))
         wrapper.plan(*given, 4, 2, 64, PAGE)
-        with self.assertRaisesRegex(fp4.UsageError, "'q' must be torch.float16 of 4 heads"):
+        with self.assertRaisesRegex(fp4.UsageError, "'q' must be torch.float16 of 4 heads of 64"):
             wrapper.run(query, (cache.key, cache.value))
         wrapper.plan(*given, 4, 2, 64, PAGE, q_data_type=torch.bfloat16)
         for change, text in (({"k_scale": 2.0}, "'k_scale' of a cache"),

@@ -7,7 +7,7 @@ has room for as many pages of a sequence as `kv_indices` can have in all.
 
 from __future__ import annotations
 
-import dataclasses
+import difflib
 import functools
 import math
 from typing import Any
@@ -16,34 +16,22 @@ import torch
 
 from ..errors import UsageError
 from ..torch.attend import attention
+from ._attention_plans import Plan, check_count, check_heads, tables_of
 from ._operands import check_tensor, eager, into, refuse
 
 _LOG2E = 1.4426950408889634
 
-
-@dataclasses.dataclass
-class _Plan:
-    """The part of a plan that `run` takes."""
-
-    lengths: torch.Tensor
-    pages: torch.Tensor
-    page_size: int
-    heads: tuple[int, int]  #: of queries, and of keys and values
-    dtype: torch.dtype
-    causal: bool
-    scale: float
-    softcap: float | None
-    window_left: int
-    slopes: torch.Tensor | None
-    #: Offsets of packed queries; None where each sequence has `tokens` of them.
-    offsets: torch.Tensor | None = None
-    tokens: int = 1
+#: FlashInfer's order of the arguments of a plan for decoding behind `page_size`.
+_OPTIONS = ("pos_encoding_mode", "window_left", "logits_soft_cap", "q_data_type", "kv_data_type",
+            "o_data_type", "data_type", "sm_scale", "rope_scale", "rope_theta", "non_blocking",
+            "block_tables", "seq_lens", "fixed_split_size", "disable_split_kv", "q_len_per_req")
+_ONLY_NAMED = ("window_right", "is_causal")
 
 
 class _Paged:
     """The part that both wrappers have in common."""
 
-    _plan: _Plan | None = None
+    _plan: Plan | None = None
 
     def _begin(self, workspace: torch.Tensor, kv_layout: str, use_cuda_graph: bool,
                indices: torch.Tensor | None) -> None:
@@ -56,55 +44,22 @@ class _Paged:
                              "use_cuda_graph=True, but got none",
                              "its size is the most pages that a batch has")
         self._device, self._kv_layout, self._graph = workspace.device, kv_layout, use_cuda_graph
-        self._most_pages = 0 if indices is None else indices.numel()
+        self._most_pages = indices.numel() if use_cuda_graph and indices is not None else None
 
     @property
     def is_cuda_graph_enabled(self) -> bool:
         return self._graph
 
-    def _keep(self, plan: _Plan) -> None:
+    def _keep(self, plan: Plan) -> None:
         """Keeps a plan, in the memory of the first one where a graph reads it."""
-        before = self._plan
-        if self._graph and before is not None:
-            for name in ("lengths", "pages", "offsets"):
-                old, new = getattr(before, name), getattr(plan, name)
-                if old is None and new is None:
-                    continue
-                if old is None or new is None or old.shape != new.shape:
-                    raise UsageError("a plan for a CUDA graph must have the sequences of the first "
-                                     f"one, but '{name}' has another shape",
-                                     "make a wrapper for each number of sequences")
-                setattr(plan, name, old.copy_(new))
+        if self._graph and self._plan is not None:
+            plan.keep(self._plan)
         self._plan = plan
 
-    def _tables(self, indptr: torch.Tensor, indices: torch.Tensor, last_page_len: torch.Tensor,
-                page_size: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The lengths of sequences, and their pages, as many as a power of two."""
-        for name, tensor in (("indptr", indptr), ("indices", indices),
-                             ("last_page_len", last_page_len)):
-            check_tensor(tensor, name)
-            if tensor.dim() != 1 or tensor.dtype not in (torch.int32, torch.int64):
-                raise UsageError(f"argument '{name}' must be a list of int32, but got "
-                                 f"{tensor.dtype} of shape {list(tensor.shape)}", "")
-        begin = indptr.cpu().long()
-        counts = begin.diff()
-        if counts.numel() != last_page_len.numel() or not counts.numel() or begin[0] != 0 or (
-                counts < 0).any() or begin[-1] > indices.numel():
-            raise UsageError("argument 'indptr' must have the begin of each sequence in 'indices', "
-                             f"and the end of the last one, but got {begin.tolist()} beside "
-                             f"{indices.numel()} indices and {last_page_len.numel()} lengths",
-                             "it has one number more than 'last_page_len'")
-        most = self._most_pages if self._graph else max(1, int(counts.max()))
-        width = 1 << (most - 1).bit_length()
-        place = torch.arange(width)
-        known = torch.cat([indices.cpu().int(), torch.zeros(1, dtype=torch.int32)])
-        at = torch.where(place < counts[:, None], begin[:-1, None] + place, indices.numel())
-        lengths = torch.where(counts > 0, (counts - 1) * page_size + last_page_len.cpu(), 0)
-        return lengths.int().to(self._device), known[at].to(self._device)
-
-    def _planned(self, tables: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-                 heads: tuple[int, int], head_dim: int, page_size: int, *, causal: bool, dtype: Any,
-                 **options: Any) -> _Plan:
+    def _planned(self, lists: tuple[Any, Any, Any], prefix: str, heads: tuple[Any, Any],
+                 sizes: tuple[Any, Any], page_size: Any, *, causal: bool, dtype: Any,
+                 **options: Any) -> Plan:
+        """A plan of lists whose names have a prefix, and of heads of `sizes` elements."""
         position, rope = options.get("pos_encoding_mode", "NONE"), options.get("rope_scale")
         refuse(position not in ("NONE", "ALIBI") or rope is not None,
                f"'pos_encoding_mode' {position!r} with 'rope_scale' {rope!r}",
@@ -112,41 +67,35 @@ class _Paged:
         result = options.get("o_data_type")
         refuse(result is not None and dtype_of(result) != dtype_of(dtype),
                f"'o_data_type' {result!r}", "results are of the type of queries")
-        lengths, pages = self._tables(*tables, page_size)
-        softcap, scale = options.get("logits_soft_cap"), options.get("sm_scale")
-        return _Plan(lengths, pages, page_size, heads, dtype_of(dtype), causal,
-                     1 / math.sqrt(head_dim) if scale is None else scale, softcap or None,
-                     options.get("window_left", -1),
-                     slopes_of(heads[0], self._device) if position == "ALIBI" else None)
+        softcap, scale = options.get("logits_soft_cap") or None, options.get("sm_scale")
+        refuse(position == "ALIBI" and softcap is not None, "'logits_soft_cap' with ALIBI",
+               "FlashInfer adds slopes in front of the cap, fp4 behind it")
+        window = options.get("window_left")
+        both = check_heads(*heads)
+        head_dim, value_dim = (check_count(x, "head_dim") for x in sizes)
+        lengths, pages, last = tables_of(lists, prefix, check_count(page_size, "page_size"),
+                                         self._most_pages)
+        return Plan(lengths.to(self._device), pages.to(self._device), last, page_size, both,
+                    head_dim, value_dim, dtype_of(dtype), causal,
+                    1 / math.sqrt(head_dim) if scale is None else scale, softcap,
+                    -1 if window is None else window,
+                    slopes_of(both[0], self._device) if position == "ALIBI" else None)
 
     def _attend(self, q: torch.Tensor, cache: Any, options: dict[str, Any]) -> Any:
         plan = self._plan
         if plan is None:
             raise UsageError("'run' must come behind 'plan'", "call wrapper.plan(...) first")
-        check_tensor(q, "q")
-        if q.dim() != 3 or q.dtype != plan.dtype or q.shape[1] != plan.heads[0]:
-            raise UsageError(f"argument 'q' must be {plan.dtype} of {plan.heads[0]} heads, as "
-                             f"planned, but got {q.dtype} of shape {list(q.shape)}",
-                             "pass q_data_type and num_qo_heads of 'q' to plan")
-        rows = plan.lengths.numel() * plan.tokens
-        if plan.offsets is None and q.shape[0] != rows:
-            raise UsageError(f"argument 'q' must have the {rows} rows that were planned, but has "
-                             f"{q.shape[0]}", f"it has {plan.tokens} for each sequence")
+        plan.check_query(q)
         window = options.get("window_left")
         window = plan.window_left if window is None else window
         refuse(window >= 0 and not plan.causal, "'window_left' without causal=True")
         refuse(plan.slopes is not None and options["return_lse"], "'return_lse' with ALIBI",
                "FlashInfer counts distances from the first query")
         (key, value), step = separated(cache, "paged_kv_cache")
+        plan.check_cache((key, value), (key.shape[0] + step - 1) // step, self._kv_layout)
         scales, _ = separated(options["kv_cache_sf"], "kv_cache_sf")
-        factors: Any = (None, None)
-        if key.dtype != q.dtype:
-            factors = tuple(factor_of(1.0 if x is None else x, q.device)
-                            for x in (options["k_scale"], options["v_scale"]))
+        factors = factors_of(options, q, key)
         scale = plan.scale * (1.0 if options["q_scale"] is None else float(options["q_scale"]))
-        for name in ("k_scale", "v_scale"):
-            refuse(key.dtype == q.dtype and options[name] not in (None, 1.0),
-                   f"'{name}' of a cache of {key.dtype}")
         query = q if plan.offsets is not None else q.reshape(-1, plan.tokens, *q.shape[1:])
         results: Any = attention(
             query, key, value, causal=plan.causal, scale=scale, softcap=plan.softcap,
@@ -155,18 +104,7 @@ class _Paged:
             kv_layout=self._kv_layout, cu_seqlens_q=plan.offsets, alibi_slopes=plan.slopes,
             key_scales=scales[0], value_scales=scales[1], key_factors=factors[0],
             value_factors=factors[1], return_lse=options["return_lse"])
-        result, lse = results if options["return_lse"] else (results, None)
-        result = result.reshape(*q.shape[:-1], result.shape[-1])
-        if options["out"] is not None:
-            result = into(options["out"], result)
-        if lse is None:
-            return result
-        lse = lse.reshape(q.shape[:-1])
-        if options.get("lse_base", "log2") == "log2":
-            lse = lse * _LOG2E
-        if options.get("lse_layout", "NH") == "HN":
-            lse = lse.transpose(0, 1).contiguous()
-        return result, lse if options["lse"] is None else into(options["lse"], lse, "lse")
+        return finished(q, results, options)
 
 
 class BatchDecodeWithPagedKVCacheWrapper(_Paged):
@@ -207,17 +145,16 @@ class BatchDecodeWithPagedKVCacheWrapper(_Paged):
     ) -> None:
         """Takes the pages of each sequence: `indices` from `indptr[b]` up to `indptr[b + 1]`.
         Names behind `page_size` are pos_encoding_mode ("NONE" or "ALIBI"), window_left,
-        logits_soft_cap, q_data_type, sm_scale and q_len_per_req; others have no effect."""
-        names = ("pos_encoding_mode", "window_left", "logits_soft_cap", "q_data_type",
-                 "kv_data_type", "o_data_type", "data_type", "sm_scale", "rope_scale")
-        kwargs = {**dict(zip(names, deprecated_positional_args)), **kwargs}
-        tokens = kwargs.get("q_len_per_req", 1)
+        logits_soft_cap, q_data_type, sm_scale and q_len_per_req; others that FlashInfer has are
+        without effect."""
+        kwargs = named(deprecated_positional_args, kwargs)
+        tokens = check_count(kwargs.get("q_len_per_req", 1), "q_len_per_req")
         refuse(bool(kwargs.get("window_right", 0)), "'window_right' other than 0")
         refuse(kwargs.get("is_causal") not in (None, tokens > 1), "'is_causal'")
-        dtype = kwargs.get("data_type") or kwargs.get("q_data_type") or "float16"
-        plan = self._planned((indptr, indices, last_page_len), (num_qo_heads, num_kv_heads),
-                             head_dim, page_size, causal=True, dtype=dtype, **kwargs)
-        plan.tokens = tokens
+        dtype = kwargs.get("q_data_type") or kwargs.get("data_type") or "float16"
+        plan = self._planned((indptr, indices, last_page_len), "", (num_qo_heads, num_kv_heads),
+                             (head_dim, head_dim), page_size, causal=True, dtype=dtype, **kwargs)
+        plan.tokens, plan.rows = tokens, tokens * plan.lengths.numel()
         self._keep(plan)
 
     @eager
@@ -243,6 +180,9 @@ class BatchDecodeWithPagedKVCacheWrapper(_Paged):
         2."""
         refuse(bool(args) or skip_softmax_threshold_scale_factor is not None,
                "further arguments, or a threshold for powers that are skipped,")
+        if self._plan is not None and q_len_per_req not in (None, self._plan.tokens):
+            raise UsageError(f"argument 'q_len_per_req' must be {self._plan.tokens}, as planned, "
+                             f"but got {q_len_per_req!r}", "leave it out, or pass it to plan")
         return self._attend(q, paged_kv_cache, {
             "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale, "out": out, "lse": lse,
             "return_lse": return_lse, "window_left": window_left, "sinks": sinks,
@@ -326,19 +266,14 @@ class BatchPrefillWithPagedKVCacheWrapper(_Paged):
         refuse(prefix_len_ptr is not None or token_pos_in_items_ptr is not None
                or max_item_len_ptr is not None, "scores of several items")
         refuse(pos_encoding_mode == "ALIBI" and not causal, "'ALIBI' without causal=True")
-        check_tensor(qo_indptr, "qo_indptr")
         plan = self._planned(
-            (paged_kv_indptr, paged_kv_indices, paged_kv_last_page_len),
-            (num_qo_heads, num_kv_heads), head_dim_qk, page_size, causal=causal, dtype=q_data_type,
-            pos_encoding_mode=pos_encoding_mode, sm_scale=sm_scale, window_left=window_left,
-            logits_soft_cap=logits_soft_cap, rope_scale=rope_scale, o_data_type=o_data_type)
-        counts = set(qo_indptr.cpu().diff().tolist())
-        is_uniform = len(counts) == 1 and counts != {0} and (
-            not self._graph or counts == {uniform_q_len})
-        if is_uniform:
-            plan.tokens = counts.pop()
-        else:
-            plan.offsets = qo_indptr.to(self._device, torch.int32)
+            (paged_kv_indptr, paged_kv_indices, paged_kv_last_page_len), "paged_kv_",
+            (num_qo_heads, num_kv_heads),
+            (head_dim_qk, head_dim_qk if head_dim_vo is None else head_dim_vo), page_size,
+            causal=causal, dtype=q_data_type, pos_encoding_mode=pos_encoding_mode,
+            sm_scale=sm_scale, window_left=window_left, logits_soft_cap=logits_soft_cap,
+            rope_scale=rope_scale, o_data_type=o_data_type)
+        plan.spread(qo_indptr, "qo_indptr", uniform_q_len, self._graph)
         self._keep(plan)
 
     @eager
@@ -395,6 +330,8 @@ def separated(cache: Any, name: str) -> tuple[tuple[Any, Any], int]:
     if cache is None:
         return (None, None), 1
     if isinstance(cache, (tuple, list)) and len(cache) == 2:
+        for one in cache:
+            check_tensor(one, name)
         return (cache[0], cache[1]), 1
     check_tensor(cache, name)
     if cache.dim() != 5 or cache.shape[1] != 2 or not cache.is_contiguous():
@@ -405,10 +342,67 @@ def separated(cache: Any, name: str) -> tuple[tuple[Any, Any], int]:
     return (pages[:-1], pages[1:]), 2
 
 
+def named(positional: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a plan for decoding behind `page_size`, all by name."""
+    given = dict(zip(_OPTIONS, positional))
+    if len(positional) > len(_OPTIONS) or given.keys() & options.keys():
+        twice = ", ".join(sorted(given.keys() & options.keys()))
+        raise UsageError(f"plan must have at most {len(_OPTIONS)} arguments behind 'page_size', "
+                         f"each once, but got {len(positional)}"
+                         + (f", and {twice} by name too" if twice else ""), "pass them by name")
+    known = (*_OPTIONS, *_ONLY_NAMED)
+    for name in options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            raise UsageError(f"plan must have arguments that FlashInfer's has, but got '{name}'",
+                             f"did you mean '{close[0]}'?" if close else "leave it out")
+    return {**given, **options}
+
+
+def finished(q: torch.Tensor, results: Any, options: dict[str, Any]) -> Any:
+    """The results of attention in the shapes of `q`, where the options say."""
+    result, lse = results if options["return_lse"] else (results, None)
+    result = result.reshape(*q.shape[:-1], result.shape[-1])
+    if options["out"] is not None:
+        result = into(options["out"], result)
+    if lse is None:
+        return result
+    lse = lse.reshape(q.shape[:-1])
+    if options.get("lse_base", "log2") == "log2":
+        lse = lse * _LOG2E
+    if options.get("lse_layout", "NH") == "HN":
+        lse = lse.transpose(0, 1).contiguous()
+    return result, lse if options["lse"] is None else into(options["lse"], lse, "lse")
+
+
+def factors_of(options: dict[str, Any], q: torch.Tensor, key: torch.Tensor) -> list[Any]:
+    """The decode scales of keys and values, or none where they are no codes."""
+    names = ("k_scale", "v_scale")
+    if key.dtype != q.dtype:
+        return [factor_of(options[name], name, q.device) for name in names]
+    for name in names:
+        given = options[name]
+        is_many = isinstance(given, torch.Tensor) and given.numel() != 1
+        refuse(is_many or (given is not None and bool(given != 1.0)),
+               f"'{name}' of a cache of {key.dtype}")
+    return [None, None]
+
+
+def factor_of(given: Any, name: str, device: torch.device) -> torch.Tensor:
+    """A decode scale in the memory of a device. A tensor is read by kernels, whenever they run."""
+    if isinstance(given, torch.Tensor):
+        return given.to(device, torch.float32).reshape(-1)
+    if given is not None and not isinstance(given, (int, float)):
+        raise UsageError(f"argument '{name}' must be a number or a tensor, but got {given!r}", "")
+    number = 1.0 if given is None else float(given)
+    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        return _filled.__wrapped__(number, device)  # its memory is filled when the graph runs
+    return _filled(number, device)
+
+
 @functools.lru_cache(maxsize=256)
-def factor_of(number: float, device: torch.device) -> torch.Tensor:
-    """A decode scale in the memory of a device."""
-    return torch.full((1,), float(number), dtype=torch.float32, device=device)
+def _filled(number: float, device: torch.device) -> torch.Tensor:
+    return torch.full((1,), number, dtype=torch.float32, device=device)
 
 
 def slopes_of(heads: int, device: torch.device) -> torch.Tensor:
