@@ -85,7 +85,8 @@ def flash2(q, k, v, offsets, most, causal):
         from torch.nn.attention.varlen import varlen_attn
     except ImportError:
         return {}
-    return {"flash2": lambda: varlen_attn(q, k, v, offsets, offsets, most, most, is_causal=causal)}
+    window = (-1, 0 if causal else -1)
+    return {"flash2": lambda: varlen_attn(q, k, v, offsets, offsets, most, most, window_size=window)}
 
 
 def measure(folder):
