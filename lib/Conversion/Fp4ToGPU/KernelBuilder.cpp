@@ -45,8 +45,10 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
 }
 
 /// Returns the PDL attribute that relates the launch of `op` to the launch before or after it;
-/// empty: none.
-static StringRef pdlOf(Operation *op) {
+/// empty: none. A plan of tile_gemm speaks of the GEMM alone, and not of the kernels beside it.
+static StringRef pdlOf(Operation *op, const KernelPlan &plan) {
+  if (plan.family == KernelFamily::ReduceRows && plan.pdl)
+    return pdlAttributeOf(plan);
   if (isa<AmaxOp, HadamardAmaxOp>(op))
     return kLeadsAttr;
   auto quantize = dyn_cast<QuantizeOp>(op);
@@ -54,7 +56,7 @@ static StringRef pdlOf(Operation *op) {
 }
 
 KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContext &context)
-    : op(op), plan(context.plan), overlap(pdlOf(op)), hostBuilder(op->getLoc(), op),
+    : op(op), plan(context.plan), overlap(pdlOf(op, context.plan)), hostBuilder(op->getLoc(), op),
       bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
