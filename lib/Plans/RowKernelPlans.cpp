@@ -1,8 +1,8 @@
 //===- RowKernelPlans.cpp - Plans of kernels in which threads have rows ---===//
 //
 // A row of up to 16384 elements has the threads that were fastest on an H200. For a longer one the
-// planner compares one CTA that reads the row again for each number of it, one CTA that keeps the
-// row in registers, and CTAs of a cluster that keep a part each, by one estimate of clocks.
+// planner compares one CTA with the CTAs of a cluster by one estimate of clocks. Both may keep the
+// row in registers, or read it again for each number of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,8 @@ SmallVector<Operation *> stepsOf(Operation *op) {
   return steps;
 }
 
-/// Returns true when no SM has several rows: a row then takes as many threads as have a chunk.
+/// Returns true when no SM has several rows: a short row then takes as many threads as have a
+/// chunk.
 bool hasFewRows(RankedTensorType matrix, const hw::TargetModel &target) {
   return !matrix.isDynamicDim(0) && matrix.getDimSize(0) <= target.sms;
 }
@@ -155,14 +156,25 @@ RowWork workOf(Operation *op) {
   return work;
 }
 
-/// CTAs of a shape that an SM has at a time. A thread has the words of its row and about 32 other
-/// registers; of a row that is not kept, those of two CTAs on an SM.
-int64_t residents(const RowWork &work, const RowShape &shape, const hw::TargetModel &target) {
-  constexpr int64_t others = 32, most = 4;
+/// Returns true when registers keep the row.
+bool isKept(const RowWork &work, const RowShape &shape) {
+  return keepsRow(work.words * shape.perThread, shape.perThread);
+}
+
+/// CTAs of a shape for which an SM has registers and threads. A thread has the words of its row and
+/// about 32 other registers; of a row that is not kept, those of two CTAs on an SM.
+int64_t fitting(const RowWork &work, const RowShape &shape, const hw::TargetModel &target) {
+  constexpr int64_t others = 32;
   int64_t words = work.words * shape.perThread;
-  int64_t registers = words > kMostRowWords ? 64 : int64_t(llvm::alignTo(words + others, 8));
+  int64_t registers = isKept(work, shape) ? int64_t(llvm::alignTo(words + others, 8)) : 64;
   int64_t fit = int64_t(target.registersPerSM) / (shape.threads * registers);
-  return std::clamp<int64_t>(std::min(fit, mostCtasPerSm(shape.threads, target)), 1, most);
+  return std::min(fit, mostCtasPerSm(shape.threads, target));
+}
+
+/// CTAs of a shape that an SM has at a time.
+int64_t residents(const RowWork &work, const RowShape &shape, const hw::TargetModel &target) {
+  constexpr int64_t most = 4;
+  return std::clamp<int64_t>(fitting(work, shape, target), 1, most);
 }
 
 /// Clocks of an SM in which loads and stores of one row are moved, by all CTAs of the row. Another
@@ -173,71 +185,116 @@ double clocksOfMemory(const RowWork &work, const RowShape &shape, int64_t togeth
   double bytes = 4 * double(work.chunks * work.words);
   double rows = double(target.sms) * double(together) / double(shape.ctas);
   bool isCached = rows * bytes <= room * double(target.l2Bytes);
-  bool isKept = work.words * shape.perThread <= kMostRowWords;
-  double more = isKept ? 0 : double(work.passes - 1) * bytes;
+  double more = isKept(work, shape) ? 0 : double(work.passes - 1) * bytes;
   return (bytes + 4 * double(work.chunks) * work.stored) / memory +
          more / (isCached ? cache : memory);
 }
 
+/// SMs on which the CTAs of a shape find room at a time: at least those of one cluster.
+int64_t smsOf(const RowWork &work, const RowShape &shape, const hw::TargetModel &target) {
+  if (!work.numbers || shape.ctas == 1)
+    return int64_t(target.sms);
+  return std::max<int64_t>(hw::clustersAtATime(target, shape.ctas), 1) * shape.ctas;
+}
+
+/// Clocks in which a CTA keeps its SM busy, and in which it waits.
+struct CtaClocks {
+  double busy = 0, idle = 0;
+
+  double all() const { return busy + idle; }
+};
+
+/// Clocks in which an SM issues the instructions for the elements of so many chunks.
+double clocksOfChunks(const RowWork &work, double chunks) {
+  constexpr double issue = 128;
+  return chunks * kRowChunk * work.instructions / issue;
+}
+
+/// Clocks of a CTA of which `loads` and `arithmetic` are those of its memory and instructions. CTAs
+/// beside each other hide what one of them waits for, but for a quarter of its loads or its
+/// instructions. The constants agree with what fp4-run --time predicts for norms and losses of
+/// 16384 to 151936 columns on an H200, and for one CTA with measured losses.
+CtaClocks clocksOfCta(const RowWork &work, const RowShape &shape, double loads, double arithmetic) {
+  constexpr double hidden = 0.75, first = 1500, barrier = 200, ofCluster = 800, ofCta = 350;
+  bool isCluster = work.numbers && shape.ctas > 1;
+  double shorter = std::min(loads, arithmetic);
+  CtaClocks clocks{.busy = std::max(loads, arithmetic) + (1 - hidden) * shorter,
+                   .idle = hidden * shorter + first +
+                           double(work.numbers) * (isCluster ? ofCluster : barrier)};
+  if (isCluster)
+    clocks.idle += double(shape.ctas) * ofCta;
+  return clocks;
+}
+
 /// Clocks of an SM for one row, where there are many (first), and of the CTAs of one row alone.
-/// CTAs beside each other hide what one of them waits for, but for a quarter of its loads or its
-/// instructions; fewer than 32 warps do not issue an instruction in each clock. The constants agree
-/// with what fp4-run --time predicts for norms and losses of 16384 to 151936 columns on an H200,
-/// and for one CTA with measured losses.
+/// Fewer than 32 warps do not issue an instruction in each clock, and some SMs have no cluster.
 std::pair<double, double> clocksOf(const RowWork &work, const RowShape &shape,
                                    const hw::TargetModel &target) {
-  constexpr double issue = 128, threads = 1024, hidden = 0.75, first = 1500, barrier = 200,
-                   ofCluster = 800, ofCta = 350, lastCtas = 1. / 64;
+  constexpr double threads = 1024, lastCtas = 1. / 64;
   int64_t together = residents(work, shape, target);
   double ctas = double(shape.ctas);
-  bool isCluster = work.numbers && shape.ctas > 1;
+  double arithmetic = clocksOfChunks(work, double(work.chunks) / ctas) *
+                      std::max(1.0, threads / double(shape.threads * together)) *
+                      double(target.sms) / double(smsOf(work, shape, target));
   double loads = clocksOfMemory(work, shape, together, target) / ctas;
-  double arithmetic = double(work.chunks) / ctas * kRowChunk * work.instructions / issue;
-  arithmetic *= std::max(1.0, threads / double(shape.threads * together));
-  if (isCluster) // some SMs have no room for one
-    arithmetic *= double(target.sms) / double(hw::clustersAtATime(target, shape.ctas) * shape.ctas);
-  double shorter = std::min(loads, arithmetic);
-  double busy = std::max(loads, arithmetic) + (1 - hidden) * shorter;
-  double idle = hidden * shorter + first + double(work.numbers) * (isCluster ? ofCluster : barrier);
-  if (isCluster)
-    idle += ctas * ofCta;
-  double many = ctas * std::max(busy, (busy + idle) / double(together));
-  return {many * (1 + ctas * lastCtas), busy + idle};
+  CtaClocks cta = clocksOfCta(work, shape, loads, arithmetic);
+  double many = ctas * std::max(cta.busy, cta.all() / double(together));
+  return {many * (1 + ctas * lastCtas), cta.all()};
+}
+
+/// Clocks until the fullest SM has ended its CTAs of `rows` rows. Threads without a chunk compute,
+/// too, and each warp has instructions for the kernel and for each number. Memory gives twice as
+/// much to an SM where half of them have no CTA. The constants agree with what fp4-run --time
+/// predicts for norms and softmaxes of 8 to 132 rows on an H200.
+double clocksOfFew(const RowWork &work, const RowShape &shape, int64_t rows,
+                   const hw::TargetModel &target) {
+  constexpr double warp = 32, schedulers = 4, ofWarp = 200, ofNumber = 150, faster = 2;
+  int64_t ofSm = llvm::divideCeil(rows * shape.ctas, smsOf(work, shape, target));
+  int64_t together = std::min(ofSm, residents(work, shape, target));
+  double warps = double(shape.threads) / warp;
+  double arithmetic = clocksOfChunks(work, double(shape.threads * shape.perThread)) +
+                      warps / schedulers * (ofWarp + ofNumber * double(work.numbers));
+  double rate = std::clamp(double(target.sms) / double(rows * shape.ctas), 1.0, faster);
+  double loads = clocksOfMemory(work, shape, together, target) / double(shape.ctas) / rate;
+  CtaClocks cta = clocksOfCta(work, shape, loads, arithmetic);
+  return std::max(double(ofSm) * cta.busy, double(llvm::divideCeil(ofSm, together)) * cta.all());
 }
 
 /// The shapes with `ctas` CTAs that keep a row.
-void addKept(SmallVectorImpl<RowShape> &shapes, const RowWork &work, int64_t ctas) {
+void addKept(SmallVectorImpl<RowShape> &shapes, const RowWork &work, int64_t ctas,
+             const hw::TargetModel &target) {
   constexpr int64_t most = 768;
-  for (int64_t perThread = 1; perThread * work.words <= kMostRowWords; ++perThread) {
+  for (int64_t perThread = 1; keepsRow(perThread * work.words, perThread); ++perThread) {
     int64_t threads = threadsOfChunks(llvm::divideCeil(work.chunks, ctas * perThread));
-    if (threads >= kFew && threads <= most)
-      shapes.push_back({ctas, threads, perThread});
+    RowShape shape{ctas, threads, perThread};
+    if (threads >= kFew && threads <= most && fitting(work, shape, target) > 0)
+      shapes.push_back(shape);
   }
 }
 
-/// All shapes, or those with the CTAs of `cluster` if it has some.
+/// All shapes, or those with the CTAs of `cluster` if it has some. Clusters of four CTAs and more
+/// are proposed where the SMs on which they find room are known.
 SmallVector<RowShape> shapesOf(const RowWork &work, int64_t cluster,
                                const hw::TargetModel &target) {
   SmallVector<RowShape> shapes;
-  int64_t most = cluster ? cluster : int64_t(target.maxClusterSize);
+  int64_t most = cluster                          ? cluster
+                 : hw::knowsSmsOfClusters(target) ? int64_t(target.maxClusterSize)
+                                                  : 2;
   for (int64_t ctas = std::max<int64_t>(1, cluster); ctas <= most; ctas *= 2) {
     shapes.push_back({ctas, kMost, int64_t(llvm::divideCeil(work.chunks, ctas * kMost))});
-    addKept(shapes, work, ctas);
+    addKept(shapes, work, ctas, target);
   }
   return shapes;
 }
 
-/// Plans the shape of fewest clocks, and among those within 10 % that with the fewest clocks for
-/// one row alone, which few rows need.
-void planLongRows(Operation *op, KernelPlan &plan, int64_t cluster, const hw::TargetModel &target) {
+/// The shape of fewest clocks for many rows, and among those within 10 % that with the fewest
+/// clocks for one row alone.
+RowShape shapeOfMany(const RowWork &work, ArrayRef<RowShape> shapes,
+                     const hw::TargetModel &target) {
   constexpr double close = 1.1;
-  RowWork work = workOf(op);
-  SmallVector<RowShape> shapes = shapesOf(work, cluster, target);
   auto clocks = llvm::map_to_vector(
       shapes, [&](const RowShape &shape) { return clocksOf(work, shape, target); });
   double most = close * llvm::min_element(clocks)->first;
-  if (hasFewRows(matrixOf(op), target))
-    most = std::numeric_limits<double>::infinity();
   size_t best = 0;
   for (size_t i = 1; i < shapes.size(); ++i) {
     bool isBetter = clocks[best].first > most ? clocks[i].first <= most
@@ -245,10 +302,31 @@ void planLongRows(Operation *op, KernelPlan &plan, int64_t cluster, const hw::Ta
     if (clocks[i].first <= most && isBetter)
       best = i;
   }
-  plan.threads = shapes[best].threads;
-  plan.ctasPerSm = residents(work, shapes[best], target);
-  if (shapes[best].ctas > 1)
-    plan.cluster = {1, shapes[best].ctas};
+  return shapes[best];
+}
+
+/// The shape of fewest clocks for few rows. Their CTAs have kMost threads, because fewer would have
+/// few loads in flight.
+RowShape shapeOfFew(const RowWork &work, ArrayRef<RowShape> shapes, int64_t rows,
+                    const hw::TargetModel &target) {
+  auto full =
+      llvm::filter_to_vector(shapes, [](const RowShape &shape) { return shape.threads == kMost; });
+  auto clocks = llvm::map_to_vector(
+      full, [&](const RowShape &shape) { return clocksOfFew(work, shape, rows, target); });
+  return full[llvm::min_element(clocks) - clocks.begin()];
+}
+
+void planLongRows(Operation *op, KernelPlan &plan, int64_t cluster, const hw::TargetModel &target) {
+  RowWork work = workOf(op);
+  SmallVector<RowShape> shapes = shapesOf(work, cluster, target);
+  RankedTensorType matrix = matrixOf(op);
+  RowShape best = hasFewRows(matrix, target)
+                      ? shapeOfFew(work, shapes, std::max<int64_t>(matrix.getDimSize(0), 1), target)
+                      : shapeOfMany(work, shapes, target);
+  plan.threads = best.threads;
+  plan.ctasPerSm = residents(work, best, target);
+  if (best.ctas > 1)
+    plan.cluster = {1, best.ctas};
 }
 
 //===----------------------------------------------------------------------===//
@@ -306,6 +384,34 @@ LogicalResult checkCluster(Operation *op, const KernelPlan &plan, const hw::Targ
   return success();
 }
 
+/// Bytes of static shared memory that a kernel may have, but for what other reductions take.
+constexpr int64_t kMostSegmentBytes = 48 * 1024 - 256;
+
+/// Bytes of shared memory for the segments of a row: each reduction has places of its own
+/// (RowTeam). Loops that load several chunks together visit up to an eighth more chunks than there
+/// are.
+int64_t bytesOfSegments(Operation *op, const KernelPlan &plan) {
+  constexpr int64_t word = 4, warp = 32, eighth = 8;
+  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
+  int64_t team = teamOfRow(chunks, *plan.threads, std::max<int64_t>(plan.cluster[1], 1));
+  int64_t reductions = llvm::count_if(stepsOf(op), [](Operation *step) {
+    return isRowReduction(step) && !selectedColumnOf(cast<linalg::LinalgOp>(step));
+  });
+  int64_t visited = int64_t(llvm::alignTo(chunks, team));
+  visited += visited / eighth;
+  return (reductions + needsRow(op)) * word * int64_t(llvm::divideCeil(visited, warp));
+}
+
+LogicalResult checkSegments(Operation *op, const KernelPlan &plan) {
+  int64_t bytes = bytesOfSegments(op, plan);
+  if (bytes <= kMostSegmentBytes)
+    return success();
+  return withNote(op->emitOpError("must have rows whose reductions take up to ")
+                      << kMostSegmentBytes << " bytes of shared memory, but got "
+                      << widestMatrixOf(op).getDimSize(1) << " columns, which take " << bytes,
+                  "reduce parts of a row as rows of their own, and their results afterwards");
+}
+
 /// Checks the threads of an amax of rows as those of other reductions. Threads of a row kernel meet
 /// through shared memory, whatever their number.
 LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
@@ -313,8 +419,11 @@ LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetM
   if (failed(checkCluster(op, plan, target)) ||
       (order && failed(checkAtMost(op, "threads", *plan.threads, mostThreads(order)))))
     return failure();
-  return isRowKernel(op) ? checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target)
-                         : checkReduction(op, plan, target);
+  if (!isRowKernel(op))
+    return checkReduction(op, plan, target);
+  if (whyNotRowKernel(op).empty() && failed(checkSegments(op, plan)))
+    return failure();
+  return checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target);
 }
 
 } // namespace

@@ -57,3 +57,32 @@ func.func @others(%x: tensor<64x128xf32>) {
   %w, %j = fp4.top_k %x {k = 4 : i64, fp4.plan = #fp4.plan<reduce_rows, cluster = [1, 2]>} : tensor<64x128xf32> -> tensor<64x4xf32>, tensor<64x4xi32>
   return
 }
+
+// -----
+
+#all = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// Segments of a row meet in shared memory. The first row fits; the second has 512 chunks more.
+func.func @fits(%x: tensor<2x5562368xbf16>) -> tensor<2xf32> {
+  %zeros = arith.constant dense<0.0> : tensor<2xf32>
+  %0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<2x5562368xbf16>) outs(%zeros : tensor<2xf32>) attrs = {fp4.plan = #fp4.plan<reduce_rows, cluster = [1, 1], threads = 512>} {
+  ^bb0(%a: bf16, %o: f32):
+    %f = arith.extf %a : bf16 to f32
+    %t = arith.addf %o, %f : f32
+    linalg.yield %t : f32
+  } -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func @too_long(%x: tensor<2x5570560xbf16>) -> tensor<2xf32> {
+  %zeros = arith.constant dense<0.0> : tensor<2xf32>
+  // expected-error @+2 {{must have rows whose reductions take up to 48896 bytes of shared memory, but got 5570560 columns, which take 48960}}
+  // expected-note @+1 {{reduce parts of a row as rows of their own, and their results afterwards}}
+  %0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<2x5570560xbf16>) outs(%zeros : tensor<2xf32>) attrs = {fp4.plan = #fp4.plan<reduce_rows, cluster = [1, 1], threads = 512>} {
+  ^bb0(%a: bf16, %o: f32):
+    %f = arith.extf %a : bf16 to f32
+    %t = arith.addf %o, %f : f32
+    linalg.yield %t : f32
+  } -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fp4/ISA/Cluster.h"
+#include "fp4/ISA/TimingRates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,12 @@ namespace fp4::hw {
 /// places for them. Hopper and datacenter Blackwell run such clusters.
 constexpr uint32_t mostClusterCtas(const TargetModel &target) {
   return target.hasWgmma || target.hasTcgen05 ? maxClusterCtas : target.maxClusterSize;
+}
+
+/// Returns true when the SMs on which clusters of four CTAs and more find room are measured, or
+/// assumed to be those of a measured product.
+constexpr bool knowsSmsOfClusters(const TargetModel &target) {
+  return target.product || timingRate(target.name, TimingRate::ClustersOfFour);
 }
 
 /// SMs on which clusters of so many CTAs find room at a time: those of four and more leave some of

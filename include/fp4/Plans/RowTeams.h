@@ -34,6 +34,12 @@ inline int64_t threadsOfChunks(int64_t chunks) {
 /// number that is computed of it.
 inline constexpr int64_t kMostRowWords = 64;
 
+/// Returns true when a thread keeps the `words` of its `chunks` in registers. One chunk is always
+/// kept.
+inline bool keepsRow(int64_t words, int64_t chunks) {
+  return words <= kMostRowWords || chunks == 1;
+}
+
 /// Threads that have a row together: those of all `ctas`, or of one CTA of `threads` as many as
 /// have a chunk, or all where fewer would not share the CTA out evenly.
 inline int64_t teamOfRow(int64_t chunks, int64_t threads, int64_t ctas) {

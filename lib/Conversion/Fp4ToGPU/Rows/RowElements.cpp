@@ -60,7 +60,7 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
   else if (op)
     for (Value operand : isa<TopKOp>(op) ? op->getOperands() : op->getOperands().take_front())
       addSource({operand, /*hasRows=*/true, /*hasColumns=*/true});
-  kept = wordsOfThread(/*ofRowsAlone=*/true) <= kMostRowWords || rowTeam.chunksPerThread() == 1;
+  kept = keepsRow(wordsOfThread(/*ofRowsAlone=*/true), rowTeam.chunksPerThread());
   keepsColumns = kept && wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords;
   if (!kept)
     loadTogether();
