@@ -128,21 +128,20 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
   /// an equal share of the SM's, and the roles redistribute them. Warps get registers by fours,
   /// whether there are four or not. Returns that share, 0 where no role asks.
   FailureOr<int32_t> setLaunchRegisters(gpu::GPUFuncOp kernel, const fp4::hw::TargetModel &model) {
-    int32_t threads = 0, wanted = 0;
+    int32_t threads = 0, asking = 0, wanted = 0;
     for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>()) {
       fp4::pipe::RoleAttr role = region.getRole();
       threads = std::max(threads, 32 * role.getEndWarp());
+      asking += role.getRegisters() ? role.getNumThreads() : 0;
       wanted += role.getRegisters() * role.getNumThreads();
     }
     if (wanted == 0)
       return 0;
     int32_t counted = int32_t(llvm::alignTo(threads, 4 * 32));
     int32_t share = std::min(model.registersPerSM / counted, model.maxRegistersPerThread) / 8 * 8;
-    // A role without a request keeps the share of the launch. A role waits forever for more
-    // registers than there are.
-    for (auto region : kernel.getOps<fp4::pipe::RoleRegionOp>())
-      if (region.getRole().getRegisters() == 0)
-        wanted += share * region.getRole().getNumThreads();
+    // Warps without a request, or without a role, keep the share of the launch. A role waits
+    // forever for more registers than there are.
+    wanted += share * (threads - asking);
     if (wanted > share * threads)
       return fp4::withNote(kernel.emitError()
                                << "roles must ask for at most the " << share * threads

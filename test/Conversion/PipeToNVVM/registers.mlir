@@ -5,6 +5,11 @@
 // RUN: fp4-opt %t/roles.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' | FileCheck %s
 // RUN: not fp4-opt %t/many.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=MANY
 // MANY: error: roles must ask for at most the 53760 registers of the launch on sm_100a, but ask for 81920
+//
+// Warps without a role keep their share. With those of role 'idle', which gives registers away, as many are enough.
+// RUN: fp4-opt %t/given.mlir --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' -o /dev/null
+// RUN: sed '/idle/,/}/d' %t/given.mlir | not fp4-opt --pass-pipeline='builtin.module(fp4-set-target,pipe-schedule,gpu.module(convert-pipe-to-nvvm))' 2>&1 | FileCheck %s --check-prefix=KEPT
+// KEPT: error: roles must ask for at most the 65536 registers of the launch on sm_100a, but ask for 78848
 
 //--- roles.mlir
 // CHECK-LABEL: llvm.func @kernel
@@ -49,6 +54,19 @@ gpu.func @kernel() kernel {
   pipe.role math warps 0 to 8 drives [tensor, threads] registers 256 {
   }
   pipe.role more warps 8 to 10 drives [threads] registers 256 {
+  }
+  gpu.return
+}
+}
+
+//--- given.mlir
+gpu.module @m {
+gpu.func @kernel() kernel {
+  pipe.role idle warps 0 to 4 drives [threads] registers 24 {
+  }
+  pipe.role math warps 4 to 12 drives [tensor, threads] registers 232 {
+  }
+  pipe.role load warps 12 to 16 drives [threads] registers 24 {
   }
   gpu.return
 }
