@@ -92,8 +92,11 @@ def run(command: Sequence[str | os.PathLike[str]], *, device: str = "b200",
     words = [os.fspath(word) for word in command]
     done = subprocess.run([find_tool(), "run", *flags, "--", *words], capture_output=True,
                           text=True)
-    if done.returncode in (HazardError.kind, SimulationError.kind):
-        reports = [line for line in done.stderr.splitlines() if not line.startswith("fp4-sim: ")]
+    lines = done.stderr.splitlines()
+    # A program may exit with these codes itself: fp4-sim says that a report of its own is there.
+    reported = any(line.startswith("fp4-sim: ") and line.endswith(" above") for line in lines)
+    if reported and done.returncode in (HazardError.kind, SimulationError.kind):
+        reports = [line for line in lines if not line.startswith("fp4-sim: ")]
         raise make_error(done.returncode, "\n".join(reports), "")
     done.check_returncode()
     return done
@@ -113,10 +116,12 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if config.getoption("--fp4-annotations"):
-        for report in terminalreporter.stats.get("failed", []):
-            for name, text in report.user_properties:
-                if name == _KEY:
-                    terminalreporter.write_line(text)
+        # pytest calls the failure of a fixture an error.
+        reports = [report for kind in ("failed", "error")
+                   for report in terminalreporter.stats.get(kind, [])]
+        for name, text in (entry for report in reports for entry in report.user_properties):
+            if name == _KEY:
+                terminalreporter.write_line(text)
 
 
 #===--- Annotations -------------------------------------------------------===#

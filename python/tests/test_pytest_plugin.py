@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ TESTS = '''
 import sys
 import pathlib
 import fp4
+import pytest
 sys.path.insert(0, {tests!r})
 from programs import operands
 
@@ -38,6 +40,13 @@ def test_program_with_a_race(fp4_sim_run):
 
 def test_other_failures():
     assert 1 == 2
+
+@pytest.fixture
+def raced(fp4_sim_run):
+    return fp4_sim_run([sys.executable, {bugs!r}, "union.ptx", "unordered"], device="h200")
+
+def test_with_a_fixture(raced):
+    assert raced
 '''
 
 
@@ -63,11 +72,11 @@ class Plugin(unittest.TestCase):
     def test_hazards_are_failures(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = self.pytest(folder, "--fp4-sim=eager,lazy", GITHUB_ACTIONS="")
-        self.assertIn("4 failed, 3 passed", out)  # two policies of good and of bad
+        self.assertIn("4 failed, 3 passed, 1 error", out)  # two policies of good and of bad
         self.assertIn("test_bad[lazy]", out)
-        self.assertRegex(out, r"test_it\.py:13: (HazardError|SimulationError)")
+        self.assertRegex(out, r"test_it\.py:14: (HazardError|SimulationError)")
         place = r"error: \S+\.ptx:\d+:\d+"
-        self.assertRegex(out, rf"test_it\.py:20: HazardError\n{place}: .*\[shared-race\]")
+        self.assertRegex(out, rf"test_it\.py:21: HazardError\n{place}: .*\[shared-race\]")
         self.assertIn("assert 1 == 2", out)
         self.assertNotIn("_library.py", out)  # no traceback of the bindings
         self.assertNotIn("::error", out)
@@ -76,7 +85,8 @@ class Plugin(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             out = self.pytest(folder, "--fp4-sim=eager", GITHUB_ACTIONS="true")
         place = r"file=\S+\.ptx,line=\d+,col=\d+"
-        self.assertRegex(out, rf"(?m)^::error {place},title=shared-race::error: ")
+        races = re.findall(rf"(?m)^::error {place},title=shared-race::error: ", out)
+        self.assertEqual(len(races), 2, out)  # of a test, and of a fixture
         self.assertNotIn("assert 1 == 2::", out)
 
     def test_the_source_has_the_annotation(self) -> None:
@@ -96,6 +106,11 @@ class Plugin(unittest.TestCase):
     def test_a_program_that_fails_by_itself(self) -> None:
         with self.assertRaises(subprocess.CalledProcessError):
             run(["false"])
+        for code in (fp4.SimulationError.kind, fp4.HazardError.kind):
+            with self.subTest(code=code), \
+                    self.assertRaises(subprocess.CalledProcessError) as caught:
+                run(["sh", "-c", f"echo 'my own words are above' >&2; exit {code}"])
+            self.assertEqual(caught.exception.returncode, code)
         with self.assertRaisesRegex(fp4.SimulationError, "deadlock"):
             run([sys.executable, BUGS / "run.py", "bare-expect.ptx", "no-arrival"], device="h200")
         with self.assertRaises(fp4.UsageError):

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -65,6 +66,12 @@ void handleSignals() {
 }
 
 } // namespace
+
+int harness::handDown(int file) {
+  constexpr int beyondTheProgram = 500;
+  const int high = fcntl(file, F_DUPFD, beyondTheProgram);
+  return high >= 0 ? high : fcntl(file, F_DUPFD, STDERR_FILENO + 1);
+}
 
 Expected<int> harness::runChild(const std::string &program, const std::vector<std::string> &command,
                                 const std::function<void()> &prepare,

@@ -18,4 +18,8 @@ Expected<int> runChild(const std::string &program, const std::vector<std::string
                        const std::function<void()> &prepare,
                        const std::function<void(pid_t)> &beside = {});
 
+/// A duplicate of a descriptor for the program, under a number that the program has no use for, or
+/// any number where the limit of descriptors is low; -1 when there is none left.
+int handDown(int file);
+
 } // namespace fp4::harness

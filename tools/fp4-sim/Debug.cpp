@@ -30,12 +30,12 @@ public:
   void beside(pid_t program) override;
 
 private:
-  bool converse(const Json &stop);
+  bool converse();
+  bool readLine(std::string &line);
   bool follow(const std::string &line);
-  void waitForStop();
+  bool waitForStop();
 
   DebugFocus focus;
-  uint32_t line = 0;  ///< of the PTX, of the last stop
   std::string before; ///< the last command, which an empty line repeats
 };
 
@@ -45,41 +45,61 @@ void Prompt::beside(pid_t program) {
   action.sa_handler = [](int) { interrupted = 1; };
   sigaction(SIGINT, &action, nullptr);
   while (true) {
-    waitForStop();
+    if (!waitForStop())
+      return end(program);
     const Json event = next();
     if (event.is_null())
       return;
     focus.warp = event["warp"];
     focus.lane = -1;
-    line = event["line"];
     fmt::print("{}", describeStop(event));
-    if (!converse(event))
+    if (!converse())
       return end(program);
   }
 }
 
-/// Until the program says something; a signal of the terminal stops the program.
-void Prompt::waitForStop() {
+/// Waits until the program says something. An interrupt of the terminal stops the program at its
+/// next instruction. A second one ends a program that executes none; false: it shall end.
+bool Prompt::waitForStop() {
   std::fflush(stdout);
-  while (!hasNext()) {
+  sigset_t interrupt, before; // heard in ppoll alone: none falls between a look and the wait
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  sigprocmask(SIG_BLOCK, &interrupt, &before);
+  int asked = 0;
+  while (asked < 2 && !hasNext()) {
     pollfd waits{socket.number(), POLLIN, 0};
-    poll(&waits, 1, -1);
-    if (std::exchange(interrupted, 0))
-      tell({{"do", "pause"}});
+    ppoll(&waits, 1, nullptr, &before);
+    if (!std::exchange(interrupted, 0) || ++asked > 1)
+      continue;
+    tell({{"do", "pause"}});
+    fmt::print(stderr, "fp4-sim: interrupt again to end the program\n");
+  }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return asked < 2;
+}
+
+/// Reads a command; false at the end of the commands. An interrupt drops what was typed.
+bool Prompt::readLine(std::string &text) {
+  while (true) {
+    fmt::print("(fp4-sim) ");
+    std::fflush(stdout);
+    const bool read = bool(std::getline(std::cin, text));
+    const bool dropped = std::exchange(interrupted, 0) && !read;
+    if (read)
+      return true;
+    fmt::print("\n");
+    if (!dropped)
+      return false;
+    std::clearerr(stdin);
+    std::cin.clear();
   }
 }
 
 /// Follows commands until the program goes on; false: it shall end.
-bool Prompt::converse(const Json &) {
+bool Prompt::converse() {
   const bool echo = !isatty(STDIN_FILENO);
-  while (true) {
-    fmt::print("(fp4-sim) ");
-    std::fflush(stdout);
-    std::string text;
-    if (!std::getline(std::cin, text)) {
-      fmt::print("\n");
-      return false;
-    }
+  for (std::string text; readLine(text);) {
     if (echo)
       fmt::print("{}\n", text);
     std::fflush(stdout); // before what the program prints
@@ -93,6 +113,7 @@ bool Prompt::converse(const Json &) {
     if (follow(text))
       return true;
   }
+  return false;
 }
 
 /// Returns true when the program goes on.
@@ -102,34 +123,47 @@ bool Prompt::follow(const std::string &text) {
     fmt::print("{}", format(parsed.error()));
     return false;
   }
-  Json command = *parsed;
+  const Json &command = *parsed;
   const std::string what = command["do"];
   if (what == "help") {
     fmt::print("{}", commandHelp());
     return false;
   }
-  if (what == "source" && command["line"] == 0u)
-    command["line"] = line;
   fmt::print("{}", describeAnswer(command, ask(command), focus));
   return what == "continue" || what == "step" || what == "next";
 }
 
-/// The descriptor of the first client of a port of this machine.
-Expected<int> acceptClient(int port) {
+/// A descriptor that hears clients of a port of this machine.
+Expected<int> listenAt(int port) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(uint16_t(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int again = 1;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again);
-  const bool bound = bind(listener, reinterpret_cast<sockaddr *>(&address), sizeof address) == 0;
-  if (!bound || listen(listener, 1) != 0)
-    return makeError(ErrorKind::Usage,
-                     fmt::format("cannot listen at port {}: {}", port, std::strerror(errno)));
-  fmt::print(stderr, "fp4-sim: waits for a client at port {}\n", port);
-  const int client = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+  const auto *own = reinterpret_cast<const sockaddr *>(&address);
+  if (listener >= 0 && setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &again, sizeof again) == 0 &&
+      bind(listener, own, sizeof address) == 0 && listen(listener, 1) == 0)
+    return listener;
+  const int failure = errno;
   close(listener);
+  return makeError(ErrorKind::Usage,
+                   fmt::format("cannot listen at port {}: {}", port, std::strerror(failure)));
+}
+
+/// The descriptor of the first client of a port of this machine.
+Expected<int> acceptClient(int port) {
+  FP4_ASSIGN(const int listener, listenAt(port));
+  fmt::print(stderr, "fp4-sim: waits for a client at port {}\n", port);
+  int client;
+  do
+    client = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+  while (client < 0 && (errno == EINTR || errno == ECONNABORTED));
+  const int failure = errno;
+  close(listener);
+  if (client < 0)
+    return makeError(ErrorKind::Usage, fmt::format("cannot accept a client at port {}: {}", port,
+                                                   std::strerror(failure)));
   return client;
 }
 

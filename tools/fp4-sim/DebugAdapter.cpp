@@ -86,7 +86,7 @@ bool DebugAdapter::takeMessage(Json &message) {
     std::from_chars(buffer.data() + first, buffer.data() + end, length);
   }
   constexpr size_t separator = 4;
-  if (buffer.size() < end + separator + length)
+  if (buffer.size() - end - separator < length)
     return false;
   message = Json::parse(buffer.substr(end + separator, length), nullptr, false);
   buffer.erase(0, end + separator + length);
@@ -193,12 +193,16 @@ Json DebugAdapter::valueOf(const Json &command) {
   return reply.is_object() ? reply.value("value", Json::array()) : Json::array();
 }
 
-void DebugAdapter::go(const std::string &what, const Json &arguments) {
-  stands = false;
+/// Lets the program go on. Returns the body of the response; the program that refuses still stands.
+Json DebugAdapter::go(const std::string &what, const Json &arguments) {
   Json command = {{"do", what}};
   if (arguments.contains("threadId"))
-    command["warp"] = arguments["threadId"];
-  ask(command);
+    command["warp"] = arguments.at("threadId").get<uint32_t>();
+  const Json reply = ask(command);
+  if (reply.contains("error"))
+    return {{"error", reply["error"]}};
+  stands = false;
+  return what == "continue" ? Json{{"allThreadsContinued", true}} : Json::object();
 }
 
 /// A program that runs answers when it looks at the socket; before its first kernel it does not.
@@ -216,25 +220,34 @@ void DebugAdapter::install(const Json &command) {
 //===----------------------------------------------------------------------===//
 
 void DebugAdapter::handle(const Json &request) {
-  if (!request.is_object() || request.value("type", "") != "request")
+  if (!request.is_object() || !request.contains("type") || request["type"] != "request")
     return;
-  const std::string command = request.value("command", "");
-  Json response = {{"type", "response"},
-                   {"request_seq", request.value("seq", 0)},
-                   {"success", true},
-                   {"command", command}};
-  const Json arguments = request.value("arguments", Json::object());
+  Json response = {{"type", "response"}, {"request_seq", 0}, {"success", true}, {"command", ""}};
   try {
-    response["body"] = answer(command, arguments);
+    response["request_seq"] = request.at("seq").get<int64_t>();
+    response["command"] = request.at("command").get<std::string>();
+    const Json arguments = request.value("arguments", Json());
+    response["body"] =
+        answer(response["command"], arguments.is_null() ? Json::object() : arguments);
+    if (response["body"].contains("error"))
+      refuse(response, response["body"]["error"]);
   } catch (const Json::exception &error) { // a field is missing or of another type
-    response["success"] = false;
-    response["message"] = error.what();
+    const std::string_view text = error.what();
+    refuse(response, fmt::format("a request expects the fields of the protocol: {}",
+                                 text.substr(text.find(' ') + 1)));
   }
-  if (response["body"].contains("error")) {
-    response["success"] = false;
-    response["message"] = response["body"]["error"];
-  }
-  write(std::move(response));
+  write(response);
+  if (response["success"] == true)
+    follow(response["command"]);
+}
+
+void DebugAdapter::refuse(Json &response, const std::string &why) {
+  response["success"] = false;
+  response["message"] = why;
+}
+
+/// The consequences of a request that come behind its response.
+void DebugAdapter::follow(const std::string &command) {
   if (command == "initialize")
     event("initialized", Json::object());
   if (command == "configurationDone") {
@@ -242,8 +255,6 @@ void DebugAdapter::handle(const Json &request) {
     if (launched && stands)
       begin();
   }
-  if (command == "continue" || command == "next" || command == "stepIn")
-    go(command == "stepIn" ? "step" : command, arguments);
   if (command == "disconnect" || command == "terminate")
     open = false;
 }
@@ -269,12 +280,11 @@ Json DebugAdapter::answer(const std::string &command, const Json &arguments) {
                                    "setExceptionBreakpoints"};
   if (std::ranges::find(quiet, command) != quiet.end())
     return Json::object();
-  if (!stands)
+  // The stop at the first instruction is this adapter's until the client is done.
+  if (!stands || !configured)
     return {{"error", "the program runs"}};
-  if (command == "continue")
-    return {{"allThreadsContinued", true}};
-  if (command == "next" || command == "stepIn")
-    return Json::object();
+  if (command == "continue" || command == "next" || command == "stepIn")
+    return go(command == "stepIn" ? "step" : command, arguments);
   if (command == "stackTrace")
     return stackTrace(arguments);
   if (command == "scopes")
@@ -296,20 +306,25 @@ Json DebugAdapter::setBreakpoints(const Json &arguments) {
   if (isPtx(path) && std::filesystem::exists(path))
     ptxPath = path;
   const std::string file = ptx ? "" : path;
+  std::vector<uint32_t> lines; // all of them, before any old one is forgotten
+  for (const Json &breakpoint : arguments.value("breakpoints", Json::array()))
+    lines.push_back(breakpoint.at("line"));
   install({{"do", "clear"}, {"file", file}});
   Json result = Json::array();
-  for (const Json &breakpoint : arguments.value("breakpoints", Json::array())) {
-    install({{"do", "break"}, {"file", file}, {"line", breakpoint["line"]}});
-    result.push_back({{"verified", true}, {"line", breakpoint["line"]}});
+  for (const uint32_t line : lines) {
+    install({{"do", "break"}, {"file", file}, {"line", line}});
+    result.push_back({{"verified", true}, {"line", line}});
   }
   return {{"breakpoints", result}};
 }
 
 Json DebugAdapter::setFunctionBreakpoints(const Json &arguments) {
+  std::vector<std::string> names;
+  for (const Json &breakpoint : arguments.at("breakpoints"))
+    names.push_back(breakpoint.at("name"));
   install({{"do", "clear_names"}});
   Json result = Json::array();
-  for (const Json &breakpoint : arguments["breakpoints"]) {
-    const std::string name = breakpoint["name"];
+  for (const std::string &name : names) {
     install({{"do", "break"}, {"opcode", name}});
     install({{"do", "break"}, {"kernel", name}});
     result.push_back({{"verified", true}});
@@ -339,7 +354,7 @@ Json DebugAdapter::sourceOf(const Json &place) const {
 
 /// A frame for each group of lanes.
 Json DebugAdapter::stackTrace(const Json &arguments) {
-  const uint32_t thread = arguments["threadId"];
+  const uint32_t thread = arguments.at("threadId");
   Json frames = Json::array();
   uint32_t number = 0;
   const Json groups = valueOf({{"do", "groups"}, {"warp", thread}});
@@ -361,7 +376,7 @@ Json DebugAdapter::stackTrace(const Json &arguments) {
 }
 
 Json DebugAdapter::scopes(const Json &arguments) const {
-  const uint32_t thread = arguments["frameId"].get<uint32_t>() / kFrames;
+  const uint32_t thread = arguments.at("frameId").get<uint32_t>() / kFrames;
   Json list = Json::array();
   for (const auto &[scope, name] : kScopes)
     list.push_back(
@@ -370,7 +385,7 @@ Json DebugAdapter::scopes(const Json &arguments) const {
 }
 
 Json DebugAdapter::variables(const Json &arguments) {
-  const uint32_t reference = arguments["variablesReference"];
+  const uint32_t reference = arguments.at("variablesReference");
   const uint32_t thread = (reference - 1) / Scopes, which = (reference - 1) % Scopes;
   if (which >= std::size(kScopes))
     return {{"error", "there are no such variables"}};
@@ -398,8 +413,8 @@ Json DebugAdapter::variables(const Json &arguments) {
 /// A command of the prompt that looks at something.
 Json DebugAdapter::evaluate(const Json &arguments) {
   if (arguments.contains("frameId"))
-    focus.warp = arguments["frameId"].get<uint32_t>() / kFrames;
-  const std::string text = arguments["expression"];
+    focus.warp = arguments.at("frameId").get<uint32_t>() / kFrames;
+  const std::string text = arguments.at("expression");
   // A register by its name alone, as editors ask for it.
   const Expected<Json> command =
       parseCommand(text.starts_with('%') ? "print " + text : text, focus);

@@ -26,6 +26,8 @@ private:
   void readRequests();
   bool takeMessage(Json &message);
   void handle(const Json &request);
+  static void refuse(Json &response, const std::string &why);
+  void follow(const std::string &command);
   Json answer(const std::string &command, const Json &arguments);
   void meetEvent(const Json &event);
   void passOutput();
@@ -41,7 +43,7 @@ private:
   Json variables(const Json &arguments);
   Json evaluate(const Json &arguments);
   Json sourceOf(const Json &place) const;
-  void go(const std::string &what, const Json &arguments);
+  Json go(const std::string &what, const Json &arguments);
 
   void write(Json message);
   void event(const std::string &name, Json body);

@@ -1,5 +1,6 @@
 //===- DebugClient.cpp - The side of a debugger that people see -----------===//
 #include "DebugClient.h"
+#include "Child.h"
 #include "fp4/Support/JsonText.h"
 #include <csignal>
 #include <cstdlib>
@@ -9,11 +10,10 @@
 using namespace fp4;
 using namespace fp4::harness;
 
-/// Hands the socket down under a number that the program has no use for, and no terminal.
+/// Hands the socket down, and no terminal.
 void DebugClient::inProgram() {
-  constexpr int beyondTheProgram = 500;
-  const int file = fcntl(other, F_DUPFD, beyondTheProgram);
-  setenv("FP4_SIM_DEBUG", std::to_string(file).c_str(), 1);
+  if (const int file = handDown(other); file >= 0)
+    setenv("FP4_SIM_DEBUG", std::to_string(file).c_str(), 1);
   if (const int nothing = open("/dev/null", O_RDONLY); nothing >= 0) {
     dup2(nothing, STDIN_FILENO);
     close(nothing);
@@ -43,18 +43,22 @@ Json DebugClient::ask(const Json &command) {
 
 void DebugClient::tell(const Json &command) { socket.send(jsonText(command)); }
 
-bool DebugClient::hasNext() { return !events.empty() || socket.pending(); }
+bool DebugClient::hasNext() {
+  while (events.empty() && !gone && socket.pending()) {
+    std::optional<Json> message = receive();
+    gone = !message;
+    if (message && message->contains("event"))
+      events.push_back(std::move(*message));
+  }
+  return gone || !events.empty();
+}
 
 Json DebugClient::next() {
-  if (!events.empty()) {
-    Json first = std::move(events.front());
-    events.pop_front();
-    return first;
-  }
-  while (std::optional<Json> message = receive())
-    if (message->contains("event"))
-      return *message;
-  return {};
+  if (events.empty())
+    return {};
+  Json first = std::move(events.front());
+  events.pop_front();
+  return first;
 }
 
 void DebugClient::end(pid_t program) {

@@ -25,9 +25,11 @@ protected:
   Json ask(const Json &command);
   /// Sends a command to a program that runs, whose answer nobody waits for.
   void tell(const Json &command);
-  /// The next event; null when the program is gone. The answer to a command that was told is none.
-  Json next();
+  /// Returns true when next() has an event, or the program is gone. Drops the answers to commands
+  /// that were told. Never waits: requests and output of the program come in meanwhile.
   bool hasNext();
+  /// The event that hasNext() saw; null when the program is gone.
+  Json next();
   /// Ends the program.
   void end(pid_t program);
 
@@ -36,7 +38,8 @@ protected:
 private:
   std::optional<Json> receive();
   int other;
-  std::deque<Json> events; ///< that came before an answer
+  std::deque<Json> events; ///< that nobody has taken yet
+  bool gone = false;       ///< the program has closed its end
 };
 
 } // namespace fp4::harness

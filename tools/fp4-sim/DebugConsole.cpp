@@ -137,10 +137,13 @@ Expected<Json> tensor(const Words &words, const DebugFocus &focus) {
 
 /// The line of the warp, with those around.
 Expected<Json> list(const Words &words, const DebugFocus &focus) {
-  const auto line = words.size() == 2 ? number(words[1]) : std::optional<uint32_t>(0);
-  if (!line || words.size() > 2)
+  const auto line = words.size() == 2 ? number(words[1]) : std::nullopt;
+  if (words.size() > 2 || (words.size() == 2 && !line))
     return wrong("list expects a line of the PTX, or nothing");
-  return Json{{"do", "source"}, {"warp", focus.warp}, {"line", *line}};
+  Json command = {{"do", "source"}, {"warp", focus.warp}};
+  if (line)
+    command["line"] = *line;
+  return command;
 }
 
 struct Command {
@@ -381,7 +384,7 @@ std::string harness::describeAnswer(const Json &command, const Json &answer,
   if (what == "tile" || what == "tensor")
     return tileText(value);
   if (what == "source")
-    return sourceText(value, command.value("line", 0u));
+    return sourceText(value, command.value("line", value["line"].get<uint32_t>()));
   if (what == "mbarriers" || what == "barriers")
     return listed(value, fmt::format("no {} are in use", what));
   return what == "tickets" ? listed(value, "nothing is in flight") : "";

@@ -161,10 +161,9 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   preloadSanitizer();
 }
 
-/// Hands stderr down under a number that the program has no use for (lib/SimCuda/Host/Report.h).
+/// Hands stderr down for the reports (lib/SimCuda/Host/Report.h).
 void handDownStderr() {
-  constexpr int beyondTheProgram = 500;
-  const int file = fcntl(STDERR_FILENO, F_DUPFD, beyondTheProgram);
+  const int file = handDown(STDERR_FILENO);
   struct stat now;
   if (file >= 0 && fstat(file, &now) == 0)
     setenv("FP4_SIM_STDERR",

@@ -129,14 +129,17 @@ template <typename F> void TensorMemory::forEachGranule(const TmemRange &range, 
 }
 
 Status TensorMemory::checkAllocated(const TmemRange &range) const {
-  if (range.lane + range.lanes > hw::tmemLaneCount)
+  // A debugger asks for any range: sums of 32 bits would wrap.
+  const uint64_t lanesEnd = uint64_t(range.lane) + range.lanes;
+  const uint64_t columnsEnd = uint64_t(range.column) + range.columns;
+  if (lanesEnd > hw::tmemLaneCount)
     return fail(fmt::format("TMEM lanes {}..{} do not exist: there are {}", range.lane,
-                            range.lane + range.lanes - 1, hw::tmemLaneCount));
+                            lanesEnd - 1, hw::tmemLaneCount));
   for (const Allocation &a : live)
-    if (a.column <= range.column && range.column + range.columns <= a.column + a.columns)
+    if (a.column <= range.column && columnsEnd <= a.column + a.columns)
       return {};
   return fail(fmt::format("tensor memory columns {}..{} are not inside one allocation",
-                          range.column, range.column + range.columns - 1),
+                          range.column, columnsEnd - 1),
               describeAllocations());
 }
 

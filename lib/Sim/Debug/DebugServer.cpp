@@ -21,6 +21,7 @@ namespace debug {
 void DebugServer::began(const Launch &next) {
   launch = &next;
   cluster = nullptr;
+  warp = nullptr;
   seen.clear();
   begins = true;
   breakpoints.enter(*next.program, *next.kernel);
@@ -42,8 +43,9 @@ bool DebugServer::before(Cluster &now, Warp &next, const LaneGroup &group) {
     seen.clear();
   cluster = &now;
   warp = &next;
+  current = numberOf(next);
   const Place place{group.pc, group.mask};
-  Place &last = seen.try_emplace(numberOf(next), Place{}).first->second;
+  Place &last = seen.try_emplace(current, Place{}).first->second;
   const bool moved = !(last == place); // a wait that failed is executed again
   last = place;
   if (++count % kLook == 0)
@@ -86,9 +88,11 @@ std::optional<DebugServer::Stop> DebugServer::steppedTo(const Warp &next, Place 
 void DebugServer::failed(Cluster &now, const Error &error) {
   if (!attached || ends)
     return;
+  // A cluster that has executed nothing yet: the warp is one of a cluster that may be gone.
+  warp = cluster == &now ? warpOf(now, current) : nullptr;
+  if (!warp)
+    warp = &now.ctas[0]->warps[0];
   cluster = &now;
-  if (!warp || warp->cta->cluster != cluster)
-    warp = &cluster->ctas[0]->warps[0];
   const uint32_t pc = warp->groups.empty() ? 0 : warp->groups[0].pc;
   const std::string text = std::exchange(found, "") + format(error);
   converse({"error", text}, {pc, warp->groups.empty() ? 0 : warp->groups[0].mask});
@@ -119,18 +123,23 @@ bool DebugServer::converse(const Stop &stop, Place place) {
   return !ends;
 }
 
+/// The instruction at which a warp stands: its last one, or that of its first group when it has not
+/// run since this cluster began.
+uint32_t DebugServer::pcOf(uint32_t number) const {
+  if (const auto at = seen.find(number); at != seen.end())
+    return at->second.pc;
+  const Warp *known = warpOf(*cluster, number);
+  return known && !known->groups.empty() ? known->groups[0].pc : 0;
+}
+
+/// A request with a field of another type throws before anything has changed.
 void DebugServer::go(Mode next, const Json &request) {
-  goes = true;
-  mode = next;
-  target = request.value("warp", numberOf(*warp));
+  const auto number = request.value("warp", numberOf(*warp));
   steps = std::max<uint64_t>(1, request.value("count", uint64_t(1)));
-  const auto at = seen.find(target);
-  const Warp *stepping = warpOf(*cluster, target);
-  // A warp that has not run since this cluster began stands at its first group.
-  const uint32_t pc = at != seen.end()                        ? at->second.pc
-                      : stepping && !stepping->groups.empty() ? stepping->groups[0].pc
-                                                              : 0;
-  line = lineAt(pc);
+  target = number;
+  mode = next;
+  goes = true;
+  line = lineAt(pcOf(target));
 }
 
 Json DebugServer::answer(const Json &request) {
@@ -188,8 +197,6 @@ Expected<Json> DebugServer::look(const std::string &what, const Json &request) {
     breakpoints.removeNames();
   if (what == "delete" || what == "breakpoints" || what.starts_with("clear"))
     return describeBreakpoints();
-  if (what == "source")
-    return Json{{"name", launch->program->name}, {"text", launch->program->text}};
   if (what == "warps")
     return warpsOf(*cluster);
   if (what == "mbarriers")
@@ -201,6 +208,8 @@ Expected<Json> DebugServer::look(const std::string &what, const Json &request) {
   const Warp *chosen = warpOf(*cluster, request.value("warp", numberOf(*warp)));
   if (!chosen)
     return makeError(ErrorKind::Usage, "the cluster has no such warp");
+  if (what == "source")
+    return sourceOf(*launch, pcOf(numberOf(*chosen)));
   if (what == "tile")
     return tileOf(*cluster, chosen->cta->rank, request);
   if (what == "tensor")

@@ -11,7 +11,7 @@
 //   {"do": "breakpoints"}
 //   {"do": "warps"}, "groups" ("warp"), "registers" ("warp", "lane"), "register" ("name", "type")
 //   {"do": "mbarriers"}, "barriers", "tickets", "tile", "tensor" (View.h)
-//   {"do": "source"}                         the PTX
+//   {"do": "source"}                         the PTX, and the line of it where "warp" stands
 //
 // The answer has "reply", the name of the command, or "error". At a stop the
 // server sends {"event": "stopped"} with a "reason" (launch, breakpoint, step, pause, hazard,
@@ -59,6 +59,7 @@ private:
   Json describeBreakpoints() const;
   void go(Mode next, const Json &request);
   uint32_t lineAt(uint32_t pc) const;
+  uint32_t pcOf(uint32_t warp) const;
 
   LineSocket socket;
   Breakpoints breakpoints;
@@ -76,6 +77,7 @@ private:
   const Launch *launch = nullptr;
   Cluster *cluster = nullptr;
   Warp *warp = nullptr;
+  uint32_t current = 0; ///< the number of `warp`, which outlives the cluster
 };
 
 } // namespace fp4::sim::debug

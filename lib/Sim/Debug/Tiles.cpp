@@ -58,6 +58,11 @@ constexpr ValueType kTypes[] = {
     {"e2m1", 4, [](uint64_t bits) { return shown(numerics::decodeE2M1(uint8_t(bits))); }},
 };
 
+/// The value that the lowest bits have in a type.
+std::string textOf(const ValueType &type, uint64_t bits) {
+  return type.text(type.bits < 64 ? bits & ((uint64_t(1) << type.bits) - 1) : bits);
+}
+
 const ValueType *typeOf(const std::string &name) {
   const auto found = std::ranges::find(kTypes, name, &ValueType::name);
   return found == std::end(kTypes) ? nullptr : found;
@@ -99,7 +104,7 @@ Expected<hw::SwizzleMode> swizzleOf(const Json &request) {
 }
 
 /// The shared address of "tile", "tile+64" or "0x480".
-Expected<uint32_t> addressOf(const Kernel &kernel, const std::string &place) {
+Expected<uint64_t> addressOf(const Kernel &kernel, const std::string &place) {
   const auto number = [](std::string_view text) -> std::optional<uint32_t> {
     const bool isHex = text.starts_with("0x");
     uint32_t value = 0;
@@ -116,30 +121,41 @@ Expected<uint32_t> addressOf(const Kernel &kernel, const std::string &place) {
   if (found == names.end() || !offset)
     return makeError(ErrorKind::Usage,
                      fmt::format("'{}' is no shared variable and no address", place));
-  return found->offset + *offset;
+  return uint64_t(found->offset) + *offset;
+}
+
+/// The offset at which a swizzle stores the byte of an address. Fails where the CTA has no shared
+/// memory: addresses are wider than offsets, so that no sum of a request wraps.
+Expected<uint32_t> storedAt(const SharedMemory &shared, uint64_t address, hw::SwizzleMode swizzle) {
+  const uint64_t offset = hw::swizzle(swizzle, address);
+  if (offset >= shared.end() || !shared.contains(uint32_t(offset), 1))
+    return makeError(ErrorKind::Usage,
+                     fmt::format("a tile must lie in the CTA's shared memory, {:#x} to {:#x}, but "
+                                 "a byte of it is at {:#x}",
+                                 kSharedBase, shared.end(), offset));
+  return uint32_t(offset);
 }
 
 /// The element of a row that begins at `row`; "?" where nobody wrote, "~" while a copy writes.
-std::string sharedElement(const SharedMemory &shared, uint32_t row, uint32_t column,
-                          const ValueType &type, hw::SwizzleMode swizzle) {
+Expected<std::string> sharedElement(const SharedMemory &shared, uint64_t row, uint32_t column,
+                                    const ValueType &type, hw::SwizzleMode swizzle) {
   const uint64_t bit = uint64_t(column) * type.bits;
   const uint32_t bytes = std::max(1u, type.bits / 8);
   uint64_t bits = 0;
   for (uint32_t i = 0; i < bytes; ++i) {
-    const uint32_t at = hw::swizzleAddress(swizzle, row + uint32_t(bit / 8) + i);
+    FP4_ASSIGN(const uint32_t at, storedAt(shared, row + bit / 8 + i, swizzle));
     if (const auto bad = shared.firstBad(at, 1))
       return bad->ticket ? "~" : "?";
     bits |= uint64_t(std::to_integer<uint8_t>(*shared.at(at))) << 8 * i;
   }
-  bits >>= bit % 8;
-  return type.text(type.bits < 64 ? bits & ((uint64_t(1) << type.bits) - 1) : bits);
+  return textOf(type, bits >> bit % 8);
 }
 
 } // namespace
 
 std::string valueText(const std::string &type, uint64_t bits) {
   const ValueType *found = typeOf(type);
-  return found ? found->text(bits) : "";
+  return found ? textOf(*found, bits) : "";
 }
 
 unsigned valueBits(const std::string &type) {
@@ -150,20 +166,19 @@ unsigned valueBits(const std::string &type) {
 Expected<Json> tileOf(Cluster &cluster, uint32_t rank, const Json &request) {
   FP4_ASSIGN(const Shape shape, shapeOf(request));
   FP4_ASSIGN(const hw::SwizzleMode swizzle, swizzleOf(request));
-  FP4_ASSIGN(const uint32_t address,
+  FP4_ASSIGN(const uint64_t address,
              addressOf(*cluster.launch->kernel, request.value("place", "")));
   const SharedMemory &shared = cluster.ctas[rank]->shared;
   const uint32_t rowBytes = (shape.columns * shape.type->bits + 7) / 8;
   const uint32_t pitch = request.value("pitch", rowBytes);
-  if (!shared.contains(address, (shape.rows - 1) * pitch + rowBytes))
-    return makeError(ErrorKind::Usage,
-                     fmt::format("the tile ends at {:#x}, and shared memory of the CTA at {:#x}",
-                                 address + (shape.rows - 1) * pitch + rowBytes, shared.end()));
   Json rows = Json::array();
   for (uint32_t row = 0; row < shape.rows; ++row) {
     Json values = Json::array();
-    for (uint32_t column = 0; column < shape.columns; ++column)
-      values.push_back(sharedElement(shared, address + row * pitch, column, *shape.type, swizzle));
+    for (uint32_t column = 0; column < shape.columns; ++column) {
+      const uint64_t begin = address + uint64_t(row) * pitch;
+      FP4_ASSIGN(std::string value, sharedElement(shared, begin, column, *shape.type, swizzle));
+      values.push_back(std::move(value));
+    }
     rows.push_back(std::move(values));
   }
   return Json{{"address", fmt::format("{:#x}", address)}, {"rows", std::move(rows)}};
@@ -185,9 +200,7 @@ Expected<Json> tensorTileOf(Cluster &cluster, uint32_t rank, const Json &request
       uint64_t bits = *tmem.cell(lane + row, word) >> bit % 32;
       if (shape.type->bits == 64)
         bits |= uint64_t(*tmem.cell(lane + row, word + 1)) << 32;
-      else
-        bits &= (uint64_t(1) << shape.type->bits) - 1;
-      values.push_back(!bad ? shape.type->text(bits) : bad->ticket ? "~" : "?");
+      values.push_back(!bad ? textOf(*shape.type, bits) : bad->ticket ? "~" : "?");
     }
     rows.push_back(std::move(values));
   }

@@ -80,6 +80,12 @@ Json placeOf(const Launch &launch, uint32_t pc) {
   return place;
 }
 
+Json sourceOf(const Launch &launch, uint32_t pc) {
+  return {{"name", launch.program->name},
+          {"text", launch.program->text},
+          {"line", launch.kernel->code[pc].line}};
+}
+
 Json groupsOf(const Launch &launch, const Warp &warp) {
   Json groups = Json::array();
   for (const LaneGroup &group : warp.groups) {

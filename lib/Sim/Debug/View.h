@@ -23,6 +23,8 @@ std::string nameOf(const Warp &warp);
 /// The place of an instruction: "line", "column" and "instruction" of the PTX, and "file" and
 /// "source_line" where .loc names them.
 Json placeOf(const Launch &launch, uint32_t pc);
+/// The PTX, with the line of an instruction.
+Json sourceOf(const Launch &launch, uint32_t pc);
 /// The groups of lanes of a warp, each with its place, "lanes" and, if it waits, "waits".
 Json groupsOf(const Launch &launch, const Warp &warp);
 Json warpsOf(const Cluster &cluster);

@@ -92,6 +92,10 @@ TEST(TensorMemory, RangesMustBeAllocated) {
   EXPECT_TRUE(t.checkAllocated({0, 128, 0, 64}));
   EXPECT_FALSE(t.checkAllocated({0, 128, 32, 64}));
   EXPECT_FALSE(t.checkAllocated({16, 128, 0, 32})) << "lanes";
+  EXPECT_FALSE(t.checkAllocated({~0u, 2, 0, 32})) << "the end of the lanes wraps to 1";
+  const Status columns = t.checkAllocated({0, 1, ~0u, 2});
+  ASSERT_FALSE(columns) << "the end of the columns wraps to 1";
+  EXPECT_THAT(columns.error().message, HasSubstr("columns 4294967295..4294967296"));
 }
 
 } // namespace
