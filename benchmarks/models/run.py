@@ -61,53 +61,36 @@ def pack(build, folder, gpus, name):
     from fp4.torch import execution, programs
     torch.set_default_dtype(torch.bfloat16)
     with torch.no_grad(), execution.collecting() as found:
-        model = MODELS[name](1, vocab_size=128).eval()
+        model = MODELS[name](2, vocab_size=128).eval()  # gpt-oss has a window in every second layer
         if has_experts(model):
             in_4_bits(copy.deepcopy(model.model.layers[0].mlp.experts))
         fp4.torch.quantize_(model, weight_only=True)
-        pack_linears(model, has_experts(model))
+        pack_linears(model)
         model.head = fp4.torch.WeightOnlyLinear.from_linear(
             torch.nn.Linear(model.config.hidden_size, vocabulary(name), bias=False))
         model.head(torch.zeros(1, model.config.hidden_size))
         for layer in linears(model):
             layer.weight + 0
-        for kind in kinds_of_layers(model):
-            kind()
-            for batch, prompt, room in [*((batch, PROMPT, ROOM) for batch in BATCHES), (1, LONG, LONG)]:
-                collect(model, batch, prompt, room)
+        for batch, prompt, room in [*((batch, PROMPT, ROOM) for batch in BATCHES), (1, LONG, LONG)]:
+            decoder = fp4.torch.Decoder(model, batch, room)
+            decoder.prefill(torch.zeros(batch, prompt, dtype=torch.int64))
+            if room > prompt:
+                decoder.step()
     with programs.assembling():
         for make, facts, _, _ in found:
             for gpu in gpus:
                 make(*facts, gpu)
 
 
-def pack_linears(model, has_biases):
+def pack_linears(model):
     """Programs of layers with one scale, and of those that differ."""
     import torch
     for alpha in (False, True):
         for number, layer in enumerate(linears(model) if alpha else []):
             layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)
         model(torch.zeros(1, 1, dtype=torch.int64))
-        if not has_biases:
+        if not has_experts(model):
             linears_of(model, 1)
-
-
-def kinds_of_layers(model):
-    """Functions that give the first layer each kind of attention that the model has."""
-    config = model.config
-    if not getattr(config, "layer_types", None):
-        return [lambda: None]
-    return [lambda kind=kind: config.layer_types.__setitem__(0, kind)
-            for kind in ("sliding_attention", "full_attention")]
-
-
-def collect(model, batch, prompt, room):
-    import fp4.torch
-    import torch
-    decoder = fp4.torch.Decoder(model, batch, room)
-    decoder.prefill(torch.zeros(batch, prompt, dtype=torch.int64))
-    if room > prompt:
-        decoder.step()
 
 
 def linears(model):

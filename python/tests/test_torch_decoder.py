@@ -46,6 +46,13 @@ class Decoding(unittest.TestCase):
             least = error(exact(ids).logits[:, -1], true)
         self.assertLess(error(logits, true), MOST * least)
 
+    def check_fallback(self, ours: Any, exact: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            decoder = ft.Decoder(ours, 2, 8, allow_fallback=True)
+        ids = tokens(2, 5)
+        self.check(decoder.prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+
     def follow(self, name: str, steps: int = 3, **options: Any) -> Any:
         """Decodes behind two prompts, and compares the logits of each step."""
         ours, exact = made(name, **options)
@@ -82,11 +89,7 @@ class Decoding(unittest.TestCase):
         ours.model.layers[0].mlp.experts = exact.model.layers[0].mlp.experts
         with self.assertRaisesRegex(fp4.UsageError, "'model.layers.0.mlp.experts' is a Mixtral"):
             ft.Decoder(ours, 2, 8)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            decoder = ft.Decoder(ours, 2, 8, allow_fallback=True)
-        ids = tokens(2, 5)
-        self.check(decoder.prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+        self.check_fallback(ours, exact)
 
     def test_windows(self) -> None:
         """Windows of all layers, and of the last one. A window that no sequence fills is none."""
@@ -165,11 +168,7 @@ class Decoding(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, "2 layers have no kernel: .*cannot be merged: "
                                     "layer 1 .* has the activation gelu"):
             ft.Decoder(ours, 2, 8)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            decoder = ft.Decoder(ours, 2, 8, allow_fallback=True)
-        ids = tokens(2, 5)
-        self.check(decoder.prefill(ids), exact, copy.deepcopy(exact).float(), ids)
+        self.check_fallback(ours, exact)
 
     def test_what_no_decoder_runs(self) -> None:
         gpt2 = quantized("GPT2", weight_only=True)[1]

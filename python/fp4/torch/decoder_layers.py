@@ -144,16 +144,15 @@ class _Reader:
         return lambda x: down(unit(x))
 
     def mixture(self, name: str, block: Any) -> _Call:
-        if not isinstance(block.experts, RoutedExperts):
-            self.fallbacks.reasons[f"{name}.experts"] = f"is a {type(block.experts).__name__}"
-        elif isinstance(block, MoE):
-            return MoE(block.router, block.experts, block.shared)
-        else:
+        """A mixture of experts that returns no weights, whether the block does or not."""
+        if isinstance(block.experts, RoutedExperts):
             try:
-                made = MoE.from_block(block)
+                made = block if isinstance(block, MoE) else MoE.from_block(block)
                 return MoE(made.router, made.experts, made.shared)
             except UsageError as error:
                 self.fallbacks.reasons[name] = f"is no layer of experts: {error.message}"
+        else:
+            self.fallbacks.reasons[f"{name}.experts"] = f"is a {type(block.experts).__name__}"
         return lambda x: _first(block(x[None]))[0]
 
     def unit(self, name: str, mlp: Any) -> _Call:
