@@ -20,11 +20,34 @@
 using namespace mlir;
 using namespace fp4;
 
+static Value extendToF32(ImplicitLocOpBuilder &b, Value value) {
+  return arith::ExtFOp::create(b, cast<ShapedType>(value.getType()).clone(b.getF32Type()), value);
+}
+
+/// The floats of words of two elements of bf16: a bf16 is the high half of its float. ptxas makes
+/// two instructions of a conversion of the high half, and one of a mask.
+static Value widenBF16(ImplicitLocOpBuilder &b, Value value) {
+  auto type = cast<VectorType>(value.getType());
+  auto words = VectorType::get(type.getNumElements() / 2, b.getI32Type());
+  Value pairs = vector::BitCastOp::create(b, words, value);
+  auto all = [&](int64_t bits) -> Value {
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(words, APInt(32, bits)));
+  };
+  Value low = arith::ShLIOp::create(b, pairs, all(16));
+  Value high = arith::AndIOp::create(b, pairs, all(0xffff0000));
+  return vector::BitCastOp::create(b, type.clone(b.getF32Type()),
+                                   vector::InterleaveOp::create(b, low, high));
+}
+
 Value fp4::widenToF32(ImplicitLocOpBuilder &b, Value value) {
   auto type = cast<ShapedType>(value.getType());
   if (type.getElementType().isF32())
     return value;
-  return arith::ExtFOp::create(b, type.clone(b.getF32Type()), value);
+  auto vector = dyn_cast<VectorType>(type);
+  if (vector && vector.getRank() == 1 && type.getElementType().isBF16() &&
+      vector.getNumElements() % 2 == 0)
+    return widenBF16(b, value);
+  return extendToF32(b, value);
 }
 
 /// To nearest even, saturating: two elements of fp32 to a conversion.
@@ -67,7 +90,7 @@ public:
     Value exact = emitExact(op);
     Type element = op.getResult(0).getType();
     if (element.isBF16() || element.isF16())
-      exact = widenToF32(b, narrowTo(b, exact, element));
+      exact = extendToF32(b, narrowTo(b, exact, element)); // which a later rounding folds
     else if (isa<Float8E4M3FNType>(element) && !isWithin464(op.getOperand(0)))
       exact = orNaN({b, exact}); // the yielding op rounds
     values.map(op.getResult(0), exact);

@@ -466,11 +466,32 @@ SmallVector<Value> RowElements::words(Value tensor, const Chunk &chunk) {
 // Stores
 //===----------------------------------------------------------------------===//
 
+Value RowElements::existsIn(const Chunk &chunk, const ResultRow &to) {
+  return chunk.exists ? arith::AndIOp::create(b, to.exists, chunk.exists).getResult() : to.exists;
+}
+
+/// Stores the chunk of this lane and that of its neighbour, of which each lane has every other
+/// piece: an H200 writes 4096 rows of 16384 elements of bf16 in 70 us so, and in 84 us where lanes
+/// store the pieces of their own chunks, which are halves of sectors.
+void RowElements::storePairs(Value row, ArrayRef<Value> words, const Chunk &chunk,
+                             const ResultRow &to) {
+  constexpr int64_t sector = 2 * RowTeam::kPieceBytes;
+  SmallVector<SmallVector<Value>> pieces = rowTeam.exchangePieces(words);
+  Value pair = address(b, row, chunk.number / 2, int64_t(words.size()) * 8);
+  Value place = address(b, pair, chunk.number % 2, RowTeam::kPieceBytes);
+  emitWhen(b, existsIn(chunk, to), [&] {
+    for (auto [i, piece] : llvm::enumerate(pieces))
+      storeValues(b, piece, advance(b, place, int64_t(i) * sector));
+  });
+}
+
 void RowElements::storeWords(Value base, RankedTensorType type, ArrayRef<Value> words,
                              const Chunk &chunk, const ResultRow &to) {
   int64_t bytes = bytesOf(type), all = kChunk * bytes;
   int64_t access = std::gcd(rowTeam.columns() * bytes, kAccessBytes);
   Value row = address(b, base, to.number, rowTeam.columns() * bytes);
+  if (rowTeam.pairsPieces(all))
+    return storePairs(row, words, chunk, to);
   Value place = address(b, row, chunk.number, all);
   auto storePart = [&](int64_t byte) {
     Value to = advance(b, place, byte);
@@ -484,9 +505,7 @@ void RowElements::storeWords(Value base, RankedTensorType type, ArrayRef<Value> 
     for (int64_t byte = first; byte < end; byte += access)
       storePart(byte);
   };
-  Value condition = to.exists;
-  if (chunk.exists)
-    condition = arith::AndIOp::create(b, condition, chunk.exists);
+  Value condition = existsIn(chunk, to);
   int64_t common = rowTeam.residue() ? rowTeam.residue() * bytes : all;
   emitWhen(b, condition, [&] { storeParts(0, common); });
   if (common == all)

@@ -132,6 +132,10 @@ private:
   mlir::Value computeNumber(mlir::linalg::GenericOp op);
   llvm::SmallVector<mlir::Value> mixed(mlir::RankedTensorType type, const Chunk &chunk);
   llvm::SmallVector<mlir::Value> packed(mlir::Value vector, mlir::RankedTensorType type);
+  /// The chunk and the row of a result exist (i1).
+  mlir::Value existsIn(const Chunk &chunk, const ResultRow &to);
+  void storePairs(mlir::Value row, llvm::ArrayRef<mlir::Value> words, const Chunk &chunk,
+                  const ResultRow &to);
   void storeWords(mlir::Value base, mlir::RankedTensorType type, llvm::ArrayRef<mlir::Value> words,
                   const Chunk &chunk, const ResultRow &to);
   void clearBehindRow(llvm::MutableArrayRef<mlir::Value> words, int64_t perWord,

@@ -129,6 +129,29 @@ int64_t RowTeam::lanes() const { return std::min(threads, kWarp); }
 
 Value RowTeam::exchanged(Value word, int64_t distance) { return valueOfPartner(b, word, distance); }
 
+bool RowTeam::pairsPieces(int64_t bytes) const {
+  return bytes % (2 * kPieceBytes) == 0 && numColumns % (2 * kChunk) == 0 && threads % 2 == 0;
+}
+
+SmallVector<SmallVector<Value>> RowTeam::exchangePieces(ArrayRef<Value> words) {
+  constexpr size_t ofPiece = kPieceBytes / 4;
+  Value isOdd = Int32(b, 0) < lane() % 2;
+  SmallVector<SmallVector<Value>> ofEven, ofOdd;
+  for (; !words.empty(); words = words.drop_front(2 * ofPiece)) {
+    SmallVector<Value> first, second;
+    for (auto [even, odd] :
+         llvm::zip_equal(words.take_front(ofPiece), words.slice(ofPiece, ofPiece))) {
+      Value sent = arith::SelectOp::create(b, isOdd, even, odd), got = exchanged(sent, 1);
+      first.push_back(arith::SelectOp::create(b, isOdd, got, even));
+      second.push_back(arith::SelectOp::create(b, isOdd, odd, got));
+    }
+    ofEven.push_back(first);
+    ofOdd.push_back(second);
+  }
+  llvm::append_range(ofEven, ofOdd);
+  return ofEven;
+}
+
 Value RowTeam::withAbsent(Value elements, const Chunk &chunk, Value absent) {
   if (chunk.isLast) {
     SmallVector<bool> isThere(kChunk);

@@ -81,6 +81,17 @@ public:
   /// The word (of 32 bits) of the lane whose number differs in the bit `distance`. All threads of
   /// the warp are here.
   mlir::Value exchanged(mlir::Value word, int64_t distance);
+  /// Bytes of a piece of a chunk, the widest access.
+  static constexpr int64_t kPieceBytes = 16;
+  /// Returns true when chunks of `bytes` come in pairs of neighbouring lanes, which may exchange
+  /// their pieces.
+  bool pairsPieces(int64_t bytes) const;
+  /// The pieces, words of i32, that a lane stores of the two chunks that it has with its neighbour:
+  /// the even lane each first piece of 32 bytes, the odd lane each second one, so that an
+  /// instruction of the warp writes whole sectors of 32 bytes. `words` are those of the chunk of
+  /// this lane. All threads of the warp are here.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>>
+  exchangePieces(llvm::ArrayRef<mlir::Value> words);
   /// `elements` of a chunk, with those of `absent`, a vector of the same type, behind the end of
   /// the row.
   mlir::Value withAbsent(mlir::Value elements, const Chunk &chunk, mlir::Value absent);
