@@ -28,6 +28,19 @@ struct GroupOffsets {
 mlir::Value readOffset(mlir::ImplicitLocOpBuilder &b, const GroupOffsets &offsets,
                        mlir::Value place);
 
+/// Numbers of a group as they are in memory, i64.
+struct GroupNumbers {
+  mlir::Value begin, end;
+};
+
+/// Returns (i1) true where group `number` (i32) does not fit behind groups that end at `before`
+/// (i64).
+mlir::Value isWrongGroup(mlir::ImplicitLocOpBuilder &b, const GroupOffsets &offsets,
+                         mlir::Value number, const GroupNumbers &group, mlir::Value before);
+/// Writes a wrong group to `report`, unless a report is there already.
+void claimReport(mlir::ImplicitLocOpBuilder &b, const GroupOffsets &offsets, mlir::Value report,
+                 mlir::Value number, const GroupNumbers &group, mlir::Value before);
+
 /// One thread finds the first group that does not fit and writes it to `report`, unless a report is
 /// there already.
 void emitGroupCheck(mlir::ImplicitLocOpBuilder &b, const GroupOffsets &offsets, mlir::Value report);
