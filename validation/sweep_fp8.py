@@ -27,7 +27,7 @@ from matmul_text import Side, matmul
 
 M = [1, 64, 65, 130, 257]
 N = [8, 72, 136, 264]
-K = [16, 128, 272, 512, 640]  # 16 and 272 end within a block
+K = [16, 128, 272, 512, 640, 768]  # 16 and 272 end within a block; 512 alone has rows of scales of 16 bytes
 RESULTS = ["bf16", "f16", "f32"]
 OPERANDS = ["plain", "power_of_two", "fp8"]
 EPILOGUES = ["none", "alpha", "rows", "columns", "relu"]

@@ -17,6 +17,7 @@
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/PromotedRates.h"
+#include "fp4/ISA/RowSets.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -67,10 +68,10 @@ static bool mayHaveTwoScaleBlocks(int64_t rows, int64_t unit) {
 
 /// Returns true when two warpgroups have a tile of many rows each, with its scales in shared
 /// memory.
-static bool hasMany(const MatmulSize &size, const Tile &tile) {
+static bool hasMany(const MatmulSize &size, const Tile &tile, bool loadsScales) {
   bool isMany = !size.groups.empty() || size.m > kTileMs.back();
   return isMany && tile[0] > kTileMs.front() && tile[1] % kStoredColumns == 0 && size.splits == 1 &&
-         size.k % (pipe::kPromotedBlock * kBlocksOfScales) == 0;
+         !loadsScales;
 }
 
 /// Returns true when results of a tile of many rows leave through shared memory, in GEMMs that may
@@ -88,11 +89,12 @@ static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::Tar
 //===----------------------------------------------------------------------===//
 
 /// Cycles of the warpgroups of a tile from one scale block of K to the next.
-static double warpgroupCycles(const MatmulSize &size, const Tile &tile,
+static double warpgroupCycles(const MatmulSize &size, const Tile &tile, bool loadsScales,
                               const hw::PromotedRates &rates) {
   constexpr int64_t half = pipe::kPromotedBlock / 2;
   auto [m, n, depth] = tile;
-  bool isMany = hasMany(size, tile), selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
+  bool isMany = hasMany(size, tile, loadsScales),
+       selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
   const hw::WarpgroupRates &deep = depth == kTwoTileK ? rates.deep : rates.alone,
                            &tall = isMany ? rates.manyTall : rates.tall,
                            &beside = isMany ? rates.many : rates.beside,
@@ -103,14 +105,15 @@ static double warpgroupCycles(const MatmulSize &size, const Tile &tile,
 
 /// Cycles of a scale block of K in each of `running` tiles: of the warpgroups, the tensor core, L2,
 /// or memory. Tiles along M run at a time and share columns.
-static double cyclesOfBlock(const MatmulSize &size, const Tile &tile, int64_t running,
-                            const hw::PromotedRates &rates) {
+static double cyclesOfBlock(const MatmulSize &size, const Tile &tile, bool loadsScales,
+                            int64_t running, const hw::PromotedRates &rates) {
   auto [m, n, depth] = tile;
   int64_t groups = std::max<int64_t>(1, int64_t(size.groups.size()));
   int64_t along = std::max<int64_t>(1, tilesAlongM(size, m) / groups);
   int64_t rows = std::min(running, along * size.splits) * std::min(m, size.m),
           columns = std::min(int64_t(llvm::divideCeil(running, along)) * n, size.n * size.splits);
-  return std::max({warpgroupCycles(size, tile, rates), double(m * n * kTileK) / kMultiplyAdds,
+  return std::max({warpgroupCycles(size, tile, loadsScales, rates),
+                   double(m * n * kTileK) / kMultiplyAdds,
                    double((m + n) * kTileK) / rates.feedBytes,
                    double((rows + columns) * kTileK) / rates.memoryBytes});
 }
@@ -134,28 +137,35 @@ static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScale
   double whole = double(size.k) / kTileK, slice = double(numerics::splitSlice) / kTileK;
   double blocks =
       std::min(slice * double(llvm::divideCeil(size.slices(), size.splits)), whole); // of a range
-  double ofTile = hasMany(size, tile) ? rates.manyTile : rates.tile + rates.tileColumn * double(n);
+  bool isMany = hasMany(size, tile, loadsScales);
+  double ofTile = isMany ? rates.manyTile : rates.tile + rates.tileColumn * double(n);
   double ofLoads = loadsScales ? blocks * double(partsOf(m) * kScaleLoadCycles) : 0;
   double ofReduction = cyclesOfReduction(size, tile, rates);
   return rates.launch + double(waves) * (ofTile + ofLoads + ofReduction) +
-         blocks * (double(waves - 1) * cyclesOfBlock(size, tile, sms, rates) +
-                   cyclesOfBlock(size, tile, last, rates));
+         blocks * (double(waves - 1) * cyclesOfBlock(size, tile, loadsScales, sms, rates) +
+                   cyclesOfBlock(size, tile, loadsScales, last, rates));
 }
 
 //===----------------------------------------------------------------------===//
 // The choice of a tile
 //===----------------------------------------------------------------------===//
 
+/// Returns true when threads load scales from global memory, as they may for any K. Tiles of scales
+/// in shared memory need whole ones, or a K that the compiler knows, of one range.
+static bool loadsScales(const PlannedGemm &gemm, int64_t unit, int64_t splits) {
+  return unit % (kBlocksOfScales * kTileK) != 0 && (hasDynamicDepth(gemm.op) || splits > 1);
+}
+
 /// Tiles of a K that is a multiple of `unit`, whose columns are multiples of `step`, from the
-/// widest. Scales are a tile in shared memory, or threads load them from global memory, as any K
-/// may have them. Stages of 64 rows have one scale block or two. If K is one tile of scale blocks,
+/// widest. Stages of 64 rows have one scale block or two. If K is one tile of scale blocks,
 /// its stages are written out (Unroll.cpp), for which ptxas has too few registers in the widest
 /// tile of two.
 static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int64_t unit) {
   std::vector<SizedTile> tiles;
   const hw::PromotedRates rates = *hw::promotedRates(gemm.target);
   auto sms = int64_t(gemm.target.sms);
-  bool loadsScales = unit % (kBlocksOfScales * kTileK) != 0;
+  bool mayLoad = loadsScales(gemm, unit, /*splits=*/2),
+       alwaysLoads = loadsScales(gemm, unit, /*splits=*/1);
   bool isShort = cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1) ==
                  kBlocksOfScales * kTileK;
   for (int64_t m : kTileMs)
@@ -166,7 +176,7 @@ static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int
       int64_t most = mostColumns(m, k) - (k == kTwoTileK && isShort ? kStoredColumns : 0);
       for (int64_t n = most / step * step; n >= step; n -= step) {
         tiles.push_back(sizedTile({m, n, k}, [=](const MatmulSize &size) {
-          return cyclesOf(size, {m, n, k}, loadsScales, rates, sms);
+          return cyclesOf(size, {m, n, k}, size.splits > 1 ? mayLoad : alwaysLoads, rates, sms);
         }));
         if (k == kTwoTileK)
           tiles.back().plan.guard.m.most = 2 * m;
@@ -217,11 +227,13 @@ static Tile chooseTile(const PlannedGemm &gemm) {
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
 /// warpgroup has sooner than the remainder of a division. Tiles that `takeAll` gain more from more
 /// stages (notebook/gemm-fp8.md).
-static int64_t chooseStages(const Tile &tile, int64_t otherBytes, bool takeAll,
-                            const hw::TargetModel &target) {
-  constexpr int64_t most = 16, ofBarriers = 1024, ofScales = 16; // of a row, and of 8 for B
-  int64_t room = target.sharedBytesPerCta - ofBarriers - otherBytes;
-  int64_t bytes = (tile[0] + tile[1]) * tile[2] + (tile[0] + 8) * ofScales;
+static int64_t chooseStages(const PlannedGemm &gemm, const Tile &tile, int64_t otherBytes,
+                            bool takeAll) {
+  constexpr int64_t most = 16, ofBarriers = 1024, ofRow = 16, ofLine = 128;
+  int64_t room = gemm.target.sharedBytesPerCta - ofBarriers - otherBytes;
+  int64_t blocks = hasDynamicDepth(gemm.op) ? 0 : int64_t(llvm::divideCeil(gemm.size.k, kTileK));
+  hw::RowSets sets{blocks % hw::RowSets::unit};
+  int64_t bytes = (tile[0] + tile[1]) * tile[2] + tile[0] * ofRow + sets.count() * ofLine;
   int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
   return takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
@@ -273,8 +285,9 @@ static std::optional<PdlMode> pdlOf(const PlannedGemm &gemm, const KernelPlan &p
 /// load scales, too.
 static const RegisterShares &sharesOf(const PlannedGemm &gemm, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
-  bool loadsScales = knownUnitOfDepth(gemm.op, plan) % (kBlocksOfScales * kTileK) != 0;
-  bool isFull = loadsScales && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
+  int64_t unit = knownUnitOfDepth(gemm.op, plan);
+  bool isFull =
+      loadsScales(gemm, unit, gemm.size.splits) && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
   bool isKnown = gemm.op.getLhs().getType().hasStaticShape() && !gemm.hasDynamicSizes();
   return isKnown || isFull ? kFewBeside : kMoreBeside;
 }
@@ -312,7 +325,7 @@ static KernelPlan proposePromoted(const PlannedGemm &gemm) {
   // Wide tiles wait for their loads, but those of groups also search for their rows.
   bool isWide = m == kMostPartRows && n > kMostPartRows;
   bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
-  plan.stages = chooseStages(plan.tile, otherBytes, takeAll, gemm.target);
+  plan.stages = chooseStages(gemm, plan.tile, otherBytes, takeAll);
   plan.schedule = scheduleOf(gemm, plan.tile, isTallBeside);
   // A warpgroup alone has enough registers, but the request for more tells ptxas that its warps are
   // converged.

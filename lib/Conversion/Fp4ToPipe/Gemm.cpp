@@ -208,9 +208,25 @@ Type Gemm::scalesB() const {
   return GlobalType::get({scaleRowsB(), problem.blocksOfRow()}, problem.scaleType,
                          Layout::Tiled128x4);
 }
+hw::RowSets Gemm::rowSetsOfScales() const { return rowSets(layoutOfF32Scales()); }
+Layout Gemm::layoutOfF32Scales() const {
+  constexpr std::array<Layout, 4> layouts = {Layout::Linear, Layout::Rows1Mod4, Layout::Rows2Mod4,
+                                             Layout::Rows3Mod4};
+  return problem.dynamicDepth() ? Layout::Linear : layouts[tilesK() % hw::RowSets::unit];
+}
+int64_t Gemm::blocksTogether() const {
+  return hasWholeFours() ? kStagedBlocks : rowSetsOfScales().columnsTogether();
+}
 Type Gemm::f32Scales(int64_t boxRows, int64_t rows, bool residue) const {
-  if (stagesScales())
-    return TensorMapType::get({boxRows, kStagedBlocks}, problem.scaleType, Layout::Linear, residue);
+  if (stagesScales()) {
+    Layout layout = layoutOfF32Scales();
+    int64_t sets = rowSetsOfScales().count();
+    constexpr int64_t rowsOfLine = 8; // each set begins at a multiple of 128 bytes
+    if (sets > 1)
+      return TensorMapType::get({int64_t(llvm::alignTo(boxRows, rowsOfLine * sets)), kStagedBlocks},
+                                problem.scaleType, layout);
+    return TensorMapType::get({boxRows, kStagedBlocks}, problem.scaleType, layout, residue);
+  }
   int64_t columns = problem.dynamicDepth() ? problem.depth : tilesK();
   return GlobalType::get({rows, columns}, problem.scaleType);
 }

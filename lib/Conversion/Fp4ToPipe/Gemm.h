@@ -161,8 +161,16 @@ struct Gemm {
   /// TMA allows.
   static constexpr int64_t kStagedBlocks = 4;
   /// f32 scales reach shared memory in tiles of as many blocks, of which every split-K part has
-  /// whole ones.
-  bool stagesScales() const { return problem.hasF32Scales() && hasWholeFours(); }
+  /// whole ones; or in tiles of fewer, where K is static and has no parts.
+  bool stagesScales() const {
+    return problem.hasF32Scales() && (hasWholeFours() || mayStageFewer());
+  }
+  /// Scale blocks of K whose scales are loaded together.
+  int64_t blocksTogether() const;
+  bool mayStageFewer() const {
+    return route().core == route::Core::Wgmma && !problem.dynamicDepth() && work.splits == 1 &&
+           !work.stream;
+  }
   bool hasWholeFours() const {
     return problem.depthUnit % (kStagedBlocks * tiling.tileK * work.splits) == 0;
   }
@@ -369,6 +377,9 @@ struct Gemm {
   int64_t scaleRowsOfWeights() const { return swapsOperands() ? rowsOfBlocksA() : scaleRowsB(); }
   mlir::Type scalesA() const;
   mlir::Type scalesB() const;
+  /// The placement of rows of f32 scales, by the pitch that they have in memory.
+  pipe::Layout layoutOfF32Scales() const;
+  hw::RowSets rowSetsOfScales() const;
   /// A map of boxes of `boxRows` of f32 scales, or the buffer of all `rows`.
   mlir::Type f32Scales(int64_t boxRows, int64_t rows, bool residue) const;
   pipe::GlobalType alphas() const; ///< null without alpha

@@ -47,7 +47,7 @@ static Value scaleArgument(OpBuilder &b, Location loc, const Gemm &gemm, Type ty
   if (givenDepth)
     blocks = arith::CeilDivUIOp::create(b, loc, givenDepth,
                                         arith::ConstantIndexOp::create(b, loc, gemm.problem.block));
-  return mapOf(b, loc, type, buffer, depth / gemm.problem.block, blocks);
+  return mapOf(b, loc, type, buffer, int64_t(llvm::divideCeil(depth, gemm.problem.block)), blocks);
 }
 
 /// A view of prepacked weights.

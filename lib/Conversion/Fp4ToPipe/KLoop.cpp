@@ -23,7 +23,7 @@ KTile KLoop::kTileOf(const KStep &step, int64_t number) {
 int64_t KLoop::factorsTogether() const {
   if (gemm.route().rhs() == route::Operand::Pre)
     return gemm.hasWholeFours() ? Gemm::kStagedBlocks : 1;
-  return gemm.stagesScales() ? Gemm::kStagedBlocks : 0;
+  return gemm.stagesScales() ? gemm.blocksTogether() : 0;
 }
 
 void KLoop::forEachStep(const Tile &tile, llvm::function_ref<void(const KStep &)> body) {
@@ -35,7 +35,7 @@ void KLoop::forEachStep(const Tile &tile, llvm::function_ref<void(const KStep &)
   }
   b.loop(tile.k.begin, tile.k.end, b.constant(together), [&](Value first) {
     loadFactors(tile, first);
-    if (together == 1)
+    if (together == gemm.tiling.blocksOfTileK)
       return body({first, b.constant(0)});
     b.loop(b.constant(0), b.constant(together), size,
            [&](Value place) { body({b.add(first, place), place}); });
@@ -50,9 +50,8 @@ void KLoop::loadFactors(const Tile &tile, Value first) {
     factorsA = loads.loadRows(args.scalesB, index, factorsTogether());
     return;
   }
-  Value band = b.div(tile.scaleRowB, kPromotedBlock);
   factorsA = loads.loadBox(args.scalesA, tile.row, first);
-  factorsB = loads.loadBox(args.scalesB, band, first);
+  factorsB = loads.loadBox(args.scalesB, b.div(tile.scaleRowB, kPromotedBlock), first);
 }
 
 /// The powers of weights of a k tile. The third number, 1, is the scale of every scale block that
@@ -77,12 +76,15 @@ SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t
                              tile.scaleRowB, gemm.tiling.tileN / gemm.tiling.laneGroups, k,
                              args.rows)};
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
+  bool areInSets = step.place && gemm.rowSetsOfScales().count() > 1;
+  Value fromA = areInSets ? tile.row : Value(),
+        fromB = areInSets ? b.div(tile.scaleRowB, kPromotedBlock) : Value();
   SmallVector<Value> factors;
   for (auto [part, row] : llvm::enumerate(tile.rows))
     if (step.place) {
-      Value place = number ? b.add(step.place, b.constant(number)) : step.place;
-      factors.push_back(
-          ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(), factorsB, place));
+      Value place = areInSets ? k : number ? b.add(step.place, b.constant(number)) : step.place;
+      factors.push_back(ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(),
+                                         factorsB, place, fromA, fromB));
     } else {
       factors.push_back(ScalesOp::create(b, type, args.scalesA, row, args.scalesB, tile.scaleRowB,
                                          gemm.tiling.tileN, k, args.rows));

@@ -146,20 +146,31 @@ Value rowsOfResidue(OpBuilder &b, Location loc, Value rows, int64_t box) {
   return LLVM::TruncOp::create(b, loc, b.getI32Type(), some);
 }
 
+/// The place of map `number` of several.
+Value placeOfMap(OpBuilder &b, Location loc, Value maps, int64_t number) {
+  constexpr auto bytes = int64_t(hw::TensorMap::encodedBytes);
+  return LLVM::GEPOp::create(b, loc, maps.getType(), b.getI8Type(), maps,
+                             ArrayRef<LLVM::GEPArg>{int32_t(number * bytes)});
+}
+
+/// Encodes a map of `form`, with one of its boxes, whose elements begin at `first`.
+void encodeMap(OpBuilder &b, Operation *op, Value map, Value first, const MapForm &form,
+               Value box) {
+  Location loc = op->getLoc();
+  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
+  fp4::callRuntime(b, loc, moduleOf(op), RuntimeFunction::TensorMap,
+                   {map, first, i32(static_cast<int32_t>(form.type)),
+                    i32(hw::tensorMapSwizzleCode(form.swizzle)), i32(form.rank), form.dims,
+                    form.strides, box});
+}
+
 /// Encodes the maps of `form`, one behind the other, whose elements begin at `first`.
 Value encodeMaps(OpBuilder &b, Operation *op, Value first, const MapForm &form) {
   Location loc = op->getLoc();
-  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
   constexpr auto bytes = int64_t(hw::TensorMap::encodedBytes);
   Value maps = createMapStorage(b, loc, bytes * int64_t(form.boxes.size()));
-  for (auto [number, box] : llvm::enumerate(form.boxes)) {
-    Value map = LLVM::GEPOp::create(b, loc, maps.getType(), b.getI8Type(), maps,
-                                    ArrayRef<LLVM::GEPArg>{int32_t(int64_t(number) * bytes)});
-    fp4::callRuntime(b, loc, moduleOf(op), RuntimeFunction::TensorMap,
-                     {map, first, i32(static_cast<int32_t>(form.type)),
-                      i32(hw::tensorMapSwizzleCode(form.swizzle)), i32(form.rank), form.dims,
-                      form.strides, box});
-  }
+  for (auto [number, box] : llvm::enumerate(form.boxes))
+    encodeMap(b, op, placeOfMap(b, loc, maps, int64_t(number)), first, form, box);
   return maps;
 }
 
@@ -194,6 +205,39 @@ MapForm formOfRows(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor
   Value strides = integerArray(b, loc, 64, pitch);
   return {mapTypeOf(map), fp4::pipe::swizzleMode(map.getLayout()), /*rank=*/2, dims, strides,
           boxes};
+}
+
+/// Encodes the maps of the sets of rows of f32 scales. A set without rows, which no box needs, has
+/// row 0, so that its map is a legal one.
+Value encodeSets(OpBuilder &b, fp4::pipe::MakeTensorMapOp op, Value first, Value rows) {
+  Location loc = op.getLoc();
+  auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
+  auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
+  constexpr auto bytes = int64_t(hw::TensorMap::encodedBytes);
+  fp4::pipe::TensorMapType map = op.getType();
+  hw::RowSets sets = fp4::pipe::rowSets(map.getLayout());
+  int64_t count = sets.count();
+  int64_t pitch = fp4::pipe::rowPitchOf(cast<MemRefType>(op.getBuffer().getType()));
+  Value maps = createMapStorage(b, loc, bytes * count), none = i64(0);
+  Value strides = integerArray(b, loc, 64, i64(count * pitch));
+  Value box = integerArray(b, loc, 32, {i32(map.getColumns()), i32(map.getRows() / count)});
+  for (int64_t set = 0; set < count; ++set) {
+    Value behind = LLVM::AddOp::create(b, loc, rows, i64(count - 1 - set));
+    Value ofSet = LLVM::UDivOp::create(b, loc, behind, i64(count));
+    Value isEmpty = LLVM::ICmpOp::create(b, loc, LLVM::ICmpPredicate::eq, ofSet, none);
+    auto unlessEmpty = [&](int64_t otherwise, int64_t empty) {
+      return LLVM::SelectOp::create(b, loc, isEmpty, i64(empty), i64(otherwise));
+    };
+    int64_t shift = sets.shift(set), columns = *op.getColumns();
+    Value begin = LLVM::GEPOp::create(b, loc, first.getType(), b.getI8Type(), first,
+                                      ValueRange(unlessEmpty(set * pitch - 4 * shift, 0)));
+    Value dims = integerArray(b, loc, 64,
+                              {unlessEmpty(columns + shift, columns),
+                               LLVM::SelectOp::create(b, loc, isEmpty, i64(1), ofSet).getResult()});
+    MapForm form = {mapTypeOf(map), hw::SwizzleMode::None, /*rank=*/2, dims, strides, {box}};
+    encodeMap(b, op, placeOfMap(b, loc, maps, set), begin, form, box);
+  }
+  return maps;
 }
 
 /// The form of planes of rows of elements: {columns, rows of a plane, planes}.
@@ -267,6 +311,11 @@ struct MakeTensorMapLowering : ConvertOpToLLVMPattern<fp4::pipe::MakeTensorMapOp
     Value columns = op.getColumns() ? constantInt(rewriter, loc, 64, known)
                                     : unitsOf(rewriter, loc, adaptor.getDynamicColumns(), map);
     Value first = buffer.bufferPtr(rewriter, loc, *getTypeConverter(), type);
+    if (fp4::pipe::rowSets(map.getLayout()).count() > 1) {
+      Value rows = firstSizeOf(rewriter, loc, type, buffer);
+      rewriter.replaceOp(op, encodeSets(rewriter, op, first, rows));
+      return success();
+    }
     MapForm form = map.isScales()    ? formOfScales(rewriter, loc, type, buffer, map)
                    : op.isOfLists()  ? formOfLists(rewriter, loc, type, buffer, map, known, first)
                    : map.hasPlanes() ? formOfPlanes(rewriter, loc, type, buffer, map, known)

@@ -200,4 +200,29 @@ func.func @residue(%x: memref<?x512xbf16>) {
   %map = pipe.make_tensor_map %x columns 512 : memref<?x512xbf16> -> !pipe.tensor_map<128x64xbf16, swizzle_128B, residue>
   return
 }
+
+// Rows of 168 bytes are two sets, 336 bytes apart. The rows of the second begin 2 words behind byte 160, in front of
+// 42 columns. With one row there are none in the second, whose map then is that of this row.
+// CHECK-LABEL: llvm.func internal @sets(
+// CHECK-SAME: %{{[a-z0-9]+}}: !llvm.ptr, %[[FIRST:[a-z0-9]+]]: !llvm.ptr, %{{[a-z0-9]+}}: i64, %[[ROWS:[a-z0-9]+]]: i64,
+func.func @sets(%x: memref<?x42xf32>) {
+  // CHECK-DAG: %[[APART:.*]] = llvm.mlir.constant(336 : i64)
+  // CHECK-DAG: %[[BEGIN:.*]] = llvm.mlir.constant(160 : i64)
+  // CHECK-DAG: %[[WIDE:.*]] = llvm.mlir.constant(44 : i64)
+  // CHECK-DAG: %[[COLUMNS:.*]] = llvm.mlir.constant(42 : i64)
+  // CHECK-DAG: %[[TWO:.*]] = llvm.mlir.constant(2 : i64)
+  // CHECK: %[[MAPS:.*]] = llvm.alloca %{{.*}} x i8 {alignment = 64 : i64}
+  // CHECK: llvm.store %[[APART]]
+  // CHECK: llvm.call @fp4rt_tensor_map(%[[MAPS]],
+  // CHECK: %[[COUNT:.*]] = llvm.udiv %[[ROWS]], %[[TWO]]
+  // CHECK: %[[EMPTY:.*]] = llvm.icmp "eq" %[[COUNT]]
+  // CHECK: %[[BYTES:.*]] = llvm.select %[[EMPTY]], %{{.*}}, %[[BEGIN]]
+  // CHECK: %[[SET:.*]] = llvm.getelementptr %[[FIRST]][%[[BYTES]]]
+  // CHECK: %[[WIDTH:.*]] = llvm.select %[[EMPTY]], %[[COLUMNS]], %[[WIDE]]
+  // CHECK: llvm.store %[[WIDTH]]
+  // CHECK: %[[SECOND:.*]] = llvm.getelementptr %[[MAPS]][128]
+  // CHECK: llvm.call @fp4rt_tensor_map(%[[SECOND]], %[[SET]],
+  %map = pipe.make_tensor_map %x columns 42 : memref<?x42xf32> -> !pipe.tensor_map<64x4xf32, rows_2_mod_4>
+  return
+}
 }

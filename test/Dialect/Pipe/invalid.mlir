@@ -75,8 +75,8 @@ func.func private @bad(!pipe.channel<!pipe.tmem<128x64xf32>, !pipe.shared<128x25
 
 // -----
 
-// expected-error @+2 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64, tiled_128x4 or halves_128x4, but got swizzle_96B}}
-// expected-note @+1 {{tiled_128x4 and halves_128x4 are layouts of scales, the others of data; linear is what is meant without a word}}
+// expected-error @+2 {{layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, swizzle_128B_b4x16_p64, tiled_128x4, halves_128x4 or rows_P_mod_4 with P = 1, 2 or 3, but got swizzle_96B}}
+// expected-note @+1 {{the last three are layouts of scales, the others of data; linear is what is meant without a word}}
 func.func private @bad(!pipe.shared<128x256xf4E2M1FN, swizzle_96B>)
 
 // -----

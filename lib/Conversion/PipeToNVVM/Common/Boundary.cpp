@@ -19,7 +19,7 @@ namespace {
 /// {byval, align 64, grid_constant}: the form in which the driver passes a CUtensorMap.
 void markTensorMap(LLVM::LLVMFuncOp kernel, unsigned index, fp4::pipe::TensorMapType map) {
   Builder b(kernel.getContext());
-  unsigned bytes = fp4::hw::TensorMap::encodedBytes * (map.getResidue() ? 2 : 1);
+  auto bytes = unsigned(fp4::hw::TensorMap::encodedBytes * uint64_t(map.getMaps()));
   kernel.setArgAttr(index, LLVM::LLVMDialect::getByValAttrName(),
                     TypeAttr::get(LLVM::LLVMArrayType::get(b.getI8Type(), bytes)));
   kernel.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));

@@ -12,6 +12,7 @@
 #include "Int32.h"
 
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/ISA/TensorMap.h"
 
 using namespace mlir;
 namespace hw = fp4::hw;
@@ -137,6 +138,8 @@ private:
   void loadBoxes(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box) const {
     if (op.getDest().getType().isHalved())
       return loadHalves(b, op, adaptor, box);
+    if (op.getMapType().getMaps() > 1 && !op.getMapType().getResidue())
+      return loadSets(b, op, adaptor, box);
     SmallVector<Copy> copies;
     for (int64_t panel = 0, panels = op.getDest().getType().getPanels(); panel < panels; ++panel) {
       copies.push_back(copyOfPanel(b, op, adaptor, box, panel));
@@ -197,13 +200,37 @@ private:
       }
   }
 
+  /// Loads the sets of rows of a tile, whose first row may belong to any set: of each row the unit
+  /// that contains the word of the column.
+  void loadSets(OpBuilder &builder, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box) const {
+    Location loc = op.getLoc();
+    ImplicitLocOpBuilder b(loc, builder);
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    hw::RowSets sets = fp4::pipe::rowSets(tile.getLayout());
+    int64_t count = sets.count(), bytes = tile.getBytes() / count;
+    bool beginsWithFirst = fp4::isMultiple(op.getRow(), count);
+    for (int64_t i = 0; i < count; ++i) {
+      fp4::Int32 row = fp4::Int32(b, box.row) + i;
+      fp4::Int32 set = beginsWithFirst ? fp4::Int32(b, i) : row % count;
+      Value map = fp4::stridedPointer(b, loc, adaptor.getSource(), set,
+                                      int64_t(hw::TensorMap::encodedBytes));
+      Value target = fp4::offsetPointer(b, loc, adaptor.getDest(), i * bytes);
+      fp4::Int32 word = fp4::Int32(b, box.column) + sets.shift(set);
+      loadFrom(b, op, map, box, Copy{target, {word & -hw::RowSets::unit, row / count}});
+    }
+  }
+
   /// Issues all copies from one thread. Copies with a mask come together, because ptxas moves the
   /// mask from a register of a thread for every election.
   void loadAll(OpBuilder &b, fp4::pipe::LoadOp op, OpAdaptor adaptor, const Box &box,
                ArrayRef<Copy> copies) const {
+    loadFrom(b, op, fp4::mapOfLoad(b, op, adaptor.getSource(), adaptor.getExisting()), box, copies);
+  }
+
+  void loadFrom(OpBuilder &b, fp4::pipe::LoadOp op, Value map, const Box &box,
+                ArrayRef<Copy> copies) const {
     Location loc = op.getLoc();
     bool toCta = !box.mask && !box.group;
-    Value map = fp4::mapOfLoad(b, op, adaptor.getSource(), adaptor.getExisting());
     SmallVector<Value> targets;
     for (const Copy &copy : copies)
       targets.push_back(toCta ? copy.target : inCluster(b, loc, copy.target, *state.target));

@@ -145,7 +145,7 @@ void initializeBlock(OpBuilder &b, gpu::GPUFuncOp kernel, const fp4::KernelState
   prefetchGroups(b, kernel);
   for (BlockArgument argument : kernel.getArguments())
     if (auto type = dyn_cast<fp4::pipe::TensorMapType>(argument.getType()))
-      prefetchMaps(b, argument, type.getResidue() ? 2 : 1);
+      prefetchMaps(b, argument, type.getMaps());
   bool any = fp4::initializeWorkRing(b, kernel, state);
   for (auto channel : kernel.getOps<fp4::pipe::ChannelOp>()) {
     initializeBarriers(b, channel, state);

@@ -30,6 +30,8 @@ namespace {
 constexpr int64_t kInstructionBytes = 32, kRowBytes = 128;
 /// Units of addresses in descriptors.
 constexpr int64_t kDescriptorUnit = 16;
+/// Rows from one row of a thread to the other.
+constexpr int64_t kRowsApart = 8;
 
 struct LowerWgmmaShared : MmaPattern<hw::MmaForm::WgmmaShared> {
   using MmaPattern::MmaPattern;
@@ -308,19 +310,30 @@ struct LowerTileScales : PipePattern<pipe::ScalesOp> {
     if (!op.isOfFragment() || !op.isOfTiles() || !op.getB())
       return rewriter.notifyMatchFailure(op, "scales sums of TMEM lanes, or from other memory");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t pitch = op.getTileA().getInnerBytes();
+    pipe::SharedType tileA = op.getTileA(), tileB = op.getTileB();
+    hw::RowSets ofA = pipe::rowSets(tileA.getLayout()), ofB = pipe::rowSets(tileB.getLayout());
+    int64_t pitch = tileA.getInnerBytes();
     Int32 row = rowOfThread(threadOfRole(b, op, state)) + int64_t(*op.getFirst());
-    Value ofRow = stridedPointer(b, b.getLoc(), adaptor.getA(), row, pitch);
+    Value ofRow =
+        stridedPointer(b, b.getLoc(), adaptor.getA(), ofA.place(row, tileA.getRows()), pitch);
     SmallVector<Value> scales;
-    auto add = [&](Value line, int64_t index) {
+    auto add = [&](Value line, int64_t index, Int32 word) {
       Value first = offsetPointer(b, b.getLoc(), line, index * pitch);
-      Value pointer = stridedPointer(b, b.getLoc(), first, adaptor.getBlock(), 4);
+      Value pointer = stridedPointer(b, b.getLoc(), first, word, 4);
       scales.push_back(LLVM::LoadOp::create(b, b.getF32Type(), pointer, 4));
     };
-    add(ofRow, 0);
-    add(ofRow, 8);
-    for (int64_t i = 0; i < op.getTileB().getRows(); ++i)
-      add(adaptor.getB(), i);
+    Int32 block(b, adaptor.getBlock());
+    auto wordOf = [&](hw::RowSets sets, Value first, Int32 row) {
+      return sets.count() == 1 ? block
+                               : (block + sets.shift(Int32(b, first) + row)) % hw::RowSets::unit;
+    };
+    Int32 wordOfRow = wordOf(ofA, adaptor.getFromA(), row);
+    add(ofRow, 0, wordOfRow);
+    add(ofRow, kRowsApart / ofA.count(), wordOfRow); // both rows of a thread belong to one set
+    int64_t bands = cast<VectorType>(op.getResult().getType()).getNumElements() - 2;
+    for (int64_t i = 0; i < bands; ++i)
+      add(adaptor.getB(), ofB.place(i, tileB.getRows()),
+          wordOf(ofB, adaptor.getFromB(), Int32(b, i)));
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(
         op, cast<VectorType>(op.getResult().getType()), scales);
     return success();

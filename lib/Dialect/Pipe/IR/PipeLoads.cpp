@@ -192,8 +192,19 @@ static LogicalResult verifyPlaces(LoadOp op) {
                   "load each box with an operation of its own");
 }
 
+/// (C671) One CTA loads the sets of rows of a tile.
+static LogicalResult verifyRowSets(LoadOp op) {
+  Layout layout = op.getTileType().getLayout();
+  if (rowSets(layout).count() == 1 || (!op.getMulticast() && op.getBelow().empty()))
+    return success();
+  return withNote(op.emitOpError() << "tile of layout " << stringifyLayout(layout)
+                                   << " must be boxes that one CTA loads from one row on, but got "
+                                   << (op.getMulticast() ? "multicast" : "boxes below the first"),
+                  "leave 'multicast' and 'below' out");
+}
+
 static LogicalResult verifyBox(LoadOp op) {
-  if (failed(verifyResidue(op)) || failed(verifyPlaces(op)))
+  if (failed(verifyResidue(op)) || failed(verifyPlaces(op)) || failed(verifyRowSets(op)))
     return failure();
   TensorMapType map = op.getMapType();
   SharedType tile = op.getTileType();

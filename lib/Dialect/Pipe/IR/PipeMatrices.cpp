@@ -107,6 +107,22 @@ static LogicalResult verifyMappedBuffer(MakeTensorMapOp op) {
   return success();
 }
 
+/// (C108) The bytes from a row to the next one.
+static LogicalResult verifyPitch(MakeTensorMapOp op, int64_t pitch) {
+  Layout layout = op.getType().getLayout();
+  int64_t beyond = rowSets(layout).pitch * 4;
+  if (pitch % 16 == beyond)
+    return success();
+  if (!beyond)
+    return withNote(op.emitOpError() // (C108)
+                        << "row pitch must be a multiple of 16 bytes, but got " << pitch,
+                    "pad the rows of the buffer to " + Twine(llvm::alignTo(pitch, 16)) + " bytes");
+  return withNote(op.emitOpError() // (C108)
+                      << "row pitch must be " << beyond << " bytes modulo 16 for layout "
+                      << stringifyLayout(layout) << ", but got " << pitch,
+                  "the layout says how many elements a row of the buffer has, modulo 4");
+}
+
 /// A map whose columns are a number.
 static LogicalResult verifyStaticMap(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
@@ -133,10 +149,8 @@ static LogicalResult verifyStaticMap(MakeTensorMapOp op) {
   int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
   if (ShapedType::isDynamic(pitch)) // checked where strides come in
     pitch = llvm::alignTo(bytes, 16);
-  if (pitch % 16) // (C108)
-    return withNote(op.emitOpError()
-                        << "row pitch must be a multiple of 16 bytes, but got " << pitch,
-                    "pad the rows of the buffer to " + Twine(llvm::alignTo(pitch, 16)) + " bytes");
+  if (failed(verifyPitch(op, pitch)))
+    return failure();
   if (bytes > pitch) // (C108)
     return withNote(op.emitOpError() << columns << " columns take " << bytes
                                      << " bytes, which must not exceed the row pitch of " << pitch,

@@ -99,7 +99,7 @@ LogicalResult fp4::pipe::verifyScaleBuffers(Operation *op, Value bufferA, Value 
 
 LogicalResult fp4::pipe::verifyScaleTiles(Operation *op, SharedType a, SharedType b) {
   for (auto [name, tile] : {std::pair("a", a), {"b", b}})
-    if (!tile.getElementType().isF32() || tile.getLayout() != Layout::Linear)
+    if (!tile.getElementType().isF32() || swizzleWidth(tile.getLayout()))
       return withNote(op->emitOpError()
                           << name << " must be f32 without a swizzle, but got " << tile,
                       "write !pipe.shared<ROWSxCOLUMNSxf32>");
@@ -147,6 +147,11 @@ static LogicalResult verifyTilesOfLanes(ScalesOp op) {
     return withNote(op.emitOpError() << "a must have " << kMmaM << " rows from 0 on, but got " << a
                                      << " from " << int64_t(*op.getFirst()) << " on",
                     "load the scales of all 128 rows"); // (C376)
+  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
+    if (tile.getLayout() != Layout::Linear)
+      return withNote(op.emitOpError() << name << " must have rows that follow one another beside "
+                                       << "a number, but got " << tile,
+                      "leave the layout out"); // (C324)
   int64_t groups = groupsOfRole(op);
   if (b.getRows() == 1 || groups == 0 || b.getRows() == groups)
     return success();
@@ -155,10 +160,23 @@ static LogicalResult verifyTilesOfLanes(ScalesOp op) {
                   "load one row of scales for all columns, or a row for each warpgroup"); // (C376)
 }
 
+/// (C324) Rows in sets, of which threads know the first one.
+static LogicalResult verifyRowSets(ScalesOp op) {
+  Layout a = op.getTileA().getLayout(), b = op.getTileB().getLayout();
+  bool areInSets = rowSets(a).count() > 1;
+  if (a == b && areInSets == bool(op.getFromA()))
+    return success();
+  return withNote(op.emitOpError()
+                      << "a and b must be of one layout, with 'from' for rows_P_mod_4, " // (C324)
+                      << "but got " << op.getTileA() << " and " << op.getTileB()
+                      << (op.getFromA() ? " with 'from'" : " without 'from'"),
+                  "write 'from %row, %band' for layout rows_P_mod_4, and only for it");
+}
+
 /// Scales in shared memory.
 static LogicalResult verifyTiles(ScalesOp op) {
   SharedType a = op.getTileA(), b = op.getTileB();
-  if (failed(verifyScaleTiles(op, a, b))) // (C324)
+  if (failed(verifyScaleTiles(op, a, b)) || failed(verifyRowSets(op))) // (C324)
     return failure();
   if (!op.isOfFragment())
     return verifyTilesOfLanes(op);
@@ -169,8 +187,10 @@ static LogicalResult verifyTiles(ScalesOp op) {
                                      << "from a multiple of " << kFragmentRows << " on, but got "
                                      << a.getRows() << " rows, from " << row << " on",
                     "load a higher tile, or begin at another multiple of 64 rows"); // (C324)
-  if (cast<VectorType>(op.getResult().getType()).getNumElements() != expected)
-    return withNote(op.emitOpError() << "scales must be " << expected
+  int64_t found = cast<VectorType>(op.getResult().getType()).getNumElements();
+  bool isInSets = rowSets(b.getLayout()).count() > 1; // has rows that nobody reads
+  if (isInSets ? found < 3 || found > expected : found != expected)
+    return withNote(op.emitOpError() << "scales must be " << (isInSets ? "3 to " : "") << expected
                                      << " numbers, two and one for each row of b, "
                                      << "but got " << op.getResult().getType(),
                     "a vector has the scales of two rows of a and of every row of b"); // (C324)
@@ -180,7 +200,7 @@ static LogicalResult verifyTiles(ScalesOp op) {
 /// (C341) Powers of rows, beside which columns have scales of 1.
 static LogicalResult verifyPowers(ScalesOp op) {
   SharedType powers = op.getTileA();
-  if (!powers.getElementType().isF32() || powers.getLayout() != Layout::Linear ||
+  if (!powers.getElementType().isF32() || powers.getLayout() != Layout::Linear || op.getFromA() ||
       !hasRowsOfRole(op, *op.getFirst(), powers.getColumns()))
     return withNote(op.emitOpError()
                         << "powers must be f32 without a swizzle, with at least " << kFragmentRows
@@ -195,8 +215,8 @@ static LogicalResult verifyPowers(ScalesOp op) {
 }
 
 LogicalResult ScalesOp::verify() {
-  bool ofBuffers = getRow() && getColumn() && getColumns() && !getFirst() && getB() &&
-                   isa<GlobalType>(getB().getType());
+  bool ofBuffers = getRow() && getColumn() && getColumns() && !getFirst() && !getFromA() &&
+                   getB() && isa<GlobalType>(getB().getType());
   bool ofTiles = !getRow() && !getColumn() && !getColumns() && !getRows() && getFirst() &&
                  !(getB() && isa<GlobalType>(getB().getType()));
   if (!(isOfTiles() ? ofTiles : ofBuffers))

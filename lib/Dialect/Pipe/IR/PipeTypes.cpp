@@ -51,9 +51,10 @@ static ParseResult parseWords(AsmParser &parser, Layout &layout, StringRef last,
     if (!parsed)
       return withNote(parser.emitError(wordLoc)
                           << "layout must be linear, swizzle_32B, swizzle_64B, swizzle_128B, "
-                             "swizzle_128B_b4x16_p64, tiled_128x4 or halves_128x4, but got "
+                             "swizzle_128B_b4x16_p64, tiled_128x4, halves_128x4 or rows_P_mod_4 "
+                             "with P = 1, 2 or 3, but got "
                           << word,
-                      "tiled_128x4 and halves_128x4 are layouts of scales, the others of data; "
+                      "the last three are layouts of scales, the others of data; "
                       "linear is what is meant without a word");
     layout = *parsed;
   }
@@ -148,37 +149,6 @@ void PipeDialect::registerTypes() {
 static_assert(kScaleBlockRows == hw::scaleBlockRows && kScaleBlockBytes == hw::scaleBlockBytes &&
               kScaleBlockColumns == hw::scaleBlockColumns);
 
-hw::SwizzleMode fp4::pipe::swizzleMode(Layout layout) {
-  switch (layout) {
-  case Layout::Swizzle32B:
-    return hw::SwizzleMode::B32;
-  case Layout::Swizzle64B:
-    return hw::SwizzleMode::B64;
-  case Layout::Swizzle128B:
-  case Layout::Swizzle128BPadded:
-  case Layout::Swizzle128BPadded6:
-    return hw::SwizzleMode::B128;
-  case Layout::Linear:
-  case Layout::Tiled128x4:
-  case Layout::Halves128x4:
-    return hw::SwizzleMode::None;
-  }
-  return hw::SwizzleMode::None;
-}
-
-bool fp4::pipe::isTiledScales(Layout layout) { return layout == Layout::Tiled128x4; }
-
-bool fp4::pipe::isHalvedScales(Layout layout) { return layout == Layout::Halves128x4; }
-
-bool fp4::pipe::isPadded(Layout layout) {
-  return layout == Layout::Swizzle128BPadded || layout == Layout::Swizzle128BPadded6;
-}
-
-int64_t fp4::pipe::swizzleWidth(Layout layout) {
-  hw::SwizzleMode mode = swizzleMode(layout);
-  return mode == hw::SwizzleMode::None ? 0 : hw::swizzleWidthBytes(mode);
-}
-
 int64_t fp4::pipe::bitsInMemory(Type elementType, Layout layout) {
   if (isByteElementType(elementType) && !isPadded(layout))
     return 8;
@@ -194,6 +164,8 @@ static int64_t rowBytes(int64_t columns, Type elementType, Layout layout) {
 static int64_t sharedRowBytes(int64_t columns, Type elementType, Layout layout) {
   return isPadded(layout) ? columns : rowBytes(columns, elementType, layout);
 }
+
+int64_t TensorMapType::getMaps() const { return getResidue() ? 2 : rowSets(getLayout()).count(); }
 
 int64_t GlobalType::getRowPitch() const {
   int64_t columns = getShape().back();
@@ -372,6 +344,20 @@ static LogicalResult verifyPadding(EmitError emitError, Type element, Layout lay
       "of 8 bits or more");
 }
 
+/// (C670) Rows in sets. Each set begins where TMA can write, at a multiple of 128 bytes.
+static LogicalResult verifyRowSets(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                   Layout layout) {
+  constexpr int64_t rowsOfLine = 128 / (4 * hw::RowSets::unit);
+  int64_t rows = rowSets(layout).count() * rowsOfLine;
+  if (element.isF32() && shape[0] % rows == 0 && shape[1] == hw::RowSets::unit)
+    return success();
+  return withNote(emitError() << "tile of layout " << stringifyLayout(layout)
+                              << " must have a multiple of " << rows << " rows by "
+                              << hw::RowSets::unit << " columns of f32, but got " << shape[0] << "x"
+                              << shape[1] << "x" << element,
+                  "round the rows up: nobody reads those behind the last one");
+}
+
 LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                  Layout layout) {
   if (!element.isIntOrFloat())
@@ -402,7 +388,8 @@ LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
 static LogicalResult verifyPlanes(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                   Layout layout, bool residue) {
   bool hasBytes = !isa<Float4E2M1FNType>(element) && !isPadded(layout) &&
-                  layout != Layout::Tiled128x4 && layout != Layout::Halves128x4;
+                  rowSets(layout).count() == 1 && layout != Layout::Tiled128x4 &&
+                  layout != Layout::Halves128x4;
   bool isInRange = llvm::all_of(shape, [](int64_t dim) { return dim > 0 && dim <= 256; });
   if (hasBytes && !residue && isInRange && shape[0] * shape[1] <= 256)
     return success();
@@ -460,6 +447,13 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
                     "write 'tiled_128x4' behind the element type");
   if (layout == Layout::Tiled128x4)
     return verifyScaleTile(emitError, shape, element, layout);
+  if (rowSets(layout).count() > 1) {
+    if (!residue)
+      return verifyRowSets(emitError, shape, element, layout);                 // (C670)
+    return withNote(emitError() << "map of layout " << stringifyLayout(layout) // (C670)
+                                << " must have no residue, but got one",
+                    "leave 'residue' out: rows behind the last one load as zeros");
+  }
   return verifyBox(emitError, shape, element, layout);
 }
 
@@ -471,6 +465,8 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
     return verifyScaleTile(emitError, shape, element, layout);
   if (!bitsInMemory(element, layout))
     return refuseElement(emitError, element);
+  if (rowSets(layout).count() > 1)
+    return verifyRowSets(emitError, shape, element, layout); // (C670)
   if (failed(verifyPadding(emitError, element, layout))) // (C290)
     return failure();
   int64_t inner = sharedRowBytes(shape[1], element, layout), width = swizzleWidth(layout);

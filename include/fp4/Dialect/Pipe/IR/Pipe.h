@@ -20,6 +20,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/ISA/RowSets.h"
 
 #include "fp4/Dialect/Pipe/IR/PipeDialect.h.inc"
 #include "fp4/Dialect/Pipe/IR/PipeModifiers.h.inc"
@@ -48,6 +49,8 @@ enum class ChannelUse {
 inline constexpr Layout kLinear{0}; // Layouts.h compares it
 /// Returns true for scales in tiles of 128 x 4, and in such tiles for each half of the rows.
 bool isTiledScales(Layout layout);
+/// The sets of rows of a tile of f32 scales; one set in other layouts.
+hw::RowSets rowSets(Layout layout);
 bool isHalvedScales(Layout layout);
 class DistributionAttr;
 /// The distribution of a tensor whose elements are in the registers of threads; null for any other

@@ -40,6 +40,8 @@ def : Pipe_Constraints<"Types", [{
   - (C653) a tensor with a `#pipe.distribution` has the rows of one instruction, 64 of `wgmma` and 16
     of `mma_sync`, by 1 or a multiple of 8 columns, 128 rows of `lanes`, or of `columns` a multiple of 4
     rows by 32 columns.
+  - (C670) tiles and boxes of layout `rows_P_mod_4` have 4 columns of f32, and a multiple of 16 rows for
+    P = 2 or of 32 rows. Their map has no residue and no planes.
   - (C290) layout swizzle_128B_b4x16_p64 is for elements of f4E2M1FN, and layout
     swizzle_128B_b6x16_p32 for f6E2M3FN and f6E3M2FN. A box has 128 of them in a row.
   - (C106) the payload of a `!pipe.channel` lies in one memory.
@@ -52,8 +54,8 @@ def : Pipe_Constraints<"Host operations", [{
   - (C139) `pipe.device_constant` has as many bytes as its buffer.
   - (C128) `pipe.view` of a buffer as another: both are row-major, and the result starts at a
     multiple of 32 bytes and ends within the source. Other views have no field of this one.
-  - (C108) the row pitch of a buffer under `pipe.make_tensor_map` is a multiple of 16 bytes and
-    holds `columns` elements, or is checked at run time by the entry point. The buffer of a map of
+  - (C108) the row pitch of a buffer under `pipe.make_tensor_map` is a multiple of 16 bytes, or for a
+    map of layout `rows_P_mod_4` P elements modulo 4, and holds `columns` elements, or is checked at run time by the entry point. The buffer of a map of
     scales has rows of the 512-byte blocks that `columns` scales need. Columns are a number or a
     value, and not both.
   - (C491) the buffer of a `pipe.make_tensor_map` whose columns are a value is a row-major matrix
@@ -93,6 +95,7 @@ def : Pipe_Constraints<"Operations of any role", [{
 def : Pipe_Constraints<"Tile operations", [{
   - (C109) `pipe.load`: the tile, or each of its panels, has the shape, element type and layout of
     the map's box. With `multicast`, this holds for the part that one CTA loads.
+  - (C671) `pipe.load` of a tile of layout `rows_P_mod_4`: one CTA loads the tile.
   - (C472) `pipe.existing_rows`: the rows of the tensor are an argument of the kernel or a constant,
     and the box has at least one row.
   - (C651) `pipe.load`: a column comes with every source but a linear buffer, `multicast` is for maps,
@@ -280,7 +283,8 @@ def : Pipe_Constraints<"Products promoted to fp32", [{
   - (C324) `pipe.scales` of tiles: both are of f32 without a swizzle and have as many columns, one
     for each block of k. The row is a number. Beside a vector, A has 64 rows for each warpgroup of
     the role, from the row on, which is a multiple of 64, and the vector has two elements, and one
-    for each row of `b`.
+    for each row of `b`. If both are of layout `rows_P_mod_4`, and only then, `from` has the numbers of
+    their first rows. The vector may then have fewer scales of `b`, and no number is given.
   - (C376) `pipe.scales` of tiles that gives a number: A has 128 rows from row 0 on. B has one row,
     or one for each warpgroup of the role.
   - (C341) `pipe.scales` of powers alone: the tile is of f32 without a swizzle and has 64 columns for

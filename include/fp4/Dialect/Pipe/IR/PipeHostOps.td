@@ -67,6 +67,9 @@ def Pipe_MakeTensorMapOp : Pipe_Op<"make_tensor_map", [Pure]> {
     ends anywhere in the buffer, thus loads zeros behind the end of its list. No row in front of the
     buffer may be loaded. Planes are a row apart and begin R rows in front of the buffer.
 
+    A map of layout `rows_P_mod_4` is two or four maps, each of the rows with one number modulo 2 or
+    4; the pitch of the buffer is P elements modulo 4. A map without rows is that of row 0.
+
     The host has checked columns that are a value: the pitch of the buffer is a multiple of 16 bytes,
     and for a map that adds padding K is a multiple of 128 and the pitch one of 32 bytes.
 

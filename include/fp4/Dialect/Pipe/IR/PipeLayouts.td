@@ -16,6 +16,9 @@ def Pipe_Layout : Pipe_Enum<"Layout", "placement of a tile's bytes", [
   I32EnumAttrCase<"Tiled128x4", 4, "tiled_128x4">,
   I32EnumAttrCase<"Swizzle128BPadded", 5, "swizzle_128B_b4x16_p64">,
   I32EnumAttrCase<"Swizzle128BPadded6", 6, "swizzle_128B_b6x16_p32">,
-  I32EnumAttrCase<"Halves128x4", 7, "halves_128x4">]>;
+  I32EnumAttrCase<"Halves128x4", 7, "halves_128x4">,
+  I32EnumAttrCase<"Rows1Mod4", 8, "rows_1_mod_4">,
+  I32EnumAttrCase<"Rows2Mod4", 9, "rows_2_mod_4">,
+  I32EnumAttrCase<"Rows3Mod4", 10, "rows_3_mod_4">]>;
 
 #endif // FP4_DIALECT_PIPE_IR_PIPELAYOUTS_TD

@@ -41,7 +41,9 @@ def Pipe_ScalesOp
 
     In tiles, a column is a scale block of k. Warpgroup w has the rows of `a` from `row + 64 w` on. A
     row of `b` is a scale block of columns, or for a number belongs to one warpgroup of the role if
-    there are several. PTX: ld.shared.
+    there are several. In tiles of layout `rows_P_mod_4`, `block` is the number of the scale block in
+    the matrices, and `from` are the numbers of their first rows, which say in which of four columns
+    the scale of a row is. PTX: ld.shared.
 
     Without `b`, `a` is a tile of the powers of prepacked weights: a row is a scale block of k, and a
     column a row of the weights. The scale of all columns is 1.
@@ -54,6 +56,8 @@ def Pipe_ScalesOp
         : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
     %u = pipe.scales %ta[128], %tb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
         -> vector<3xf32>
+    %w = pipe.scales %tc[0], %td block %k from %m0, %n0
+        : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<3xf32>
     %v = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
     ```
   }];
@@ -61,24 +65,26 @@ def Pipe_ScalesOp
                        OptionalAttr<I64Attr>:$first,
                        Optional<AnyTypeOf<[Pipe_GlobalType, Pipe_SharedType]>>:$b,
                        Optional<I32>:$column, OptionalAttr<I64Attr>:$columns, I32:$block,
-                       Optional<I32>:$rows);
+                       Optional<I32>:$rows, Optional<I32>:$from_a, Optional<I32>:$from_b);
   let results = (outs Pipe_ScalesOfThread:$result);
   let builders = [
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$row,
                    "::mlir::Value":$b, "::mlir::Value":$column, "int64_t":$columns,
                    "::mlir::Value":$block, "::mlir::Value":$rows), [{
       build($_builder, $_state, result, a, row, ::mlir::IntegerAttr(), b, column,
-            $_builder.getI64IntegerAttr(columns), block, rows);
+            $_builder.getI64IntegerAttr(columns), block, rows, /*from_a=*/::mlir::Value(),
+            /*from_b=*/::mlir::Value());
     }]>,
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "int64_t":$first,
-                   "::mlir::Value":$b, "::mlir::Value":$block), [{
+                   "::mlir::Value":$b, "::mlir::Value":$block, CArg<"::mlir::Value", "{}">:$fromA,
+                   CArg<"::mlir::Value", "{}">:$fromB), [{
       build($_builder, $_state, result, a, ::mlir::Value(), $_builder.getI64IntegerAttr(first), b,
-            ::mlir::Value(), ::mlir::IntegerAttr(), block, ::mlir::Value());
+            ::mlir::Value(), ::mlir::IntegerAttr(), block, ::mlir::Value(), fromA, fromB);
     }]>
   ];
   let assemblyFormat = [{
     $a `[` ($row^):(`` $first)? `]` (`,` $b^ (`[` $column^ `of` $columns `]`)?)? `block` $block
-    (`rows` $rows^)? attr-dict
+    (`rows` $rows^)? (`from` $from_a^ `,` $from_b)? attr-dict
     `:` qualified(type($a)) (`,` qualified(type($b))^)? `->` qualified(type($result))
   }];
   let hasVerifier = 1;

@@ -75,7 +75,8 @@ def Pipe_LoadOp
     multiple of 64 rows, each with a scale tile. A tile of `halves_128x4` is a box of one scale tile
     for each half of its rows and each 4 columns. A map with a residue (the type says `residue`)
     loads and counts only the `existing` rows of the box. Other rows of the tile keep zeros, or rows
-    of a tile before. PTX:
+    of a tile before. A tile of `rows_P_mod_4` is a box of each of its maps, from any row on, with the 16
+    bytes of each row that contain the element of `column`. PTX:
     cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes, once per box.
 
     A buffer of `tiled_128x4` scales gives its 512-byte scale tiles from (row, column) on, which

@@ -85,6 +85,9 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     many rows as are left behind the last whole box of the buffer, and `pipe.load` takes it there: a
     GPU loads boxes more slowly where they reach beyond the rows that exist.
 
+    A map of layout `rows_P_mod_4` is of f32 rows whose pitch is P elements modulo 4, by which TMA
+    does not stride: two maps, or four, of 128 bytes each. Each is of every second, or fourth, row.
+
     Example: `!pipe.tensor_map<128x64xbf16, swizzle_128B, residue>`.
   }];
   let parameters = (ins
@@ -110,6 +113,8 @@ def Pipe_TensorMapType : Pipe_Type<"TensorMap", "tensor_map"> {
     bool isScales() const { return isTiledScales(getLayout()); }
     /// Scale tiles of a box of scales, one for each 128 rows, beside each other along m.
     int64_t getRowBlocks() const { return (getRows() + 127) / 128; }
+    /// Tensor maps of 128 bytes, one behind the other.
+    int64_t getMaps() const;
   }];
 }
 
@@ -128,7 +133,8 @@ def Pipe_SharedType : Pipe_TileType<"Shared", "shared"> {
     padding. A `tiled_128x4` tile of 64 rows takes whole scale tiles, which nobody reads behind
     these rows. `halves_128x4` holds the scales of B for a pair with 128 rows: for each 4 columns
     the scale tile of the first half of the rows, then that of the second, each with 32, 64, 96 or
-    128 rows.
+    128 rows. `rows_P_mod_4` has the rows of f32 scales by their place in the tile modulo 4, or for
+    P = 2 modulo 2: all rows with remainder 0 first.
 
   }];
   let extraClassDeclaration = tileDecls # [{
