@@ -1,9 +1,10 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
-!lhs = !fp4.scaled<fp8_block128, tensor<512x400xf8E4M3FN>, tensor<512x4xf32>>
-!rhs = !fp4.scaled<fp8_block128, tensor<256x400xf8E4M3FN>, tensor<2x4xf32>>
+!lhs = !fp4.scaled<fp8_block128, tensor<512x768xf8E4M3FN>, tensor<512x6xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<256x768xf8E4M3FN>, tensor<2x6xf32>>
 // The parts of a tile have an accumulator each, and their sums in one fragment. Rows of parts are numbers of
-// the tile and not of the k tile, and so are the pointers to their scales, where K is no multiple of 512.
+// the tile and not of the k tile, and so are the pointers to their scales, where K has parts
+// that are no multiple of 512.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: %[[NEXT:.*]] = arith.addi %[[ROW:.*]], %c128
 // CHECK-COUNT-2: pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
@@ -15,10 +16,10 @@
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S0]]
 // CHECK:   pipe.mma %[[SUMS]], %[[A]][128], %[[B]] :
 // CHECK:   pipe.promote %{{.*}}, %[[SUMS]] scaled %[[S1]]
-func.func @parts(%a: tensor<512x400xf8E4M3FN>, %sa: tensor<512x4xf32>, %b: tensor<256x400xf8E4M3FN>, %sb: tensor<2x4xf32>) -> tensor<512x256xbf16> {
+func.func @parts(%a: tensor<512x768xf8E4M3FN>, %sa: tensor<512x6xf32>, %b: tensor<256x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<512x256xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
   %b_scaled = fp4.scaled %b, %sb : !rhs
-  %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
+  %y = fp4.matmul %a_scaled, %b_scaled {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128]>}
       : (!lhs, !rhs) -> tensor<512x256xbf16>
   return %y : tensor<512x256xbf16>
 }
@@ -79,20 +80,23 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 
 !lhs = !fp4.scaled<fp8_block128, tensor<100x768xf8E4M3FN>, tensor<100x6xf32>>
 !rhs = !fp4.scaled<fp8_block128, tensor<200x768xf8E4M3FN>, tensor<2x6xf32>>
-// A stage has the tiles of two blocks of scales, each with sums of its own.
+// A stage has the tiles of two blocks of scales, each with sums of its own. Rows of six scales are sets of two rows,
+// of which a tile has the scales of two blocks.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c2
+// CHECK:   %[[SA:.*]] = pipe.load %{{.*}}[%[[ROW:.*]], %[[K]]] : !pipe.tensor_map<64x4xf32, rows_2_mod_4>
+// CHECK:   %[[SB:.*]] = pipe.load %{{.*}}[%{{.*}}, %[[K]]] : !pipe.tensor_map<16x4xf32, rows_2_mod_4>
 // CHECK-COUNT-2: pipe.load
 // CHECK:   %{{.*}} = arith.addi %[[K]], %c1
 // CHECK-COUNT-2: pipe.load
 // CHECK:   %[[S0:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
+// CHECK:   pipe.scales %[[SA]][0], %[[SB]] block %[[K]] from %[[ROW]], %{{.*}}
 // CHECK:   %[[S1:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
+// CHECK:   %[[SECOND:.*]] = arith.addi %[[K]], %c1
+// CHECK:   pipe.scales %[[SA]][0], %[[SB]] block %[[SECOND]] from %[[ROW]], %{{.*}}
 // CHECK:   pipe.mma %[[S0]],
-// CHECK:   pipe.scales {{.*}} block %[[K]]
 // CHECK:   pipe.promote %[[ACC:.*]], %[[S0]] scaled
 // CHECK:   pipe.mma %[[S1]],
-// CHECK:   %[[SECOND:.*]] = arith.addi %[[K]], %c1
-// CHECK:   pipe.scales {{.*}} block %[[SECOND]]
 // CHECK:   pipe.promote %[[ACC]], %[[S1]] scaled
 func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<200x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<100x200xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs

@@ -214,7 +214,8 @@ func.func @sets(%x: memref<?x42xf32>) {
   // CHECK: %[[MAPS:.*]] = llvm.alloca %{{.*}} x i8 {alignment = 64 : i64}
   // CHECK: llvm.store %[[APART]]
   // CHECK: llvm.call @fp4rt_tensor_map(%[[MAPS]],
-  // CHECK: %[[COUNT:.*]] = llvm.udiv %[[ROWS]], %[[TWO]]
+  // CHECK: %[[BEHIND:.*]] = llvm.add %[[ROWS]], %{{.*}}
+  // CHECK: %[[COUNT:.*]] = llvm.udiv %[[BEHIND]], %[[TWO]]
   // CHECK: %[[EMPTY:.*]] = llvm.icmp "eq" %[[COUNT]]
   // CHECK: %[[BYTES:.*]] = llvm.select %[[EMPTY]], %{{.*}}, %[[BEGIN]]
   // CHECK: %[[SET:.*]] = llvm.getelementptr %[[FIRST]][%[[BYTES]]]
