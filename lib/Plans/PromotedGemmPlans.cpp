@@ -17,7 +17,7 @@
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/PromotedRates.h"
-#include "fp4/ISA/RowSets.h"
+#include "fp4/Plans/StagedScales.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -229,11 +229,12 @@ static Tile chooseTile(const PlannedGemm &gemm) {
 /// stages (notebook/gemm-fp8.md).
 static int64_t chooseStages(const PlannedGemm &gemm, const Tile &tile, int64_t otherBytes,
                             bool takeAll) {
-  constexpr int64_t most = 16, ofBarriers = 1024, ofRow = 16, ofLine = 128;
+  constexpr int64_t most = 16, ofBarriers = 1024, rowsOfLine = 8;
   int64_t room = gemm.target.sharedBytesPerCta - ofBarriers - otherBytes;
   int64_t blocks = hasDynamicDepth(gemm.op) ? 0 : int64_t(llvm::divideCeil(gemm.size.k, kTileK));
-  hw::RowSets sets{blocks % hw::RowSets::unit};
-  int64_t bytes = (tile[0] + tile[1]) * tile[2] + tile[0] * ofRow + sets.count() * ofLine;
+  int64_t ofRow = 4 * stagedScales(blocks, tile[2] / kTileK).columns,
+          rowsOfB = rowsOfLine * hw::RowSets{blocks % hw::RowSets::unit}.count();
+  int64_t bytes = (tile[0] + tile[1]) * tile[2] + (tile[0] + rowsOfB) * ofRow;
   int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
   return takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }

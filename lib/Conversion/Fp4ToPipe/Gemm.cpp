@@ -10,6 +10,7 @@
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Plans/StagedScales.h"
 
 #include <numeric>
 
@@ -215,7 +216,7 @@ Layout Gemm::layoutOfF32Scales() const {
   return problem.dynamicDepth() ? Layout::Linear : layouts[tilesK() % hw::RowSets::unit];
 }
 int64_t Gemm::blocksTogether() const {
-  return hasWholeFours() ? kStagedBlocks : rowSetsOfScales().columnsTogether();
+  return hasWholeFours() ? kStagedBlocks : stagedScales(tilesK(), tiling.blocksOfTileK).together;
 }
 Type Gemm::f32Scales(int64_t boxRows, int64_t rows, bool residue) const {
   if (stagesScales()) {
@@ -223,7 +224,8 @@ Type Gemm::f32Scales(int64_t boxRows, int64_t rows, bool residue) const {
     int64_t sets = rowSetsOfScales().count();
     constexpr int64_t rowsOfLine = 8; // each set begins at a multiple of 128 bytes
     if (sets > 1)
-      return TensorMapType::get({int64_t(llvm::alignTo(boxRows, rowsOfLine * sets)), kStagedBlocks},
+      return TensorMapType::get({int64_t(llvm::alignTo(boxRows, rowsOfLine * sets)),
+                                 stagedScales(tilesK(), tiling.blocksOfTileK).columns},
                                 problem.scaleType, layout);
     return TensorMapType::get({boxRows, kStagedBlocks}, problem.scaleType, layout, residue);
   }

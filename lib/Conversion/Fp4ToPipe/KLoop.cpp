@@ -50,6 +50,7 @@ void KLoop::loadFactors(const Tile &tile, Value first) {
     factorsA = loads.loadRows(args.scalesB, index, factorsTogether());
     return;
   }
+  firstLoaded = first;
   factorsA = loads.loadBox(args.scalesA, tile.row, first);
   factorsB = loads.loadBox(args.scalesB, b.div(tile.scaleRowB, kPromotedBlock), first);
 }
@@ -78,13 +79,14 @@ SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
   bool areInSets = step.place && gemm.rowSetsOfScales().count() > 1;
   Value fromA = areInSets ? tile.row : Value(),
-        fromB = areInSets ? b.div(tile.scaleRowB, kPromotedBlock) : Value();
+        fromB = areInSets ? b.div(tile.scaleRowB, kPromotedBlock) : Value(),
+        fromBlock = areInSets ? firstLoaded : Value();
   SmallVector<Value> factors;
   for (auto [part, row] : llvm::enumerate(tile.rows))
     if (step.place) {
-      Value place = areInSets ? k : number ? b.add(step.place, b.constant(number)) : step.place;
+      Value place = number ? b.add(step.place, b.constant(number)) : step.place;
       factors.push_back(ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(),
-                                         factorsB, place, fromA, fromB));
+                                         factorsB, place, fromA, fromB, fromBlock));
     } else {
       factors.push_back(ScalesOp::create(b, type, args.scalesA, row, args.scalesB, tile.scaleRowB,
                                          gemm.tiling.tileN, k, args.rows));

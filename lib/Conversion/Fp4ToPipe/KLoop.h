@@ -3,8 +3,8 @@
 // The steps of a tile along K: a k tile, two of them that a stage has together, or one of each k
 // slice of the CTA. Sums that threads add in f32 have a factor for each k tile. Tiles in shared
 // memory have the factors of four k tiles if every split-K part has whole fours of them. A static K
-// without parts has tiles of as many as rows of scales have within one unit of TMA, one or two. Else
-// threads take the factors from global memory.
+// without parts has tiles of as many as divide it (StagedScales.h). Else threads take the factors
+// from global memory.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -44,6 +44,7 @@ private:
   const KernelArguments &args;
   OperandLoads &loads;
   Value factorsA, factorsB; ///< tiles of them in shared memory
+  Value firstLoaded;        ///< first k tile of these
 };
 
 } // namespace fp4

@@ -78,9 +78,9 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 
 // -----
 
-!lhs = !fp4.scaled<fp8_block128, tensor<100x768xf8E4M3FN>, tensor<100x6xf32>>
-!rhs = !fp4.scaled<fp8_block128, tensor<200x768xf8E4M3FN>, tensor<2x6xf32>>
-// A stage has the tiles of two blocks of scales, each with sums of its own. Rows of six scales are sets of two rows,
+!lhs = !fp4.scaled<fp8_block128, tensor<100x1280xf8E4M3FN>, tensor<100x10xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<200x1280xf8E4M3FN>, tensor<2x10xf32>>
+// A stage has the tiles of two blocks of scales, each with sums of its own. Rows of ten scales are sets of two rows,
 // of which a tile has the scales of two blocks.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: scf.for %[[K:.*]] = %{{.*}} to %{{.*}} step %c2
@@ -90,15 +90,14 @@ func.func @joined(%a: tensor<100x512xf8E4M3FN>, %sa: tensor<100x4xf32>, %b: tens
 // CHECK:   %{{.*}} = arith.addi %[[K]], %c1
 // CHECK-COUNT-2: pipe.load
 // CHECK:   %[[S0:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
-// CHECK:   pipe.scales %[[SA]][0], %[[SB]] block %[[K]] from %[[ROW]], %{{.*}}
+// CHECK:   pipe.scales %[[SA]][0], %[[SB]] block %c0{{.*}} from %[[ROW]], %{{.*}}, %[[K]] :
 // CHECK:   %[[S1:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
-// CHECK:   %[[SECOND:.*]] = arith.addi %[[K]], %c1
-// CHECK:   pipe.scales %[[SA]][0], %[[SB]] block %[[SECOND]] from %[[ROW]], %{{.*}}
+// CHECK:   pipe.scales %[[SA]][0], %[[SB]] block %c1{{.*}} from %[[ROW]], %{{.*}}, %[[K]] :
 // CHECK:   pipe.mma %[[S0]],
 // CHECK:   pipe.promote %[[ACC:.*]], %[[S0]] scaled
 // CHECK:   pipe.mma %[[S1]],
 // CHECK:   pipe.promote %[[ACC]], %[[S1]] scaled
-func.func @two(%a: tensor<100x768xf8E4M3FN>, %sa: tensor<100x6xf32>, %b: tensor<200x768xf8E4M3FN>, %sb: tensor<2x6xf32>) -> tensor<100x200xbf16> {
+func.func @two(%a: tensor<100x1280xf8E4M3FN>, %sa: tensor<100x10xf32>, %b: tensor<200x1280xf8E4M3FN>, %sb: tensor<2x10xf32>) -> tensor<100x200xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
   %b_scaled = fp4.scaled %b, %sb : !rhs
   %y = fp4.matmul %a_scaled, %b_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 64, 256]>}

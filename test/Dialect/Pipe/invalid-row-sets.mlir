@@ -5,17 +5,17 @@
 
 func.func private @twin(!pipe.shared<64x4xf32, rows_2_mod_4>)
 // (C670)
-// expected-error @+2 {{tile of layout rows_1_mod_4 must have a multiple of 32 rows by 4 columns of f32, but got 16x4x'f32'}}
+// expected-error @+2 {{tile of layout rows_1_mod_4 must have a multiple of 32 rows by one of 4 columns of f32, but got 16x4x'f32'}}
 // expected-note @+1 {{round the rows up: nobody reads those behind the last one}}
 func.func private @bad(!pipe.shared<16x4xf32, rows_1_mod_4>)
 
 // -----
 
-func.func private @twin(!pipe.tensor_map<16x4xf32, rows_2_mod_4>)
+func.func private @twin(!pipe.tensor_map<16x8xf32, rows_2_mod_4>)
 // (C670)
-// expected-error @+2 {{tile of layout rows_2_mod_4 must have a multiple of 16 rows by 4 columns of f32, but got 16x8x'f32'}}
+// expected-error @+2 {{tile of layout rows_2_mod_4 must have a multiple of 16 rows by one of 4 columns of f32, but got 16x6x'f32'}}
 // expected-note @+1 {{round the rows up: nobody reads those behind the last one}}
-func.func private @bad(!pipe.tensor_map<16x8xf32, rows_2_mod_4>)
+func.func private @bad(!pipe.tensor_map<16x6xf32, rows_2_mod_4>)
 
 // -----
 
@@ -60,10 +60,10 @@ gpu.module @kernels {
 // -----
 
 func.func @from(%a: !pipe.shared<64x4xf32, rows_2_mod_4>, %b: !pipe.shared<16x4xf32, rows_2_mod_4>, %k: i32, %m: i32, %n: i32) {
-  pipe.scales %a[0], %b block %k from %m, %n : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<3xf32>
+  pipe.scales %a[0], %b block %k from %m, %n, %k : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<3xf32>
   // (C324)
   // expected-error @+2 {{a and b must be of one layout, with 'from' for rows_P_mod_4, but got}}
-  // expected-note @+1 {{write 'from %row, %band' for layout rows_P_mod_4, and only for it}}
+  // expected-note @+1 {{write 'from %row, %band, %block' for layout rows_P_mod_4, and only for it}}
   pipe.scales %a[0], %b block %k : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<3xf32>
   return
 }
@@ -71,22 +71,22 @@ func.func @from(%a: !pipe.shared<64x4xf32, rows_2_mod_4>, %b: !pipe.shared<16x4x
 // -----
 
 func.func @layouts(%a: !pipe.shared<64x4xf32, rows_2_mod_4>, %b: !pipe.shared<16x4xf32, rows_2_mod_4>, %c: !pipe.shared<16x4xf32>, %k: i32, %m: i32, %n: i32) {
-  pipe.scales %a[0], %b block %k from %m, %n : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<18xf32>
+  pipe.scales %a[0], %b block %k from %m, %n, %k : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<18xf32>
   // (C324)
   // expected-error @+2 {{a and b must be of one layout, with 'from' for rows_P_mod_4, but got}}
-  // expected-note @+1 {{write 'from %row, %band' for layout rows_P_mod_4, and only for it}}
-  pipe.scales %a[0], %c block %k from %m, %n : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32> -> vector<18xf32>
+  // expected-note @+1 {{write 'from %row, %band, %block' for layout rows_P_mod_4, and only for it}}
+  pipe.scales %a[0], %c block %k from %m, %n, %k : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32> -> vector<18xf32>
   return
 }
 
 // -----
 
 func.func @numbers(%a: !pipe.shared<64x4xf32, rows_2_mod_4>, %b: !pipe.shared<16x4xf32, rows_2_mod_4>, %k: i32, %m: i32, %n: i32) {
-  pipe.scales %a[0], %b block %k from %m, %n : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<4xf32>
+  pipe.scales %a[0], %b block %k from %m, %n, %k : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<4xf32>
   // (C324)
   // expected-error @+2 {{scales must be 3 to 18 numbers, two and one for each row of b, but got 'vector<2xf32>'}}
   // expected-note @+1 {{a vector has the scales of two rows of a and of every row of b}}
-  pipe.scales %a[0], %b block %k from %m, %n : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<2xf32>
+  pipe.scales %a[0], %b block %k from %m, %n, %k : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<2xf32>
   return
 }
 
@@ -97,6 +97,6 @@ func.func @lanes(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %c: !pi
   // (C324)
   // expected-error @+2 {{a must have rows that follow one another beside a number, but got '!pipe.shared<128x4xf32, rows_2_mod_4>'}}
   // expected-note @+1 {{leave the layout out}}
-  pipe.scales %c[0], %d block %k from %k, %k : !pipe.shared<128x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> f32
+  pipe.scales %c[0], %d block %k from %k, %k, %k : !pipe.shared<128x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> f32
   return
 }

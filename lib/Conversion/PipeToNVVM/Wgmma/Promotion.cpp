@@ -324,8 +324,10 @@ struct LowerTileScales : PipePattern<pipe::ScalesOp> {
     };
     Int32 block(b, adaptor.getBlock());
     auto wordOf = [&](hw::RowSets sets, Value first, Int32 row) {
-      return sets.count() == 1 ? block
-                               : (block + sets.shift(Int32(b, first) + row)) % hw::RowSets::unit;
+      if (sets.count() == 1)
+        return block;
+      Int32 shift = sets.shift(Int32(b, first) + row);
+      return block + (Int32(b, adaptor.getFromBlock()) + shift) % hw::RowSets::unit;
     };
     Int32 wordOfRow = wordOf(ofA, adaptor.getFromA(), row);
     add(ofRow, 0, wordOfRow);

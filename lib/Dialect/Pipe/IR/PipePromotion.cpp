@@ -170,7 +170,7 @@ static LogicalResult verifyRowSets(ScalesOp op) {
                       << "a and b must be of one layout, with 'from' for rows_P_mod_4, " // (C324)
                       << "but got " << op.getTileA() << " and " << op.getTileB()
                       << (op.getFromA() ? " with 'from'" : " without 'from'"),
-                  "write 'from %row, %band' for layout rows_P_mod_4, and only for it");
+                  "write 'from %row, %band, %block' for layout rows_P_mod_4, and only for it");
 }
 
 /// Scales in shared memory.

@@ -349,10 +349,10 @@ static LogicalResult verifyRowSets(EmitError emitError, ArrayRef<int64_t> shape,
                                    Layout layout) {
   constexpr int64_t rowsOfLine = 128 / (4 * hw::RowSets::unit);
   int64_t rows = rowSets(layout).count() * rowsOfLine;
-  if (element.isF32() && shape[0] % rows == 0 && shape[1] == hw::RowSets::unit)
+  if (element.isF32() && shape[0] % rows == 0 && shape[1] % hw::RowSets::unit == 0)
     return success();
   return withNote(emitError() << "tile of layout " << stringifyLayout(layout)
-                              << " must have a multiple of " << rows << " rows by "
+                              << " must have a multiple of " << rows << " rows by one of "
                               << hw::RowSets::unit << " columns of f32, but got " << shape[0] << "x"
                               << shape[1] << "x" << element,
                   "round the rows up: nobody reads those behind the last one");

@@ -32,7 +32,7 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 /// Loops over at most as many scale blocks become their iterations.
-static constexpr uint64_t kMostIterations = 4;
+static constexpr uint64_t kMostIterations = 8;
 
 /// Returns true for sums that an MMA overwrites; other fragments begin as zeros in each turn of a
 /// loop.

@@ -18,11 +18,11 @@
 // Threads load scales where K has parts, or is known at run time alone.
 // RUN: fp4-runner %s --target=sm_90a --emit=mlir --compile-to=tiles | FileCheck %s --check-prefix=TILES
 // TILES-LABEL: gpu.module @pairs_
-// TILES: gpu.func @kernel({{.*}}!pipe.tensor_map<{{[0-9]*}}x4xf32, rows_2_mod_4>, {{.*}}!pipe.tensor_map<16x4xf32, rows_2_mod_4>
+// TILES: gpu.func @kernel({{.*}}!pipe.tensor_map<{{[0-9]*}}x8xf32, rows_2_mod_4>, {{.*}}!pipe.tensor_map<16x8xf32, rows_2_mod_4>
 // TILES-LABEL: gpu.module @three_
-// TILES: !pipe.tensor_map<32x4xf32, rows_3_mod_4>
+// TILES: !pipe.tensor_map<32x12xf32, rows_3_mod_4>
 // TILES-LABEL: gpu.module @one_
-// TILES: !pipe.tensor_map<32x4xf32, rows_1_mod_4>
+// TILES: !pipe.tensor_map<32x8xf32, rows_1_mod_4>
 // TILES-LABEL: gpu.module @parts_
 // TILES: gpu.func @kernel({{.*}}!pipe.global<40x6xf32>
 

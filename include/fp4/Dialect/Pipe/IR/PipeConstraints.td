@@ -40,8 +40,8 @@ def : Pipe_Constraints<"Types", [{
   - (C653) a tensor with a `#pipe.distribution` has the rows of one instruction, 64 of `wgmma` and 16
     of `mma_sync`, by 1 or a multiple of 8 columns, 128 rows of `lanes`, or of `columns` a multiple of 4
     rows by 32 columns.
-  - (C670) tiles and boxes of layout `rows_P_mod_4` have 4 columns of f32, and a multiple of 16 rows for
-    P = 2 or of 32 rows. Their map has no residue and no planes.
+  - (C670) tiles and boxes of layout `rows_P_mod_4` have a multiple of 4 columns of f32, and of 16 rows
+    for P = 2 or of 32 rows. Their map has no residue and no planes.
   - (C290) layout swizzle_128B_b4x16_p64 is for elements of f4E2M1FN, and layout
     swizzle_128B_b6x16_p32 for f6E2M3FN and f6E3M2FN. A box has 128 of them in a row.
   - (C106) the payload of a `!pipe.channel` lies in one memory.
@@ -284,7 +284,7 @@ def : Pipe_Constraints<"Products promoted to fp32", [{
     for each block of k. The row is a number. Beside a vector, A has 64 rows for each warpgroup of
     the role, from the row on, which is a multiple of 64, and the vector has two elements, and one
     for each row of `b`. If both are of layout `rows_P_mod_4`, and only then, `from` has the numbers of
-    their first rows. The vector may then have fewer scales of `b`, and no number is given.
+    their first rows and block. The vector may then have fewer scales of `b`, and no number is given.
   - (C376) `pipe.scales` of tiles that gives a number: A has 128 rows from row 0 on. B has one row,
     or one for each warpgroup of the role.
   - (C341) `pipe.scales` of powers alone: the tile is of f32 without a swizzle and has 64 columns for

@@ -41,9 +41,9 @@ def Pipe_ScalesOp
 
     In tiles, a column is a scale block of k. Warpgroup w has the rows of `a` from `row + 64 w` on. A
     row of `b` is a scale block of columns, or for a number belongs to one warpgroup of the role if
-    there are several. In tiles of layout `rows_P_mod_4`, `block` is the number of the scale block in
-    the matrices, and `from` are the numbers of their first rows, which say in which of four columns
-    the scale of a row is. PTX: ld.shared.
+    there are several. In tiles of layout `rows_P_mod_4`, `from` are the numbers of the first rows of
+    `a` and `b` and of the first scale block in their matrices, which say by how many columns the
+    scales of a row lie behind `block`. PTX: ld.shared.
 
     Without `b`, `a` is a tile of the powers of prepacked weights: a row is a scale block of k, and a
     column a row of the weights. The scale of all columns is 1.
@@ -56,7 +56,7 @@ def Pipe_ScalesOp
         : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
     %u = pipe.scales %ta[128], %tb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
         -> vector<3xf32>
-    %w = pipe.scales %tc[0], %td block %k from %m0, %n0
+    %w = pipe.scales %tc[0], %td block %k from %m0, %n0, %k0
         : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<3xf32>
     %v = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
     ```
@@ -65,7 +65,8 @@ def Pipe_ScalesOp
                        OptionalAttr<I64Attr>:$first,
                        Optional<AnyTypeOf<[Pipe_GlobalType, Pipe_SharedType]>>:$b,
                        Optional<I32>:$column, OptionalAttr<I64Attr>:$columns, I32:$block,
-                       Optional<I32>:$rows, Optional<I32>:$from_a, Optional<I32>:$from_b);
+                       Optional<I32>:$rows, Optional<I32>:$from_a, Optional<I32>:$from_b,
+                       Optional<I32>:$from_block);
   let results = (outs Pipe_ScalesOfThread:$result);
   let builders = [
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "::mlir::Value":$row,
@@ -73,18 +74,19 @@ def Pipe_ScalesOp
                    "::mlir::Value":$block, "::mlir::Value":$rows), [{
       build($_builder, $_state, result, a, row, ::mlir::IntegerAttr(), b, column,
             $_builder.getI64IntegerAttr(columns), block, rows, /*from_a=*/::mlir::Value(),
-            /*from_b=*/::mlir::Value());
+            /*from_b=*/::mlir::Value(), /*from_block=*/::mlir::Value());
     }]>,
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$a, "int64_t":$first,
                    "::mlir::Value":$b, "::mlir::Value":$block, CArg<"::mlir::Value", "{}">:$fromA,
-                   CArg<"::mlir::Value", "{}">:$fromB), [{
+                   CArg<"::mlir::Value", "{}">:$fromB, CArg<"::mlir::Value", "{}">:$fromBlock), [{
       build($_builder, $_state, result, a, ::mlir::Value(), $_builder.getI64IntegerAttr(first), b,
-            ::mlir::Value(), ::mlir::IntegerAttr(), block, ::mlir::Value(), fromA, fromB);
+            ::mlir::Value(), ::mlir::IntegerAttr(), block, ::mlir::Value(), fromA, fromB,
+            fromBlock);
     }]>
   ];
   let assemblyFormat = [{
     $a `[` ($row^):(`` $first)? `]` (`,` $b^ (`[` $column^ `of` $columns `]`)?)? `block` $block
-    (`rows` $rows^)? (`from` $from_a^ `,` $from_b)? attr-dict
+    (`rows` $rows^)? (`from` $from_a^ `,` $from_b `,` $from_block)? attr-dict
     `:` qualified(type($a)) (`,` qualified(type($b))^)? `->` qualified(type($result))
   }];
   let hasVerifier = 1;
