@@ -138,8 +138,8 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
 
 
 def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
-    """Predicts cycles: cyclesOf of lib/Plans/PromotedGemmPlans.cpp. In the kernels measured so far threads load scales
-    where K is no multiple of 512."""
+    """Predicts cycles: cyclesOf of lib/Plans/PromotedGemmPlans.cpp. In the kernels measured so far
+    threads load scales where K is no multiple of 512."""
     m, n = kernel.rows, kernel.columns
     along, across = -(-kernel.m // m), -(-kernel.n // n)
     tiles = along * across * kernel.splits

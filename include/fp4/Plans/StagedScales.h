@@ -1,9 +1,9 @@
 //===- StagedScales.h - Tiles of f32 scales in shared memory --------------===//
 //
-// How many scale blocks of K have their scales in a tile, and how wide it is. Kernels write the k
-// tiles of a tile of scales out, so that more of them have fewer branches between. Rows whose pitch
-// TMA does not stride by (fp4/ISA/RowSets.h) have whole units of it, the first of which may begin
-// up to three scales before the first block.
+// Tiles have the scales of several scale blocks of K, whose k tiles a kernel writes out: the more
+// blocks, the fewer branches between them. Rows whose pitch TMA does not stride by
+// (fp4/ISA/RowSets.h) have whole units of it, the first of which may begin up to three scales
+// before the first block.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
