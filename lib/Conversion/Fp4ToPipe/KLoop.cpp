@@ -45,14 +45,15 @@ void KLoop::forEachStep(const Tile &tile, llvm::function_ref<void(const KStep &)
 /// Loads the factors of k tiles from `first` on: the powers of weights that are converted before,
 /// or f32 scales of each operand.
 void KLoop::loadFactors(const Tile &tile, Value first) {
+  firstLoaded = first;
   if (gemm.route().rhs() == route::Operand::Pre) {
     Value index = b.add(loads.firstPacked(tile.column), first);
     factorsA = loads.loadRows(args.scalesB, index, factorsTogether());
     return;
   }
-  firstLoaded = first;
+  Value band = b.div(tile.scaleRowB, kPromotedBlock);
   factorsA = loads.loadBox(args.scalesA, tile.row, first);
-  factorsB = loads.loadBox(args.scalesB, b.div(tile.scaleRowB, kPromotedBlock), first);
+  factorsB = loads.loadBox(args.scalesB, band, first);
 }
 
 /// The powers of weights of a k tile. The third number, 1, is the scale of every scale block that
