@@ -5,9 +5,11 @@ if(NOT EXISTS "${FP4_PREBUILT}/cmake_install.cmake")
     "note: packages/build_wheels.py --build DIR builds it first and passes its name")
 endif()
 
-# fp4_package(COMPONENT): the files of the component, under site-packages.
+# fp4_package(COMPONENT): the files of the component, under site-packages, and the licences.
 function(fp4_package component)
   install(CODE "execute_process(COMMAND \"${CMAKE_COMMAND}\" --install \"${FP4_PREBUILT}\"
     --component ${component} --strip --prefix \"\${CMAKE_INSTALL_PREFIX}\"
     COMMAND_ERROR_IS_FATAL ANY)")
+  install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/../../LICENSE ${CMAKE_CURRENT_SOURCE_DIR}/../../NOTICE
+    DESTINATION ${SKBUILD_METADATA_DIR}/licenses)
 endfunction()

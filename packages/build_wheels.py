@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Builds the wheels of packages/ from a build tree, and prints their sizes and platforms.
 
-  build_wheels.py [--build build] [--out dist] [fp4-runtime fp4-sim fp4-compiler]
+  build_wheels.py [--build build] [--out dist] [fp4-runtime fp4-sim fp4-compiler fp4]
 
 Nothing is compiled twice: what is missing in the build tree is built there, by the ninja that the
 tree was configured with, because another version does not read its log and starts the build over.
 auditwheel, where this Python has it, names the oldest platform that a wheel runs on; without it the
 wheels say linux_x86_64. Wheels of one commit are equal, byte for byte: files have the time of the
-commit, or that of $SOURCE_DATE_EPOCH.
+commit, or that of $SOURCE_DATE_EPOCH. `fp4` has no files: it needs the wheels that fit a machine.
 """
 import argparse
 import importlib.util
@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = {"fp4-runtime": ["FP4CRuntime", "FP4Python"], "fp4-sim": ["fp4-sim", "fp4-cuda"],
-           "fp4-compiler": ["FP4CPortable"]}
+           "fp4-compiler": ["FP4CPortable"], "fp4": []}
 #: Platforms that PyPI takes: older ones are tried first.
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_34_x86_64", "manylinux_2_36_x86_64")
 
@@ -45,7 +45,8 @@ def compile_missing(name, tree):
         print("warning: libLLVM*.a, libMLIR*.a, libz.a or libzstd.a is missing; the wheel needs "
               "libLLVM.so and libMLIR.so", file=sys.stderr)
         targets = ["FP4C"]
-    run(ninja, "-C", tree, "--quiet", *targets)
+    if targets:
+        run(ninja, "-C", tree, "--quiet", *targets)
 
 
 def commit_time():
@@ -66,7 +67,7 @@ def build(name, tree, folder):
 
 def audit(wheel, out):
     """The wheel for the oldest platform that auditwheel accepts, or as it is."""
-    if importlib.util.find_spec("auditwheel") is None:
+    if importlib.util.find_spec("auditwheel") is None or wheel.name.endswith("-any.whl"):
         return pathlib.Path(shutil.copy(wheel, out))
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
     for platform in PLATFORMS:
@@ -95,6 +96,7 @@ def main():
     if not (options.build / "CMakeCache.txt").is_file():
         parser.error(f"--build must be a build tree, but got '{options.build}'")
     os.environ.setdefault("SOURCE_DATE_EPOCH", commit_time())
+    os.umask(0o022)  # a wheel has the modes of its files
     options.out.mkdir(parents=True, exist_ok=True)
     for name in options.packages or TARGETS:
         if not options.no_build:
@@ -102,7 +104,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             built = build(name, options.build.resolve(), pathlib.Path(folder))
             wheel = audit(built, options.out)
-        print(f"{wheel}: {wheel.stat().st_size / 1e6:.1f} MB")
+        print(f"{wheel}: {wheel.stat().st_size / 1e6:.3g} MB")
 
 
 if __name__ == "__main__":

@@ -126,6 +126,8 @@ Expected<int> simulate(Compiler &compiler, const Options &options, json::Object 
   auto report = program.runner.run(run, &hazards);
   addTimeline(run.timeline, data);
   data["hazards"] = describeHazards(hazards);
+  if (report)
+    report->forgetHostTimes();
   data["passed"] = report && report->passed();
   data["verdict"] = report ? report->text() : format(report.error());
   if (!report)

@@ -97,6 +97,8 @@ struct RunReport {
   /// The facts of text(), as one JSON object.
   std::string json() const;
   bool passed() const;
+  /// Leaves out how long this host took, so that two reports of one simulation are equal.
+  void forgetHostTimes();
   /// The launches with their predicted times.
   TimedProgram timed(std::string label) const;
 };
