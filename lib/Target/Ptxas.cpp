@@ -26,8 +26,13 @@ namespace fp4 {
 namespace {
 
 constexpr char kInstall[] =
-    "install ptxas (CUDA 12.9 or newer) and name it with $FP4_PTXAS or the ptxas option, or ask "
-    "for PTX: the simulator and the CUDA driver need no ptxas";
+    "install ptxas (CUDA 12.9 or newer) with 'pip install fp4[ptxas]', or name one with $FP4_PTXAS "
+    "or the ptxas option, or ask for PTX: the simulator and the CUDA driver need no ptxas";
+
+/// Places of ptxas in the wheels of NVIDIA, beside the wheels of fp4, whose libraries lie in
+/// fp4/lib.
+constexpr const char *kWheels[] = {"../../nvidia/cu13/bin/ptxas",
+                                   "../../nvidia/cuda_nvcc/bin/ptxas"};
 
 /// The error of `result`, to return from a function with another value type.
 template <typename T> tl::unexpected<Error> failureOf(const Expected<T> &result) {
@@ -88,8 +93,16 @@ Expected<std::string> locate() {
     if (llvm::sys::fs::can_execute(candidate))
       return candidate.str().str();
   }
+  const std::string folder = codeFolder();
+  for (const char *wheel : kWheels) {
+    llvm::SmallString<128> candidate(folder);
+    llvm::sys::path::append(candidate, wheel);
+    if (!folder.empty() && llvm::sys::fs::can_execute(candidate))
+      return candidate.str().str();
+  }
   return makeError(ErrorKind::Compile,
-                   "ptxas was not found in $FP4_PTXAS, PATH, $CUDA_HOME, $CUDA_PATH or $CUDA_ROOT",
+                   "ptxas was not found in $FP4_PTXAS, PATH, $CUDA_HOME, $CUDA_PATH, $CUDA_ROOT or "
+                   "the wheel nvidia-cuda-nvcc",
                    kInstall);
 }
 

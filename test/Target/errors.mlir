@@ -33,9 +33,16 @@
 // No ptxas anywhere: PTX still comes out.
 // RUN: env PATH= CUDA_HOME=%t/cuda FP4_PTXAS= CUDA_PATH= CUDA_ROOT= not fp4-opt %t/ok.mlir -fp4-set-target --fp4-emit-kernels=emit=cubin 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=NOWHERE
-// NOWHERE: error: ptxas was not found in $FP4_PTXAS, PATH, $CUDA_HOME, $CUDA_PATH or $CUDA_ROOT
+// NOWHERE: error: ptxas was not found in $FP4_PTXAS, PATH, $CUDA_HOME, $CUDA_PATH, $CUDA_ROOT or the wheel nvidia-cuda-nvcc
 // RUN: env PATH= FP4_PTXAS= CUDA_HOME= CUDA_PATH= CUDA_ROOT= fp4-opt %t/ok.mlir -fp4-set-target --fp4-emit-kernels=emit=ptx | FileCheck %s --check-prefix=PTX
 // PTX: gpu.binary @m
+
+// The wheel of NVIDIA beside those of fp4, whose libraries lie in fp4/lib of the same folder.
+// RUN: rm -rf %t/site && mkdir -p %t/site/fp4/lib %t/site/nvidia/cu13/bin && cp %fp4_build/bin/fp4-opt %t/site/fp4/lib
+// RUN: printf '#!/bin/sh\necho "the one of the wheel"\n' > %t/site/nvidia/cu13/bin/ptxas && chmod +x %t/site/nvidia/cu13/bin/ptxas
+// RUN: env PATH= CUDA_HOME= FP4_PTXAS= CUDA_PATH= CUDA_ROOT= not %t/site/fp4/lib/fp4-opt %t/ok.mlir -fp4-set-target --fp4-emit-kernels=emit=cubin 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=WHEEL
+// WHEEL: error: ptxas --version must print a release such as 'release 13.0', but got 'the one of the wheel
 
 // RUN: not fp4-opt %t/arith.mlir -fp4-set-target --fp4-emit-kernels 2>&1 | FileCheck %s --check-prefix=DIALECT
 // DIALECT: error: cannot be translated to LLVM IR

@@ -24,7 +24,7 @@ def EmitKernels : Pass<"fp4-emit-kernels", "::mlir::ModuleOp"> {
 
     `emit=cubin` needs ptxas of CUDA 12.9 or newer for sm_100a. The pass looks for ptxas in this
     order: the option `ptxas`, `$FP4_PTXAS`, `PATH`, then `bin/` below `$CUDA_HOME`, `$CUDA_PATH`
-    and `$CUDA_ROOT`.
+    and `$CUDA_ROOT`, then the wheel nvidia-cuda-nvcc beside the wheels of fp4.
 
     ```mlir
     // fp4-opt --fp4-set-target --fp4-emit-kernels

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from .. import _cache
+from .. import _cache, _library
 from ..builder import Builder, FunctionBuilder, Hadamard, ScaledValue
 from ..compiler import Compiled, compile
 from ..device import Device
@@ -96,8 +96,11 @@ def has_assembler() -> bool:
     if named:
         return named != "none"  # one that is missing is an error
     roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
+    places = [os.path.join(root, "bin") for root in roots if root]
+    packages = _library.PATH.parent.parent.parent  # libfp4.so lies in fp4/lib
+    places += [packages / "nvidia" / name / "bin" for name in ("cu13", "cuda_nvcc")]
     return shutil.which("ptxas") is not None or any(
-        root and os.access(os.path.join(root, "bin", "ptxas"), os.X_OK) for root in roots)
+        os.access(os.path.join(place, "ptxas"), os.X_OK) for place in places)
 
 
 @functools.lru_cache(maxsize=256)
