@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """Makes the files of a release in one folder. Two runs at one commit write the same bytes.
 
-  release.py [--build build] [--out dist] [wheels sdist site notes sbom]
+  release.py [--build build] [--out dist] [promises wheels sdist site notes sbom]
 
-  wheels  packages/build_wheels.py, which says what auditwheel is for
+  promises  what CHANGELOG.md promises since the last tag (packages/promises.py), and a new record
+  wheels  packages/build_wheels.py, for manylinux_2_28
   sdist   what git has, with the metadata that pip expects
   site    the documentation (docgen/build_site.py), as an archive
   notes   the part of CHANGELOG.md about this version, or about what is unreleased
   sbom    fp4.cdx.json: the libraries inside the wheels as a CycloneDX list
 
-SHA256SUMS has the hash of every file. Times are those of the commit, or of $SOURCE_DATE_EPOCH. The
+packages/requirements.txt has the Python packages that it needs, and their versions. SHA256SUMS has
+the hash of every file. Times are those of the commit, or of $SOURCE_DATE_EPOCH. The
 tree must be committed, and every pyproject.toml and CMakeLists.txt must say the same version.
 """
 import argparse
 import datetime
 import gzip
 import hashlib
+import importlib.metadata
 import io
 import json
 import os
@@ -24,6 +27,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: Libraries that are linked into the wheels: their licence, and the package that has them.
@@ -70,7 +74,38 @@ def find_version():
     return version
 
 
+def pinned():
+    """{package: version} of packages/requirements.txt."""
+    text = (ROOT / "packages" / "requirements.txt").read_text()
+    return dict(re.findall(r"^([\w-]+)==(\S+)$", text, re.M))
+
+
+def check_tools():
+    """Other versions of what makes the files write other bytes."""
+    for name, version in pinned().items():
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found = "none"
+        if found != version:
+            raise ReleaseError(f"{name} must have version {version}, but this Python has {found}\n"
+                               "note: pip install -r packages/requirements.txt")
+
+
+def write_promises(options, version, out):
+    """Stops at a broken promise, and writes the record that this release promises."""
+    command = [sys.executable, "-B", ROOT / "packages" / "promises.py"]
+    subprocess.run([*command, "check", "--build", options.build], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        record = pathlib.Path(folder, "promises")
+        subprocess.run([*command, "record", "--build", options.build, "--record", record],
+                       check=True)
+        name = f"fp4-{version}-promises"
+        (out / f"{name}.tar.gz").write_bytes(archive(record, name))
+
+
 def write_wheels(options, version, out):
+    check_tools()
     command = [sys.executable, ROOT / "packages" / "build_wheels.py", "--build", options.build,
                "--out", out]
     subprocess.run(command, check=True)
@@ -101,6 +136,7 @@ def archive(folder, name):
 
 
 def write_site(options, version, out):
+    check_tools()
     subprocess.run([sys.executable, ROOT / "docgen" / "build_site.py", "--build", options.build],
                    check=True)
     name = f"fp4-{version}-site"
@@ -137,8 +173,8 @@ def write_sbom(options, version, out):
     (out / "fp4.cdx.json").write_text(json.dumps(bill, indent=2) + "\n")
 
 
-WRITERS = {"wheels": write_wheels, "sdist": write_sdist, "site": write_site,
-           "notes": write_notes, "sbom": write_sbom}
+WRITERS = {"promises": write_promises, "wheels": write_wheels, "sdist": write_sdist,
+           "site": write_site, "notes": write_notes, "sbom": write_sbom}
 
 
 def write_checksums(out):

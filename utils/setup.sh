@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 FP4_PACKAGES=(
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools cmake ninja-build
   libgtest-dev libgmock-dev libcli11-dev libexpected-dev libfmt-dev nlohmann-json3-dev
-  zlib1g-dev libzstd-dev python3 python3-numpy python3-pip python3-venv)
+  abigail-tools zlib1g-dev libzstd-dev python3 python3-numpy python3-pip python3-venv)
 FP4_PTXAS_WHEEL="nvidia-cuda-nvcc==13.0.88"   # the assembler that notebook/evidence.md speaks of
 FP4_LATER_PTXAS_WHEEL="nvidia-cuda-nvcc==13.5.37"   # the first assembler of PTX 9.5
 FP4_NVDISASM_WHEEL="nvidia-cuda-nvdisasm==13.2.78"   # the first release with a wheel of its own

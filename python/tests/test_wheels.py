@@ -81,8 +81,9 @@ class Wheels(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         builder = [ROOT / "packages/build_wheels.py", "--build", BUILD, "--no-build"]
-        run(sys.executable, *builder, "--out", cls.folder, "fp4-runtime", "fp4-sim")
-        cls.wheels = sorted(cls.folder.glob("*.whl"))
+        run(sys.executable, *builder, "--out", cls.folder, "fp4-runtime", "fp4-sim", "fp4")
+        cls.metapackage = next(cls.folder.glob("fp4-*.whl"))
+        cls.wheels = sorted(cls.folder.glob("fp4_*.whl"))
         venv.create(cls.folder / "env", with_pip=False, symlinks=True)
         cls.bin = cls.folder / "env/bin"
         run(sys.executable, "-m", "pip", "--python", cls.bin / "python", "install", "--quiet",
@@ -105,6 +106,34 @@ class Wheels(unittest.TestCase):
         self.assertLessEqual({"fp4/sim/__main__.py", "fp4/bin/fp4-sim",
                               "fp4/lib/fp4-cuda/libcuda.so.1"}, names["fp4_sim"])
         self.assertEqual(names["fp4_runtime"] & names["fp4_sim"], set())
+
+    def test_licences(self) -> None:
+        for wheel in self.wheels:
+            content = zipfile.ZipFile(wheel)
+            for name in ("LICENSE", "NOTICE"):
+                entry = next(entry for entry in content.namelist()
+                             if entry.endswith(f".dist-info/licenses/{name}"))
+                self.assertEqual(content.read(entry), (ROOT / name).read_bytes(), wheel.name)
+
+    def test_the_same_bytes_at_each_run(self) -> None:
+        """Whatever modes the user gives to new files."""
+        again = self.folder / "again"
+        builder = [ROOT / "packages/build_wheels.py", "--build", BUILD, "--no-build"]
+        run(sys.executable, *builder, "--out", again, "fp4-runtime", "fp4-sim", "fp4", umask=0o077)
+        for wheel in [*self.wheels, self.metapackage]:
+            self.assertEqual((again / wheel.name).read_bytes(), wheel.read_bytes(), wheel.name)
+
+    def test_the_metapackage(self) -> None:
+        content = zipfile.ZipFile(self.metapackage)
+        name = next(name for name in content.namelist() if name.endswith("/METADATA"))
+        needs = re.findall(r"^Requires-Dist: (.*)$", content.read(name).decode(), re.M)
+        version = self.metapackage.name.split("-")[1]
+        self.assertIn(f"fp4-runtime=={version}", needs)
+        self.assertIn(f'fp4-compiler=={version}; platform_machine == "x86_64"', needs)
+        self.assertIn(f'fp4-sim=={version}; extra == "sim"', needs)
+        self.assertTrue(self.metapackage.name.endswith("-py3-none-any.whl"))
+        # No file of its own could clash with those of fp4-runtime.
+        self.assertTrue(all(".dist-info/" in name for name in content.namelist()))
 
     @unittest.skipIf(shutil.which("objdump") is None, "objdump is not installed")
     def test_symbols_of_libc_are_old(self) -> None:

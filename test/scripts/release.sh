@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The parts of a release that need no build: two runs write the same bytes, their checksums hold, and a
-# tree that cannot be released is refused. Wheels and the site have tests of their own.
+# tree that cannot be released is refused. Wheels, the site and promises have tests of their own.
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 if ! command -v dpkg-query >/dev/null; then
@@ -47,6 +47,15 @@ assert bill["metadata"]["timestamp"] == "2026-01-02T03:04:05Z", bill["metadata"]
 assert {"LLVM", "MLIR", "fmt"} <= {part["name"] for part in bill["components"]}
 assert all(part["version"] and part["licenses"] for part in bill["components"])
 PY
+
+# The wheels and the site are made by known versions; another Python has none.
+python3 -m venv --without-pip "$copy/empty"
+if PATH="$copy/empty/bin:$PATH" utils/release.py --out "$copy/unknown" wheels >/dev/null 2>"$copy/log"; then
+  echo "wheels are made by unknown versions"
+  exit 1
+fi
+grep -q "auditwheel must have version .*, but this Python has none" "$copy/log"
+grep -q "pip install -r packages/requirements.txt" "$copy/log"
 
 echo >>README.md
 refused "the tree must be committed"
