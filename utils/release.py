@@ -4,11 +4,11 @@
   release.py [--build build] [--out dist] [promises wheels sdist site notes sbom]
 
   promises  what CHANGELOG.md promises since the last tag (packages/promises.py), and a new record
-  wheels  packages/build_wheels.py, for manylinux_2_28
-  sdist   what git has, with the metadata that pip expects
-  site    the documentation (docgen/build_site.py), as an archive
-  notes   the part of CHANGELOG.md about this version, or about what is unreleased
-  sbom    fp4.cdx.json: the libraries inside the wheels as a CycloneDX list
+  wheels    packages/build_wheels.py, for manylinux_2_28
+  sdist     what git has, with the metadata that pip expects
+  site      the documentation (docgen/build_site.py), as an archive
+  notes     the part of CHANGELOG.md about this version, or about what is unreleased
+  sbom      fp4.cdx.json: the libraries inside the wheels as a CycloneDX list
 
 packages/requirements.txt has the Python packages that it needs, and their versions. SHA256SUMS has
 the hash of every file. Times are those of the commit, or of $SOURCE_DATE_EPOCH. The
@@ -60,7 +60,7 @@ def find_version():
     for file in [ROOT / "pyproject.toml", *sorted(ROOT.glob("packages/*/pyproject.toml"))]:
         text = file.read_text()
         found[file] = re.search(r'^version = "(.+)"$', text, re.M)[1]
-        for needed in re.findall(r'"fp4-\w+==([^"]+)"', text):
+        for needed in re.findall(r'"fp4-\w+==([^";]+)', text):
             if needed != found[file]:
                 raise ReleaseError(f"{file.relative_to(ROOT)} must need packages of its version "
                                    f"{found[file]}, but needs {needed}")
