@@ -114,7 +114,7 @@ def is_named(package, module, word):
 
 
 def differences(name, before, now):
-    """What a call that was right before may no longer be."""
+    """Yields why a call that was right before may be wrong now."""
     if before is None or now is None:
         return
     later = {entry[0]: entry for entry in now}

@@ -182,10 +182,11 @@ def python(root):
 
 #===--- C -----------------------------------------------------------------===#
 
+EXPORTS = "FP4_EXPORT|FP4RT_EXPORT|MLIR_CAPI_EXPORTED|extern(?! \")"
 DECLARATION = re.compile(
     r"(?P<comment>/\*\*(?:(?!\*/).)*\*/)?\s*\n"
-    r"(?P<code>(?:typedef [^;{]*(?:\{.*?\n\})?[^;{]*;|(?:FP4_EXPORT|FP4RT_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)"
-    r"(?:\n(?:FP4_EXPORT|FP4RT_EXPORT|MLIR_CAPI_EXPORTED) [^;]*;)*|"
+    r"(?P<code>(?:typedef [^;{]*(?:\{.*?\n\})?[^;{]*;|(?:" + EXPORTS + r") [^;]*;)"
+    r"(?:\n(?:" + EXPORTS + r") [^;]*;)*|"
     r"(?:(?:FP4|MLIR)_DECLARE_CAPI_\w+\([^)]*\);[^\n]*\n?)+)", re.S)
 
 
@@ -209,7 +210,7 @@ def header(path):
     top = comment(re.match(r"/\*.*?\*/", text, re.S)[0])
     top = re.sub(r"^.*-\*- C -\*-.*\n|\n\*?=*-+=*\**\s*$", "", top).strip()
     top = code(re.sub(r"^  (?=\S)", "    ", top, flags=re.M))
-    parts, exports = [f"## {path.name}", markdown.rewrap(top)], r"^(?:FP4_EXPORT|FP4RT_EXPORT|MLIR_CAPI_EXPORTED) "
+    parts, exports = [f"## {path.name}", markdown.rewrap(top)], f"^(?:{EXPORTS}) "
     declarations = list(DECLARATION.finditer(text, text.index("*/")))
     if sum(len(re.findall(exports, one["code"], re.M)) for one in declarations) != len(re.findall(exports, text, re.M)):
         raise SystemExit(f"error: {path.name} exports a function that cannot be read")
@@ -223,7 +224,8 @@ def header(path):
 
 
 def c(root):
-    files = sorted((root / "include/fp4-c").glob("*.h"))
+    inner = ("LoaderImplementation.h", "LoaderState.h")  # headers that Loader.h includes
+    files = sorted(path for path in (root / "include/fp4-c").glob("*.h") if path.name not in inner)
     return markdown.page("C", "the headers of include/fp4-c",
                          "Every declaration of the C API, each with the comment of its header below. "
                          "[The guide](../guides/c.md) shows a whole program.", *(header(file) for file in files))
