@@ -38,7 +38,7 @@ extern "C" {
 
 typedef struct fp4_loader fp4_loader;
 
-/** Where functions of the driver come from. */
+/** Source of the functions of the driver. */
 typedef struct fp4_loader_options {
   /** The function of a name of libcuda.so.1, such as "cuMemAllocAsync"; null: dlsym. */
   void *(*find)(void *context, const char *name);
