@@ -35,6 +35,11 @@ def cached(tree, name):
     return re.search(rf"^{name}:\w+=(.*)$", (tree / "CMakeCache.txt").read_text(), re.M)[1]
 
 
+def compile_targets(tree, *targets):
+    """Builds targets by the ninja of the tree."""
+    run(cached(tree, "CMAKE_MAKE_PROGRAM"), "-C", tree, "--quiet", *targets)
+
+
 def compile_missing(name, tree):
     """Builds what the wheel has. Without archives of LLVM its compiler needs LLVM's libraries."""
     ninja = cached(tree, "CMAKE_MAKE_PROGRAM")
@@ -46,7 +51,7 @@ def compile_missing(name, tree):
               "libLLVM.so and libMLIR.so", file=sys.stderr)
         targets = ["FP4C"]
     if targets:
-        run(ninja, "-C", tree, "--quiet", *targets)
+        compile_targets(tree, *targets)
 
 
 def commit_time():

@@ -30,6 +30,9 @@ import tarfile
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, os.fspath(ROOT / "packages"))
+from build_wheels import compile_targets  # noqa: E402
+
 #: Libraries that are linked into the wheels: their licence, and the package that has them.
 LINKED = {"LLVM": ("Apache-2.0 WITH LLVM-exception", "llvm-22-dev"),
           "MLIR": ("Apache-2.0 WITH LLVM-exception", "libmlir-22-dev"),
@@ -94,6 +97,8 @@ def check_tools():
 
 def write_promises(options, version, out):
     """Stops at a broken promise, and writes the record that this release promises."""
+    compile_targets(options.build, "fp4-opt", "fp4-reduce", "fp4-runner", "fp4-run", "fp4-sim",
+                    "FP4C", "FP4CRuntime")
     command = [sys.executable, "-B", ROOT / "packages" / "promises.py"]
     subprocess.run([*command, "check", "--build", options.build], check=True)
     with tempfile.TemporaryDirectory() as folder:
