@@ -151,15 +151,22 @@ def _check(library: ctypes.CDLL) -> Any:
 _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
-def _check_machine(path: pathlib.Path) -> None:
-    """Refuses a library of another machine, of which the loader says that there is no file."""
+def wrong_machine(path: pathlib.Path) -> str:
+    """What is wrong with a file of another machine, of which the loader says that there is no file;
+    empty for one of this machine."""
     with path.open("rb") as file:
         header = file.read(20)
     machine = _MACHINES.get(int.from_bytes(header[18:20], "little"), "another machine")
-    if header.startswith(b"\x7fELF") and machine != platform.machine():
-        raise ImportError(f"'{path}' must be for {platform.machine()}, on which this Python runs, "
-                          f"but is for {machine}\nnote: install the wheels of this machine with "
-                          "'pip install --force-reinstall fp4-runtime fp4-compiler'")
+    if not header.startswith(b"\x7fELF") or machine == platform.machine():
+        return ""
+    return (f"'{path}' must be for {platform.machine()}, on which this Python runs, but is for "
+            f"{machine}")
+
+
+def _check_machine(path: pathlib.Path) -> None:
+    if wrong := wrong_machine(path):
+        raise ImportError(f"{wrong}\nnote: install the wheels of this machine with 'pip install "
+                          "--force-reinstall fp4-runtime fp4-compiler'")
 
 
 def _check_version(loaded: Any) -> None:

@@ -165,7 +165,9 @@ class Cache(unittest.TestCase):
         file.write_text("")
         _cache._tell_once.cache_clear()
         with mock.patch.dict(os.environ, {"FP4_CACHE": str(file)}):
-            with self.assertWarnsRegex(fp4.CacheWarning, "nothing is kept in the cache"):
+            with self.assertWarnsRegex(fp4.CacheWarning,
+                                       f"nothing is kept in the cache '{file}': .*\nnote: name a "
+                                       "folder that can be written with .FP4_CACHE, or set it"):
                 self.assertEqual(self.amax(), 255)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")

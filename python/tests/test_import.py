@@ -3,6 +3,7 @@
 import os
 import pathlib
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ import fp4
 print(time.process_time() - begin, time.perf_counter() - start)
 assert not {"torch", "numpy", "ml_dtypes"} & set(sys.modules), sorted(sys.modules)
 """
+
+USE = "import sys; from fp4.sim.tool import main; sys.exit(main())"
 
 
 class Import(unittest.TestCase):
@@ -64,6 +67,38 @@ class Import(unittest.TestCase):
             said = self.fail("import fp4; fp4.version()", FP4_LIBRARY=str(path))
         self.assertIn(f"must be for {platform.machine()}, on which this Python runs, but is for "
                       f"{other}\nnote: install the wheels of this machine with 'pip", said)
+
+
+@unittest.skipIf(shutil.which("sh") is None, "there is no sh on this machine")
+class Tool(unittest.TestCase):
+    """fp4-sim of another release or machine than the package."""
+
+    def fail(self, content: "str | bytes") -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            tool = pathlib.Path(folder, "fp4-sim")
+            tool.write_bytes(content.encode() if isinstance(content, str) else content)
+            tool.chmod(0o755)
+            done = subprocess.run([sys.executable, "-c", USE, "--version"], text=True,
+                                  capture_output=True,
+                                  env={**os.environ, "FP4_SIM": str(tool)})
+        self.assertEqual(done.returncode, 2, done.stderr)
+        return done.stderr
+
+    def test_another_version_is_refused(self) -> None:
+        script = "#!/bin/sh\necho 'fp4-sim {} (revision unknown)'\n"
+        said = self.fail(script.format("0.99.0"))
+        self.assertIn(f"must have version {fp4.__version__} of the package in", said)
+        self.assertIn("but has 0.99.0\n", said)
+        self.assertIn(f"'pip install fp4-runtime=={fp4.__version__} fp4-sim=={fp4.__version__}'",
+                      said)
+
+    def test_another_machine_is_refused(self) -> None:
+        image = bytearray(pathlib.Path("/bin/sh").resolve().read_bytes())
+        other, number = ("x86_64", 62) if platform.machine() == "aarch64" else ("aarch64", 183)
+        image[18:20] = number.to_bytes(2, "little")
+        said = self.fail(bytes(image))
+        self.assertIn(f"must be for {platform.machine()}, on which this Python runs, but is for "
+                      f"{other}\nnote: install the wheels of this machine", said)
 
 
 if __name__ == "__main__":

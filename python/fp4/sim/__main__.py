@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import pathlib
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 import sys
 
 from .. import __version__
-from .._library import find_library
+from .._library import find_library, wrong_machine
 from ..errors import UsageError
 
 _OPTIONS = ("device", "check", "policy", "mix", "clock", "sample-after", "seed", "timeline",
@@ -60,6 +61,7 @@ def find_tool() -> str:
         if not os.access(named, os.X_OK):
             raise UsageError(f"$FP4_SIM must be the tool fp4-sim, but '{named}' cannot be executed",
                              "unset FP4_SIM, or name the tool that the package fp4-sim installs")
+        _check(named)
         return named
     here = find_library().resolve().parent.parent / "bin" / "fp4-sim"
     found = os.fspath(here) if here.exists() else shutil.which("fp4-sim")
@@ -67,7 +69,23 @@ def find_tool() -> str:
         raise UsageError("the tool fp4-sim is not installed",
                          "install the package fp4-sim, or build the targets fp4-sim and fp4-cuda "
                          "and set FP4_SIM to the tool")
+    _check(found)
     return found
+
+
+@functools.cache
+def _check(tool: str) -> None:
+    """Refuses a tool of another machine or version, as two wheels of different releases have it."""
+    if wrong := wrong_machine(pathlib.Path(tool)):
+        raise UsageError(wrong, "install the wheels of this machine with 'pip install "
+                                "--force-reinstall fp4-runtime fp4-sim'")
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout.split()
+    if said[:1] == ["fp4-sim"] and said[1] != __version__:
+        package = pathlib.Path(__file__).resolve().parent.parent
+        raise UsageError(f"'{tool}' must have version {__version__} of the package in "
+                         f"'{package}', but has {said[1]}",
+                         f"'pip install fp4-runtime=={__version__} fp4-sim=={__version__}' "
+                         "installs one version; in a checkout 'ninja -C build fp4-sim' builds it")
 
 
 def _command(options: argparse.Namespace) -> list[str]:

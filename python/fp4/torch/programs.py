@@ -98,7 +98,7 @@ def has_assembler() -> bool:
     roots = (os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"))
     places = [os.path.join(root, "bin") for root in roots if root]
     packages = _library.PATH.parent.parent.parent  # libfp4.so lies in fp4/lib
-    places += [packages / "nvidia" / name / "bin" for name in ("cu13", "cuda_nvcc")]
+    places += [str(packages / "nvidia" / name / "bin") for name in ("cu13", "cuda_nvcc")]
     return shutil.which("ptxas") is not None or any(
         os.access(os.path.join(place, "ptxas"), os.X_OK) for place in places)
 
