@@ -65,8 +65,8 @@ def write_surface(headers, folder):
                   re.findall(r"^FP4(?:RT)?_EXPORT\s+([^;{}]+\));", text, re.M)]
     source.write_text("".join(lines))
     library = folder / "libsurface.so"
-    run("clang-22", "-g", "-gdwarf-4", "-shared", "-fPIC", "-w", "-I", headers, "-o", library,
-        source)
+    run("clang-22", "-g", "-gdwarf-4", "-shared", "-fPIC", "-w", f"-ffile-prefix-map={folder}=.",
+        "-I", headers, "-o", library, source)
     return library, read_layouts(headers, source)
 
 
