@@ -20,6 +20,8 @@ from report import finish
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 FOLDERS = ["lib", "include", "tools"]
 BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|Harness|Benchmark)/"
+# Libraries that know nothing of Linux. lib/SimCuda stands in for libraries of Linux programs.
+PORTABLE = r"(lib|include/fp4)/(ISA|Numerics|Routes|Sim|Runtime|Reference|Program|Harness|Benchmark)/"
 
 # Rooms of the simulator from the bottom to the top. Sources directly in lib/Sim use all of them.
 ROOMS = ["PTX", "Decode", "State", "Async", "Insn", "Run", "Orders", "Check", "Time"]
@@ -88,6 +90,9 @@ LAWS = [
       for room, used in CORES.items()],
     Law("LLVM below the compiler", r"#include \"(mlir|llvm)/", r"", "keep it in the compiler: these libraries "
         "build without LLVM (preset runtime-only)", '#include "llvm/ADT/StringRef.h"', inside=BELOW),
+    Law("calls of the operating system", r"#include <((sys|netinet|arpa)/\w+|unistd|dlfcn|fcntl|pthread|poll|spawn|"
+        r"link|elf|dirent|termios|sched|signal|fnmatch)\.h>", r"", "ask lib/Support: SharedLibrary.h, Process.h, InputFile.h, "
+        "Host.h", "#include <unistd.h>", inside=PORTABLE),
 ]
 
 

@@ -7,6 +7,7 @@
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Numerics/Formats.h"
 #include "fp4/Reference/ProgramTypes.h"
+#include "fp4/Support/Host.h"
 
 #include <algorithm>
 #include <charconv>
@@ -14,7 +15,6 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <optional>
-#include <unistd.h>
 
 namespace fp4::harness {
 namespace {
@@ -252,7 +252,7 @@ void Binder::fixCommonSize() {
 /// as one. The arguments and all computed values count, each once on the device and once here, and
 /// the reference's fp32 copy of elements that are no bytes.
 Status Binder::checkMemory() const {
-  const uint64_t memory = uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+  const uint64_t memory = hostMemoryBytes();
   uint64_t sum = 0;
   auto add = [&](const Type &type) {
     const uint64_t bytes = type.bufferBytes(), copies = type.storageBytes() > 1 ? 4 : 2;

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <elf.h>
+#include <elf.h> // law: names of fields of a file, and no call
 #include <fmt/format.h>
 #include <map>
 #include <optional>

@@ -4,8 +4,8 @@
 
 #include "LoadableElf.h"
 #include "fp4/Support/InputFile.h"
+#include "fp4/Support/SharedLibrary.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 namespace fp4 {
@@ -24,8 +24,8 @@ Status checkLibrary(const std::string &path) {
 
 /// Binds a library. Libraries without `fp4_bind`, which can be written by hand, use the functions
 /// that this process exports.
-Status bind(void *handle, const std::string &path) {
-  auto bindLibrary = reinterpret_cast<fp4_bind_function>(dlsym(handle, "fp4_bind"));
+Status bindRuntime(const SharedLibrary &library, const std::string &path) {
+  auto bindLibrary = reinterpret_cast<fp4_bind_function>(library.find("fp4_bind"));
   if (!bindLibrary || bindLibrary(fp4rt_get_api()) == 0)
     return {};
   return makeError(
@@ -40,18 +40,19 @@ Expected<std::shared_ptr<const Program>> Program::load(const std::string &path) 
   FP4_TRY(checkLibrary(path));
   // A name without a slash would make dlopen search the system's folders instead of this one.
   std::string name = path.find('/') == std::string::npos ? "./" + path : path;
-  void *handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    return makeError(ErrorKind::Usage, fmt::format("cannot load library '{}': {}", path, dlerror()),
+  SharedLibrary library(name);
+  if (!library)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("cannot load library '{}': {}", path, library.error()),
                      "it must be a library that fp4-runner --emit=so wrote, for this machine");
-  FP4_TRY(bind(handle, path));
-  auto *manifest = static_cast<const char *>(dlsym(handle, "fp4_manifest"));
+  FP4_TRY(bindRuntime(library, path));
+  auto *manifest = static_cast<const char *>(library.find("fp4_manifest"));
   if (!manifest)
     return makeError(ErrorKind::Usage,
                      fmt::format("library '{}' has no symbol 'fp4_manifest'", path),
                      "it must be a library that fp4-runner --emit=so wrote");
-  return create(manifest, [handle, path](const std::string &symbol) -> Expected<void *> {
-    if (void *address = dlsym(handle, symbol.c_str()))
+  return create(manifest, [library, path](const std::string &symbol) -> Expected<void *> {
+    if (void *address = library.find(symbol.c_str()))
       return address;
     return makeError(ErrorKind::Usage, fmt::format("library '{}' has no symbol '{}'", path, symbol),
                      "its manifest names a function that it does not contain");

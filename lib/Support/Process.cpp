@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -146,14 +145,6 @@ std::string ProcessResult::ending(milliseconds limit) const {
   if (code > 128 && code - 128 < NSIG) // shells report signals in this way; ptxas ends with 255
     return fmt::format("was ended by signal {} ({})", code - 128, strsignal(code - 128));
   return fmt::format("ended with code {}", code);
-}
-
-std::string codeFolder() {
-  Dl_info found = {};
-  if (!dladdr(reinterpret_cast<void *>(&codeFolder), &found) || !found.dli_fname)
-    return {};
-  const std::filesystem::path file(found.dli_fname);
-  return file.is_absolute() ? file.parent_path().string() : std::string();
 }
 
 } // namespace fp4

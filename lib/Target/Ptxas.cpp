@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "fp4/Target/Ptxas.h"
 
+#include "fp4/Support/Host.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Support/Process.h"

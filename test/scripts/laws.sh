@@ -23,6 +23,8 @@ refuses 'bool f = op.hasFloatLhs();' lib/Dialect/Fp4/Transforms/FuseResults.cpp 
 refuses 'plan.swap = true;' lib/Plans/GemmPlans.cpp 'the orientation of a GEMM'
 refuses '#ifndef FP4_ISA_SWIZZLE_H' include/fp4/ISA/Swizzle.h 'include guards'
 refuses '#include "llvm/ADT/StringRef.h"' lib/ISA/Swizzle.cpp 'LLVM below the compiler'
+refuses '#include <sys/mman.h>' lib/Runtime/Session.cpp 'calls of the operating system'
+refuses '#include <dlfcn.h>' lib/Sim/Simulator.cpp 'calls of the operating system'
 refuses '#include "Sim/State/Warp.h"' lib/Sim/Decode/Insn.h 'an arrow upward from lib/Sim/Decode'
 refuses '#include "Sim/Insn/Lanes.h"' lib/Sim/State/Launch.h 'an arrow upward from lib/Sim/State'
 refuses '#include "Sim/Run/Scheduler.h"' lib/Sim/Async/Ticket.h 'an arrow upward from lib/Sim/Async'

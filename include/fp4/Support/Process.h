@@ -26,8 +26,4 @@ Expected<std::string> findProgram(const std::string &name);
 Expected<ProcessResult> runProcess(const std::vector<std::string> &command,
                                    std::chrono::milliseconds limit);
 
-/// The folder of the library that has this function, or of the program; empty where the loader was
-/// given a relative path.
-std::string codeFolder();
-
 } // namespace fp4

@@ -2,7 +2,8 @@
 
 #include "Driver.h"
 
-#include <dlfcn.h>
+#include "fp4/Support/SharedLibrary.h"
+
 #include <mutex>
 #include <optional>
 
@@ -18,16 +19,13 @@ tl::unexpected<Error> unavailable(std::string why, std::string remedy) {
 }
 
 Expected<Driver> load() {
-  void *library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char *why = dlerror();
-    return unavailable(std::string("the driver library cannot be loaded (") +
-                           (why ? why : kLibrary) + ")",
+  const SharedLibrary library(kLibrary);
+  if (!library)
+    return unavailable("the driver library cannot be loaded (" + library.error() + ")",
                        "install the NVIDIA driver");
-  }
   Driver driver;
 #define X(name, symbol, ...)                                                                       \
-  driver.name = reinterpret_cast<Result (*)(__VA_ARGS__)>(dlsym(library, symbol));                 \
+  driver.name = reinterpret_cast<Result (*)(__VA_ARGS__)>(library.find(symbol));                   \
   if (!driver.name)                                                                                \
     return unavailable("the driver library has no " symbol,                                        \
                        "update the NVIDIA driver to CUDA 12.7 or later");

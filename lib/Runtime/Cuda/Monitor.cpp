@@ -2,16 +2,16 @@
 
 #include "Monitor.h"
 
-#include <dlfcn.h>
+#include "fp4/Support/SharedLibrary.h"
 
 namespace fp4::rt {
 
 bool Monitor::open(const char *pciBusId) {
-  void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  const SharedLibrary library("libnvidia-ml.so.1");
   if (!library)
     return false;
-  auto load = [library](auto &function, const char *symbol) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, symbol));
+  auto load = [&library](auto &function, const char *symbol) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(library.find(symbol));
     return function != nullptr;
   };
   int (*initialize)() = nullptr;

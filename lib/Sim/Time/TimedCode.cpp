@@ -3,10 +3,10 @@
 #include "Sim/Decode/OperandRoles.h"
 #include "Sim/Time/MachineMix.h"
 #include "Sim/Time/RegisterFlow.h"
+#include "fp4/Support/Glob.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fnmatch.h>
 #include <optional>
 #include <unordered_map>
 
@@ -26,7 +26,7 @@ constexpr UnitRow unitRows[] = {
 
 const UnitRow *unitOf(const std::string &opcode) {
   for (const UnitRow &row : unitRows)
-    if (fnmatch(row.pattern, opcode.c_str(), 0) == 0)
+    if (matchesGlob(row.pattern, opcode))
       return &row;
   return nullptr;
 }

@@ -1,0 +1,16 @@
+//===- Host.h - Facts about this machine and this program -----------------===//
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fp4 {
+
+/// The folder of the library that has this function, or of the program; empty where the loader was
+/// given a relative path.
+std::string codeFolder();
+
+/// The bytes of memory that this machine has.
+uint64_t hostMemoryBytes();
+
+} // namespace fp4

@@ -1,0 +1,22 @@
+//===- Host.cpp - Facts about this machine and this program ---------------===//
+#include "fp4/Support/Host.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <unistd.h>
+
+namespace fp4 {
+
+std::string codeFolder() {
+  Dl_info found = {};
+  if (!dladdr(reinterpret_cast<void *>(&codeFolder), &found) || !found.dli_fname)
+    return {};
+  const std::filesystem::path file(found.dli_fname);
+  return file.is_absolute() ? file.parent_path().string() : std::string();
+}
+
+uint64_t hostMemoryBytes() {
+  return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+}
+
+} // namespace fp4
