@@ -7,6 +7,12 @@ if(NOT FP4_LLVM_CONFIG)
 endif()
 execute_process(COMMAND ${FP4_LLVM_CONFIG} --prefix
   OUTPUT_VARIABLE FP4_LLVM_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE)
+execute_process(COMMAND ${FP4_LLVM_CONFIG} --version
+  OUTPUT_VARIABLE FP4_LLVM_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(FP4_LLVM_VERSION VERSION_LESS 22.1)
+  message(FATAL_ERROR "fp4 must have LLVM and MLIR 22.1 or later, but ${FP4_LLVM_CONFIG} is of "
+    "${FP4_LLVM_VERSION}\nnote: utils/setup.sh installs 22, and -DFP4_LLVM_CONFIG=FILE names it")
+endif()
 list(PREPEND CMAKE_PREFIX_PATH ${FP4_LLVM_PREFIX})
 set(MLIR_LINK_MLIR_DYLIB ON)
 set(LLVM_EXTERNAL_LIT ${FP4_LLVM_PREFIX}/bin/lit CACHE STRING "")
@@ -42,7 +48,7 @@ endif()
 # One precompiled header for every MLIR translation unit: header parsing dominates compile time. With
 # FP4_UNITY our dialects are in it too. Without, a change of a dialect compiles only the sources that
 # include it.
-file(WRITE ${CMAKE_BINARY_DIR}/fp4_compiler_pch.cpp "")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fp4_compiler_pch.cpp CONTENT "") # a new run keeps its time
 add_library(fp4_compiler_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_compiler_pch.cpp)
 # The same code generation flags that add_mlir_dialect_library gives its targets, or clang refuses it.
 llvm_update_compile_flags(fp4_compiler_pch)

@@ -57,7 +57,7 @@ endfunction()
 # One precompiled header for the sources of all libraries of the LLVM-free floors, with FP4_UNITY.
 function(fp4_precompile_runtime_headers)
   if(FP4_UNITY)
-    file(WRITE ${CMAKE_BINARY_DIR}/fp4_runtime_pch.cpp "")
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fp4_runtime_pch.cpp CONTENT "") # a new run keeps its time
     add_library(fp4_runtime_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_runtime_pch.cpp)
     target_compile_options(fp4_runtime_pch PRIVATE ${FP4_CXX_FLAGS} ${FP4_IEEE_FLAGS})
     target_include_directories(fp4_runtime_pch PRIVATE ${PROJECT_SOURCE_DIR}/include)
@@ -111,7 +111,7 @@ set(FP4_TEST_LEVEL $<$<CONFIG:Release>:-O0>)
 
 # One precompiled header for all tests: those of GoogleTest and JSON are half of a test's source.
 function(fp4_precompile_test_headers)
-  file(WRITE ${CMAKE_BINARY_DIR}/fp4_test_pch.cpp "")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fp4_test_pch.cpp CONTENT "") # a new run keeps its time
   add_library(fp4_test_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_test_pch.cpp)
   target_compile_options(fp4_test_pch PRIVATE ${FP4_CXX_FLAGS} ${FP4_TEST_LEVEL})
   target_link_libraries(fp4_test_pch PRIVATE FP4Fmt nlohmann_json::nlohmann_json GTest::gmock)
