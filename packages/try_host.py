@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Installs the wheels into a Linux userland that has nothing of fp4, and uses them there.
 
-  try_host.py --root ROOTFS --dist dist [--torch] [--json FILE]
+  try_host.py --root ROOTFS --dist dist [--torch VERSION] [--json FILE]
 
 ROOTFS is a folder with Python 3.10 or later and its venv module, such as
 `mmdebstrap --variant=minbase --include=python3-venv bookworm ROOTFS` makes. As root, on a machine
 whose pip finds packages: they are downloaded first, and nothing in ROOTFS has a network. There
 `pip install fp4[sim,ptxas]`, the quickstart, a CUDA program in `fp4-sim run`, a program for sm_100a
-with its cubin, and with --torch the layers of torch must work. Where Python is older, the libraries
-of the wheels are loaded, and compile and simulate without the package. Sizes are in MB, times in
-seconds.
+with its cubin, and with --torch VERSION the layers of torch must work. With an older Python the
+libraries of the wheels compile and simulate without the package. Sizes are in MB, times in seconds.
 """
 import argparse
 import datetime
@@ -53,7 +52,7 @@ print("libfp4", lib.fp4_version().decode(), "compiles for sm_100a")
 
 #: A folder of the cache on a file system that cannot be written: a warning, and the program runs.
 READ_ONLY = """
-mount -t tmpfs -o ro none /mnt && FP4_CACHE=/mnt python /try/linear.py >/try/log 2>&1
+mount -t tmpfs -o ro none /mnt && FP4_CACHE=/mnt python /try/python/linear.py >/try/log 2>&1
 grep "nothing is kept in the cache '/mnt': .*Read-only file system" /try/log &&
 grep -q "note: name a folder that can be written with .FP4_CACHE" /try/log && tail -n 1 /try/log
 """
@@ -100,9 +99,9 @@ def prepare(root, dist):
     """Puts programs and wheels into the userland."""
     folder = root / "try"
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+    (folder / "python").mkdir(parents=True)
     for file in ("python/quickstart.py", "python/linear.py", "nvfp4_linear.mlir"):
-        shutil.copy(ROOT / "examples" / file, folder)
+        shutil.copy(ROOT / "examples" / file, folder / file)
     sys.path.insert(0, os.fspath(ROOT / "python" / "tests"))
     from test_wheels import PTX, SCRIPT  # a kernel that stores a number, and its program
     for name, text in (("store.ptx", PTX), ("store.py", SCRIPT), ("sm_100a.py", SM_100A),
@@ -114,7 +113,8 @@ def prepare(root, dist):
 
 def use_package(host, options, facts):
     extras = "sim,ptxas,torch" if options.torch else "sim,ptxas"
-    download([f"fp4[{extras}]"], options.dist, host.root / "try",
+    torch = [f"torch=={options.torch}"] if options.torch else []
+    download([f"fp4[{extras}]", *torch], options.dist, host.root / "try",
              ".".join(facts["python"].split(".")[:2]))
     host.run("venv", "python3", "-m", "venv", "/env")
     site = next((host.root / "env/lib").glob("python*/site-packages"))
@@ -123,11 +123,11 @@ def use_package(host, options, facts):
              f"fp4[{extras}]")
     facts["installed_mb"] = round(megabytes(site) - before, 1)
     facts["fp4_mb"] = megabytes(site / "fp4")
-    host.run("quickstart", "python", "/try/quickstart.py")
+    host.run("quickstart", "python", "/try/python/quickstart.py")
     host.run("compile", "python", "/try/sm_100a.py")
     simulate(host, "fp4-sim")
     if options.torch:
-        host.run("torch", "python", "/try/linear.py")
+        host.run("torch", "python", "/try/python/linear.py")
         host.run("torch, read-only cache", "sh", "-c", READ_ONLY)
 
 
@@ -170,7 +170,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, required=True)
     parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist")
-    parser.add_argument("--torch", action="store_true", help="install and use torch, too")
+    parser.add_argument("--torch", metavar="VERSION", help="install and use this torch, too")
     parser.add_argument("--json", type=pathlib.Path, help="file to which the result is added")
     options = parser.parse_args()
     if not (options.root / "usr/bin/python3").exists():

@@ -152,8 +152,8 @@ _MACHINES = {62: "x86_64", 183: "aarch64"}
 
 
 def wrong_machine(path: pathlib.Path) -> str:
-    """What is wrong with a file of another machine, of which the loader says that there is no file;
-    empty for one of this machine."""
+    """Returns what is wrong with a file of another machine, of which the loader says that there is
+    none; an empty string for a file of this machine."""
     with path.open("rb") as file:
         header = file.read(20)
     machine = _MACHINES.get(int.from_bytes(header[18:20], "little"), "another machine")
