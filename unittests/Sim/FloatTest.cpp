@@ -16,6 +16,12 @@ using namespace fp4::sim::test;
 
 namespace {
 
+#ifdef __aarch64__
+using Quad = long double; // of quadruple precision there
+#else
+using Quad = __float128;
+#endif
+
 float canonical(float x) { return x == x ? x : std::bit_cast<float>(0x7FFFFFFFu); }
 
 template <typename T, typename F> T withMode(int mode, F &&f) {
@@ -90,6 +96,35 @@ TEST(Float, F64InEveryRoundingMode) {
         },
         a, b, c);
   }
+}
+
+/// An H200's NaN, whatever the host's are: that of an invalid operation has the sign set, and of
+/// two operands that are NaN the first gives its bits, also where the second is a signalling one.
+TEST(Float, NaNOfF64) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto of = [](uint64_t bits) { return std::bit_cast<double>(bits); };
+  const auto expect = [](const std::string &instruction, uint64_t wanted, double a, double b,
+                         double c = 0) {
+    const auto lanes = [](double x) { return std::vector<double>(32, x); };
+    EXPECT_EQ(
+        std::bit_cast<uint64_t>(evaluate<double>(instruction, lanes(a), lanes(b), lanes(c))[0]),
+        wanted)
+        << instruction << " of " << a << ", " << b << ", " << c;
+  };
+  constexpr uint64_t invalid = 0xFFF8000000000000;
+  const double quiet = of(0x7FF8000000000123), signalling = of(0xFFF0000000000456);
+  expect("add.rn.f64 %d, %a, %b;", invalid, infinity, -infinity);
+  expect("add.rz.f64 %d, %a, %b;", invalid, infinity, -infinity);
+  expect("sub.rn.f64 %d, %a, %b;", invalid, infinity, infinity);
+  expect("mul.rn.f64 %d, %a, %b;", invalid, 0, infinity);
+  expect("div.rn.f64 %d, %a, %b;", invalid, 0, 0);
+  expect("sqrt.rn.f64 %d, %a;", invalid, -1, 0);
+  expect("fma.rn.f64 %d, %a, %b, %c;", invalid, infinity, 0, 1);
+  expect("add.rn.f64 %d, %a, %b;", 0x7FF8000000000123, quiet, signalling);
+  expect("add.rn.f64 %d, %a, %b;", 0xFFF8000000000456, signalling, quiet);
+  expect("div.rn.f64 %d, %a, %b;", 0xFFF8000000000456, 1, signalling);
+  expect("fma.rn.f64 %d, %a, %b, %c;", 0xFFF8000000000456, quiet, 1, signalling);
+  expect("add.rn.f64 %d, %a, %b;", std::bit_cast<uint64_t>(infinity), infinity, 1);
 }
 
 float flush(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
@@ -232,23 +267,22 @@ struct Half {
     return code & 0x8000 ? -magnitude : magnitude;
   }
   /// Nearest, ties to the even code, overflow half a step above the largest value.
-  uint16_t nearest(__float128 x) const {
+  uint16_t nearest(Quad x) const {
     if (x != x)
       return 0x7FFF;
     bool negative = x < 0 || (x == 0 && __builtin_signbit(static_cast<double>(x)));
-    __float128 magnitude = x < 0 ? -x : x;
-    __float128 top = values.back(), step = top - values[values.size() - 2];
+    Quad magnitude = x < 0 ? -x : x;
+    Quad top = values.back(), step = top - values[values.size() - 2];
     uint16_t code;
     if (magnitude >= top + step / 2) {
       code = static_cast<uint16_t>(values.size());
     } else {
       auto above = std::lower_bound(values.begin(), values.end(), magnitude,
-                                    [](float v, __float128 m) { return __float128(v) < m; });
+                                    [](float v, Quad m) { return Quad(v) < m; });
       code = static_cast<uint16_t>(
           std::min<ptrdiff_t>(above - values.begin(), ptrdiff_t(values.size()) - 1));
       if (code > 0) {
-        __float128 up = __float128(values[code]) - magnitude,
-                   down = magnitude - __float128(values[code - 1]);
+        Quad up = Quad(values[code]) - magnitude, down = magnitude - Quad(values[code - 1]);
         if (down < up || (down == up && (code & 1)))
           --code;
       }
@@ -270,7 +304,7 @@ TEST(Float, HalfPrecisionIsRoundedOnce) {
       for (auto *v : {&a, &b, &c})
         for (uint16_t &x : *v)
           x = static_cast<uint16_t>((x & 0x807F) | (100 + random() % 50) << 7);
-    auto v = [&](uint16_t x) { return __float128(half.value(x)); };
+    auto v = [&](uint16_t x) { return Quad(half.value(x)); };
     expectLanes<uint16_t>(
         "add.rn." + type + " %d, %a, %b;",
         [&](uint16_t x, uint16_t y) { return half.nearest(v(x) + v(y)); }, a, b);

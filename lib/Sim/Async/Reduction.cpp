@@ -1,5 +1,6 @@
 //===- Reduction.cpp - Element-wise reductions of bulk copies -------------===//
 #include "Reduction.h"
+#include "Sim/State/NaN.h"
 
 #include <algorithm>
 #include <atomic>
@@ -30,7 +31,9 @@ template <typename T, auto F> void reduce(std::byte *d, const std::byte *s, size
 struct Half {
   using Bits = uint16_t;
   static float widen(Bits bits) { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
-  static Bits narrow(float x) { return std::bit_cast<Bits>(static_cast<_Float16>(x)); }
+  static Bits narrow(float x) {
+    return x == x ? std::bit_cast<Bits>(static_cast<_Float16>(x)) : kNaN16;
+  }
 };
 struct BFloat {
   using Bits = uint16_t;
@@ -38,7 +41,7 @@ struct BFloat {
   static Bits narrow(float x) {
     const uint32_t bits = std::bit_cast<uint32_t>(x);
     if (std::isnan(x))
-      return 0x7FFF;
+      return kNaN16;
     return static_cast<Bits>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
   }
 };
@@ -48,7 +51,7 @@ struct Single {
     return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
   }
   static float widen(Bits bits) { return flush(std::bit_cast<float>(bits)); }
-  static Bits narrow(float x) { return std::bit_cast<Bits>(flush(x)); }
+  static Bits narrow(float x) { return std::bit_cast<Bits>(flush(canonical(x))); }
 };
 
 template <typename F> void reduceAdd(std::byte *d, const std::byte *s, size_t n) {
@@ -59,7 +62,10 @@ template <typename F, bool maximum> void reduceExtreme(std::byte *d, const std::
   using Bits = typename F::Bits;
   apply<Bits>(d, s, n, [](Bits a, Bits b) {
     const float x = F::widen(a), y = F::widen(b);
-    return F::narrow(maximum ? std::fmax(x, y) : std::fmin(x, y));
+    if (x != x || y != y) // a NaN loses against a number
+      return F::narrow(x == x ? x : y);
+    const bool below = x < y || (x == y && std::signbit(x) > std::signbit(y));
+    return F::narrow(below == maximum ? y : x);
   });
 }
 
@@ -136,11 +142,10 @@ ReduceFn reduction(ReductionOp op, Type type, bool keepsSubnormals) {
     return floating<BFloat>(op);
   case Type::F32:
     if (keepsSubnormals && op == ReductionOp::Add)
-      return reduce<float, [](float a, float b) { return a + b; }>;
+      return reduce<float, [](float a, float b) { return canonical(a + b); }>;
     return floating<Single>(op);
   case Type::F64:
-    return op == ReductionOp::Add ? reduce<double, [](double a, double b) { return a + b; }>
-                                  : nullptr;
+    return op == ReductionOp::Add ? reduce<double, add64> : nullptr;
   default:
     return nullptr;
   }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -70,6 +71,25 @@ TEST(Reduction, Fp32) {
   EXPECT_EQ(add(0x1p-126f, 0x1p-126f), std::bit_cast<uint32_t>(0x1p-125f));
   EXPECT_FALSE(exists("max", Type::F32));
   EXPECT_EQ(reduced("add", Type::F64, 0x1p60, 1.0 + 0x1p-52), 0x1p60);
+}
+
+/// NaN and the sign of zero are no host's.
+TEST(Reduction, NaNAndZeros) {
+  const auto bits = [](float x) { return std::bit_cast<uint32_t>(x); };
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(bits(reduced("add", Type::F32, infinity, -infinity)), 0x7FFFFFFFu);
+  EXPECT_EQ(bits(reduced("add", Type::F32, infinity, 1.0f)), bits(infinity));
+  EXPECT_EQ(std::bit_cast<uint64_t>(reduced<double>("add", Type::F64, infinity, -infinity)),
+            0xFFF8000000000000u);
+  const auto f16 = [](std::string_view op, uint16_t before, uint16_t operand) {
+    return reduced(op, Type::F16, before, operand);
+  };
+  constexpr uint16_t zero = 0, minusZero = 0x8000, most = 0x7C00, least = 0xFC00;
+  EXPECT_EQ(f16("add", most, least), 0x7FFF);
+  for (auto [x, y] : {std::pair(zero, minusZero), {minusZero, zero}}) {
+    EXPECT_EQ(f16("max", x, y), zero);
+    EXPECT_EQ(f16("min", x, y), minusZero);
+  }
 }
 
 TEST(Reduction, Fp16) {

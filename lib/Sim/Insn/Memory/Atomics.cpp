@@ -76,7 +76,7 @@ uint64_t combineBits(const Insn &insn, uint64_t old, uint64_t b) {
     return std::bit_cast<uint32_t>(
         addFlushed(std::bit_cast<float>(uint32_t(old)), std::bit_cast<float>(uint32_t(b))));
   case Type::F64:
-    return std::bit_cast<uint64_t>(std::bit_cast<double>(old) + std::bit_cast<double>(b));
+    return std::bit_cast<uint64_t>(add64(std::bit_cast<double>(old), std::bit_cast<double>(b)));
   case Type::F16:
     return combineHalf<false>(op, uint16_t(old), uint16_t(b));
   case Type::BF16:

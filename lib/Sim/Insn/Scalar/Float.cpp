@@ -227,22 +227,22 @@ template <unsigned Sources> Handler pickGeneral(Type type) {
 double evaluate64(const FloatModifiers &how, double a, double b, double c) {
   switch (how.op) {
   case Op::Add:
-    return a + b;
+    return add64(a, b);
   case Op::Sub:
-    return a - b;
+    return withNaN64(a - b, a, b);
   case Op::Mul:
-    return a * b;
+    return withNaN64(a * b, a, b);
   case Op::Fma:
     return fma64(a, b, c);
   case Op::Div:
   case Op::DivApprox:
-    return a / b;
+    return withNaN64(a / b, a, b);
   case Op::Rcp:
-    return 1 / a;
+    return withNaN64(1 / a, a);
   case Op::Sqrt:
-    return std::sqrt(a);
+    return withNaN64(std::sqrt(a), a);
   case Op::Rsqrt:
-    return a == 0 ? std::copysign(INFINITY, a) : 1 / std::sqrt(a);
+    return a == 0 ? std::copysign(INFINITY, a) : withNaN64(1 / std::sqrt(a), a);
   default:
     return evaluate(how, a, b, c);
   }
@@ -294,10 +294,10 @@ struct ApproximateReciprocalF {
 };
 
 struct Add64F {
-  double operator()(double a, double b) const { return a + b; }
+  double operator()(double a, double b) const { return add64(a, b); }
 };
 struct Mul64F {
-  double operator()(double a, double b) const { return a * b; }
+  double operator()(double a, double b) const { return withNaN64(a * b, a, b); }
 };
 
 //===----------------------------------------------------------------------===//

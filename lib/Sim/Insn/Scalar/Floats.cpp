@@ -79,8 +79,5 @@ uint16_t fp4::sim::floatToF16(float x) { return numerics::encodeF16(x); }
 uint16_t fp4::sim::floatToBF16(float x) { return numerics::encodeBF16(x); }
 
 double fp4::sim::fma64(double a, double b, double c) {
-  for (double x : {b, c, a})
-    if (std::isnan(x))
-      return x + x; // quiet
-  return std::fma(a, b, c);
+  return withNaN64(std::fma(a, b, c), b, c, a);
 }

@@ -8,17 +8,13 @@
 #pragma once
 
 #include "Sim/Decode/Modifiers/Scalar.h"
+#include "Sim/State/NaN.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 
 namespace fp4::sim {
-
-inline constexpr uint32_t kNaN32 = 0x7FFFFFFF; ///< the NaN GPU arithmetic produces
-inline constexpr uint16_t kNaN16 = 0x7FFF;     ///< the same NaN in f16 and bf16
-
-inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(kNaN32); }
 
 inline bool isSubnormal(float x) {
   uint32_t magnitude = std::bit_cast<uint32_t>(x) & 0x7FFFFFFF;

@@ -17,7 +17,6 @@ using namespace fp4::sim;
 namespace {
 
 constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7F800000;
-constexpr uint16_t kNaN16 = 0x7FFF;
 
 struct Brain {
   static float decode(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
