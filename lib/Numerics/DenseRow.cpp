@@ -74,63 +74,76 @@ private:
   }
 };
 
-#ifdef FP4_MULTIVERSION_X86
-/// The products and sums with AVX2: groups of columns in registers, all terms of A one after the
+#ifdef FP4_VECTORS
+/// The products and sums in vectors: groups of columns in registers, all terms of A one after the
 /// other.
-template <unsigned Blocks> struct AVX2Products {
-  [[gnu::target("avx2")]] static void run(const RowTerms &row, Strip &strip) {
-    __m256i base[Blocks];
+template <unsigned Blocks> struct VectorProducts {
+  [[FP4_VECTOR_TARGET]] static void run(const RowTerms &row, Strip &strip) {
+    Vector base[Blocks];
     raise(row, strip, base);
     for (unsigned first = 0; first < row.count; first += termsPerSum)
       add(row, first, std::min(first + termsPerSum, row.count), strip, base);
   }
 
 private:
-  [[gnu::target("avx2")]] static __m256i load(const int32_t *from) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from));
+  using Vector = int32_t __attribute__((vector_size(4 * lanes)));
+  using Unsigned = uint32_t __attribute__((vector_size(4 * lanes)));
+
+  [[FP4_VECTOR_TARGET, gnu::always_inline]] static inline Vector load(const int32_t *from) {
+    Vector value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
   }
-  [[gnu::target("avx2")]] static void store(int32_t *to, __m256i value) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(to), value);
+  [[FP4_VECTOR_TARGET, gnu::always_inline]] static inline void store(int32_t *to, Vector value) {
+    std::memcpy(to, &value, sizeof(value));
+  }
+  [[FP4_VECTOR_TARGET, gnu::always_inline]] static inline Vector larger(Vector a, Vector b) {
+    return __builtin_elementwise_max(a, b);
+  }
+
+  /// |product| >> shift, with the product's sign. A shift by more than 31 gives zero.
+  [[FP4_VECTOR_TARGET, gnu::always_inline]] static inline Vector term(Vector product,
+                                                                      Vector shift) {
+#ifdef FP4_MULTIVERSION_X86
+    const auto magnitude = _mm256_srlv_epi32(_mm256_abs_epi32(__m256i(product)), __m256i(shift));
+    return Vector(_mm256_sign_epi32(magnitude, __m256i(product)));
+#else
+    const Vector sign = product >> 31;
+    const Unsigned few = __builtin_elementwise_min(Unsigned(shift), Unsigned() + 31);
+    return (Vector(Unsigned(__builtin_elementwise_abs(product)) >> few) ^ sign) - sign;
+#endif
   }
 
   /// Raises emax to the largest exponent of a product. `base` is emax without the scales, from
   /// which the exponents of both factors are subtracted.
-  [[gnu::target("avx2"), gnu::always_inline]] static inline void
-  raise(const RowTerms &row, Strip &strip, __m256i (&base)[Blocks]) {
-    for (__m256i &most : base)
-      most = _mm256_set1_epi32(2 * absentExponent);
+  [[FP4_VECTOR_TARGET, gnu::always_inline]] static inline void
+  raise(const RowTerms &row, Strip &strip, Vector (&base)[Blocks]) {
+    for (Vector &most : base)
+      most = Vector() + 2 * absentExponent;
     for (unsigned i = 0; i < row.count; ++i) {
-      const __m256i exponent = _mm256_set1_epi32(row.terms[i].exponent);
       const int32_t *exponents = strip.exponents + row.terms[i].place;
       for (unsigned b = 0; b < Blocks; ++b)
-        base[b] = _mm256_max_epi32(
-            base[b], _mm256_add_epi32(exponent, load(exponents + b * strip.blockSize)));
+        base[b] = larger(base[b], row.terms[i].exponent + load(exponents + b * strip.blockSize));
     }
     for (unsigned b = 0; b < Blocks; ++b) {
-      const __m256i scale = load(strip.scales + b * lanes);
-      const __m256i emax =
-          _mm256_max_epi32(load(strip.emax + b * lanes), _mm256_add_epi32(base[b], scale));
+      const Vector scale = load(strip.scales + b * lanes);
+      const Vector emax = larger(load(strip.emax + b * lanes), base[b] + scale);
       store(strip.emax + b * lanes, emax);
-      base[b] = _mm256_sub_epi32(emax, scale);
+      base[b] = emax - scale;
     }
   }
 
-  /// A shift by more than 31 gives zero.
-  [[gnu::target("avx2"), gnu::always_inline]] static inline void
-  add(const RowTerms &row, unsigned first, unsigned last, Strip &strip,
-      const __m256i (&base)[Blocks]) {
-    __m256i sums[Blocks] = {};
+  [[FP4_VECTOR_TARGET, gnu::always_inline]] static inline void add(const RowTerms &row,
+                                                                   unsigned first, unsigned last,
+                                                                   Strip &strip,
+                                                                   const Vector (&base)[Blocks]) {
+    Vector sums[Blocks] = {};
     for (unsigned i = first; i < last; ++i) {
       const Term &term = row.terms[i];
-      const __m256i significand = _mm256_set1_epi32(term.significand);
-      const __m256i exponent = _mm256_set1_epi32(term.exponent);
       for (unsigned b = 0; b < Blocks; ++b) {
         const size_t at = term.place + b * strip.blockSize;
-        const __m256i product = _mm256_mullo_epi32(significand, load(strip.significands + at));
-        const __m256i shift =
-            _mm256_sub_epi32(_mm256_sub_epi32(base[b], exponent), load(strip.exponents + at));
-        const __m256i magnitude = _mm256_srlv_epi32(_mm256_abs_epi32(product), shift);
-        sums[b] = _mm256_add_epi32(sums[b], _mm256_sign_epi32(magnitude, product));
+        const Vector shift = base[b] - term.exponent - load(strip.exponents + at);
+        sums[b] += VectorProducts::term(term.significand * load(strip.significands + at), shift);
       }
     }
     for (unsigned b = 0; b < Blocks; ++b)
@@ -138,7 +151,7 @@ private:
   }
 };
 #else
-template <unsigned Blocks> using AVX2Products = PortableProducts<Blocks>;
+template <unsigned Blocks> using VectorProducts = PortableProducts<Blocks>;
 #endif
 
 } // namespace
@@ -147,8 +160,8 @@ template <unsigned Blocks> using AVX2Products = PortableProducts<Blocks>;
 class DenseRowKernel {
 public:
   DenseRowKernel(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
-                 const DenseRowOptions &options, bool avx2)
-      : a(a), b(b), rows(rows), options(options), avx2(avx2), allTerms(rows.size() * a.k),
+                 const DenseRowOptions &options, bool vectors)
+      : a(a), b(b), rows(rows), options(options), vectors(vectors), allTerms(rows.size() * a.k),
         terms(rows.size()) {
     for (unsigned row = 0; row < rows.size(); ++row)
       terms[row] = collect(row, &allTerms[size_t(row) * a.k]);
@@ -187,8 +200,8 @@ private:
     bool anyUnusual = terms[index].special || !b.special.empty();
     if (!terms[index].special) {
       prepare(row, first, n);
-      anyUnusual |= avx2 ? multiversion<Accumulate>(this, &terms[index], n)
-                         : Accumulate::run(this, &terms[index], n);
+      anyUnusual |= vectors ? multiversion<Accumulate>(this, &terms[index], n)
+                            : Accumulate::run(this, &terms[index], n);
     }
     if (!anyUnusual) {
       std::memcpy(to, results, n * sizeof(*d));
@@ -233,8 +246,8 @@ private:
     half ? decodeAddends<n>(10, 5) : decodeAddends<n>(23, 8);
     if (row.count == 0)
       std::memset(strip.partial[0], 0, sizeof(strip.partial[0]));
-    if (avx2)
-      AVX2Products<Blocks>::run(row, strip);
+    if (vectors)
+      VectorProducts<Blocks>::run(row, strip);
     else
       PortableProducts<Blocks>::run(row, strip);
     half ? alignAddends<n>(10) : alignAddends<n>(23);
@@ -333,7 +346,7 @@ private:
   const DenseColumns &b;
   std::span<const DenseRow> rows;
   const DenseRowOptions &options;
-  const bool avx2;
+  const bool vectors;
   std::vector<Term> allTerms;
   std::vector<RowTerms> terms; ///< terms by row
   Strip strip;
@@ -358,9 +371,9 @@ uint32_t denseByDefinition(const DenseRows &a, const DenseColumns &b, const Dens
 
 namespace {
 
-#ifdef FP4_MULTIVERSION_X86
-void runWithAVX2(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
-                 const DenseRowOptions &options) {
+#ifdef FP4_VECTORS
+void runWithVectors(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
+                    const DenseRowOptions &options) {
   DenseRowKernel(a, b, rows, options, true).run();
 }
 #endif
@@ -372,7 +385,9 @@ void runPortable(const DenseRows &a, const DenseColumns &b, std::span<const Dens
 const DenseRowMethod methods[] = {
 #ifdef FP4_MULTIVERSION_X86
     {"avx512", hasAVX512Products, denseRows512},
-    {"avx2", hasAVX2, runWithAVX2},
+#endif
+#ifdef FP4_VECTORS
+    {FP4_VECTORS, hasVectors, runWithVectors},
 #endif
     {"portable", [] { return true; }, runPortable},
 };

@@ -3,14 +3,10 @@
 // around these sums is plain C++, compiled once for each kind of processor; without contraction of
 // multiply and add the bits are the same.
 #include "StepKernels.h"
+#include "ByteDots.h"
 #include <bit>
 #include <cmath>
 #include <cstring>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-#define FP4_INLINE inline __attribute__((always_inline))
 
 namespace fp4::numerics {
 namespace {
@@ -20,59 +16,6 @@ struct GroupSums {
   alignas(64) int32_t dot[panelColumns];
   alignas(64) int32_t magnitude[panelColumns];
 };
-
-/// sums[j] = start + the group's products of signed `a` and unsigned `b`.
-struct PortableSum {
-  static FP4_INLINE void sum(const int8_t *a, const uint8_t (*b)[4 * panelColumns], int32_t start,
-                             int32_t *sums) {
-    int16_t total[panelColumns] = {}; // at most 16 * 24 * 12
-    for (unsigned q = 0; q < groupSize / 4; ++q)
-      for (unsigned k = 0; k < 4; ++k)
-        for (unsigned j = 0; j < panelColumns; ++j)
-          total[j] = static_cast<int16_t>(total[j] + a[4 * q + k] * b[q][4 * j + k]);
-    for (unsigned j = 0; j < panelColumns; ++j)
-      sums[j] = start + total[j];
-  }
-};
-
-FP4_INLINE int32_t fourBytes(const int8_t *bytes) {
-  int32_t four;
-  std::memcpy(&four, bytes, 4);
-  return four;
-}
-
-#if defined(__x86_64__)
-#define FP4_AVX2 __attribute__((target("avx2")))
-#define FP4_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
-
-struct Avx2Sum {
-  FP4_AVX2 static inline void sum(const int8_t *a, const uint8_t (*b)[4 * panelColumns],
-                                      int32_t start, int32_t *sums) {
-    for (unsigned half = 0; half < 2; ++half) {
-      __m256i pairs = _mm256_setzero_si256(); // sums of pairs fit 16 bits
-      for (unsigned q = 0; q < groupSize / 4; ++q) {
-        const auto *four = reinterpret_cast<const __m256i *>(b[q] + 32 * half);
-        pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(_mm256_load_si256(four),
-                                                             _mm256_set1_epi32(fourBytes(a + 4 * q))));
-      }
-      const __m256i total = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
-      _mm256_store_si256(reinterpret_cast<__m256i *>(sums + 8 * half),
-                         _mm256_add_epi32(total, _mm256_set1_epi32(start)));
-    }
-  }
-};
-
-struct VnniSum {
-  FP4_VNNI static inline void sum(const int8_t *a, const uint8_t (*b)[4 * panelColumns],
-                                  int32_t start, int32_t *sums) {
-    __m512i total = _mm512_set1_epi32(start);
-    for (unsigned q = 0; q < groupSize / 4; ++q)
-      total = _mm512_dpbusd_epi32(total, _mm512_load_si512(b[q]),
-                                  _mm512_set1_epi32(fourBytes(a + 4 * q)));
-    _mm512_store_si512(sums, total);
-  }
-};
-#endif
 
 /// Accumulators that leave every element of a row and panel exact in fp64 (Fp4Mma.cpp): zero, and
 /// those whose exponent field, in place, lies in [lowest, lowest + span].
@@ -94,7 +37,7 @@ FP4_INLINE float cutToFloat(double x) {
   return static_cast<float>(std::bit_cast<double>(std::bit_cast<uint64_t>(x) & mask));
 }
 
-template <typename Sum>
+template <typename Dots>
 FP4_INLINE uint32_t addExactly(const StepRow &a, const StepPanel &b, float *__restrict d) {
   const ExactRange range = exactRange(a.exponents, b.exponents);
   if (range.empty)
@@ -104,7 +47,7 @@ FP4_INLINE uint32_t addExactly(const StepRow &a, const StepPanel &b, float *__re
     sum[j] = d[j];
   for (unsigned g = 0; g < stepGroups; ++g) {
     alignas(64) int32_t dot[panelColumns];
-    Sum::sum(a.values + g * groupSize, b.offset + g * groupSize / 4, a.correction[g], dot);
+    Dots::sum(a.values + g * groupSize, b.offset + g * groupSize / 4, a.correction[g], dot);
     for (unsigned j = 0; j < panelColumns; ++j)
       sum[j] += dot[j] * (a.scales[g] * b.scales[g][j]);
   }
@@ -135,13 +78,13 @@ FP4_INLINE void endStep(const StepRow &a, const StepPanel &b, const StepRounding
   }
 }
 
-template <typename Sum>
-FP4_INLINE void addReference(const StepRow &a, const StepPanel &b,
-                             const StepRounding &rounding, ReferenceState &__restrict r) {
+template <typename Dots>
+FP4_INLINE void addReference(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
+                             ReferenceState &__restrict r) {
   for (unsigned g = 0; g < stepGroups; ++g) {
     GroupSums sums;
-    Sum::sum(a.values + g * groupSize, b.offset + g * groupSize / 4, a.correction[g], sums.dot);
-    Sum::sum(a.magnitudes + g * groupSize, b.magnitudes + g * groupSize / 4, 0, sums.magnitude);
+    Dots::sum(a.values + g * groupSize, b.offset + g * groupSize / 4, a.correction[g], sums.dot);
+    Dots::sum(a.magnitudes + g * groupSize, b.magnitudes + g * groupSize / 4, 0, sums.magnitude);
     for (unsigned j = 0; j < panelColumns; ++j) {
       const double scale = a.scales[g] * b.scales[g][j];
       r.sum[j] += sums.dot[j] * scale;
@@ -152,44 +95,35 @@ FP4_INLINE void addReference(const StepRow &a, const StepPanel &b,
 }
 
 bool always() { return true; }
-uint32_t addExactlyPortable(const StepRow &a, const StepPanel &b, float *d) {
-  return addExactly<PortableSum>(a, b, d);
-}
-void addReferencePortable(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
-                  ReferenceState &r) {
-  addReference<PortableSum>(a, b, rounding, r);
-}
 
+// The two kernels of a class of dot products, compiled for its processor.
+#define FP4_STEP_KERNELS(Dots, target)                                                             \
+  target uint32_t addExactly##Dots(const StepRow &a, const StepPanel &b, float *d) {               \
+    return addExactly<Dots>(a, b, d);                                                              \
+  }                                                                                                \
+  target void addReference##Dots(const StepRow &a, const StepPanel &b,                             \
+                                 const StepRounding &rounding, ReferenceState &r) {                \
+    addReference<Dots>(a, b, rounding, r);                                                         \
+  }
+
+FP4_STEP_KERNELS(PortableDots, )
 #if defined(__x86_64__)
-bool hasAvx2() { return __builtin_cpu_supports("avx2"); }
-FP4_AVX2 uint32_t addExactlyAvx2(const StepRow &a, const StepPanel &b, float *d) {
-  return addExactly<Avx2Sum>(a, b, d);
-}
-FP4_AVX2 void addReferenceAvx2(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
-                  ReferenceState &r) {
-  addReference<Avx2Sum>(a, b, rounding, r);
-}
-
-bool hasAvx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vnni");
-}
-FP4_VNNI uint32_t addExactlyAvx512(const StepRow &a, const StepPanel &b, float *d) {
-  return addExactly<VnniSum>(a, b, d);
-}
-FP4_VNNI void addReferenceAvx512(const StepRow &a, const StepPanel &b, const StepRounding &rounding,
-                                 ReferenceState &r) {
-  addReference<VnniSum>(a, b, rounding, r);
-}
+FP4_STEP_KERNELS(Avx2Dots, FP4_AVX2)
+FP4_STEP_KERNELS(VnniDots, FP4_VNNI)
+#elif defined(__aarch64__)
+FP4_STEP_KERNELS(NeonDots, )
+FP4_STEP_KERNELS(DotprodDots, FP4_DOTPROD)
 #endif
 
 const StepKernels kernels[] = {
 #if defined(__x86_64__)
-    {"avx512-vnni", hasAvx512, addExactlyAvx512, addReferenceAvx512},
-    {"avx2", hasAvx2, addExactlyAvx2, addReferenceAvx2},
+    {"avx512-vnni", hasVnni, addExactlyVnniDots, addReferenceVnniDots},
+    {"avx2", hasAvx2, addExactlyAvx2Dots, addReferenceAvx2Dots},
+#elif defined(__aarch64__)
+    {"neon-dotprod", hasDotprod, addExactlyDotprodDots, addReferenceDotprodDots},
+    {"neon", always, addExactlyNeonDots, addReferenceNeonDots},
 #endif
-    {"portable", always, addExactlyPortable, addReferencePortable},
+    {"portable", always, addExactlyPortableDots, addReferencePortableDots},
 };
 
 } // namespace

@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "BlockScaledMma.h"
+#include "Numerics/ByteDots.h"
 
 #include <algorithm>
 #include <bit>
@@ -27,13 +28,10 @@
 #include <cstring>
 #include <vector>
 
-#if defined(__x86_64__) && (defined(__clang__) || defined(__GNUC__))
-#define FP4_SIM_X86 1
-#include <immintrin.h>
-#endif
-
 namespace fp4::sim {
 namespace {
+
+using namespace numerics;
 
 constexpr int zeroExponent = -139;
 constexpr int maxGroups = 6;
@@ -288,21 +286,16 @@ void scalarElements(const BlockScaledOperands &o, int row, int firstColumn, Inex
   }
 }
 
-/// Portable kernel of one row and one block; the compiler vectorizes its loops over 16 columns.
-/// Sums in `sums`, exact whenever the element is.
-template <int groups>
-inline __attribute__((always_inline)) void dotPortable(const DecodedRow<groups> &row,
-                                                       const DecodedBlock<groups> &block,
-                                                       double *sums) {
+/// Adds one row times one block to `sums`, exact whenever the element is. The compiler vectorizes
+/// the loop over 16 columns for the processor of `Dots`.
+template <int groups, typename Dots>
+FP4_INLINE void addDots(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                        double *sums) {
   for (int g = 0; g < groups; ++g) {
-    int16_t p[blockColumns] = {};
-    for (int quad = 4 * g; quad < 4 * g + 4; ++quad)
-      for (int k = 0; k < 4; ++k)
-        for (int n = 0; n < blockColumns; ++n)
-          p[n] = static_cast<int16_t>(p[n] + int16_t(row.values[4 * quad + k]) *
-                                                 int16_t(block.quads[quad][4 * n + k]));
+    alignas(64) int32_t p[blockColumns];
+    Dots::sum(row.values + 16 * g, block.quads + 4 * g, row.correction[g], p);
     for (int n = 0; n < blockColumns; ++n)
-      sums[n] += double(float(p[n] + row.correction[g]) * (row.scales[g] * block.scales[g][n]));
+      sums[n] += double(float(p[n]) * (row.scales[g] * block.scales[g][n]));
   }
 }
 
@@ -314,9 +307,7 @@ std::vector<DecodedRow<groups>> decodeRows(const BlockScaledOperands &o, const S
   return rows;
 }
 
-/// `dot` is dotPortable or a faster equal of it.
-template <int groups, auto dot>
-inline __attribute__((always_inline)) void runBlocks(const BlockScaledOperands &o) {
+template <int groups, typename Dots> FP4_INLINE void runBlocks(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
   const std::vector<DecodedRow<groups>> rows = decodeRows<groups>(o, scales);
   DecodedBlock<groups> block;
@@ -330,14 +321,14 @@ inline __attribute__((always_inline)) void runBlocks(const BlockScaledOperands &
         std::memcpy(c, d, sizeof(float) * count);
       const ExactRange range = exactRange(rows[m].bounds, block.bounds, o.format);
       Inexact inexact = 0;
-      double sums[blockColumns];
+      alignas(64) double sums[blockColumns];
       for (int n = 0; n < blockColumns; ++n) {
         const uint32_t bits = std::bit_cast<uint32_t>(c[n]);
         const bool exact = (bits & 0x7F800000u) - range.lowest <= range.span || !(bits << 1);
         inexact |= Inexact(!exact || range.empty) << n;
         sums[n] = 0.0 + double(c[n]);
       }
-      dot(rows[m], block, sums);
+      addDots<groups, Dots>(rows[m], block, sums);
       for (int n = 0; n < count; ++n) // the 29 bits a float lacks, dropped: round toward zero
         d[n] = static_cast<float>(
             std::bit_cast<double>(std::bit_cast<uint64_t>(sums[n]) & ~0x1FFFFFFFull));
@@ -346,76 +337,40 @@ inline __attribute__((always_inline)) void runBlocks(const BlockScaledOperands &
   }
 }
 
-void runBaseline(const BlockScaledOperands &o) {
-  o.groups == 6 ? runBlocks<6, dotPortable<6>>(o) : runBlocks<4, dotPortable<4>>(o);
-}
 bool always() { return true; }
 
-#ifdef FP4_SIM_X86
-#define FP4_AVX2 __attribute__((target("avx2")))
-bool hasAvx2() { return __builtin_cpu_supports("avx2"); }
+// The kernel of a class of dot products, compiled for its processor.
+#define FP4_BLOCK_KERNEL(Dots, target)                                                             \
+  target void run##Dots(const BlockScaledOperands &o) {                                            \
+    o.groups == 6 ? runBlocks<6, Dots>(o) : runBlocks<4, Dots>(o);                                 \
+  }
 
-FP4_AVX2 inline void addTo(double *sums, __m128 terms) {
-  _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_loadu_pd(sums), _mm256_cvtps_pd(terms)));
-}
+FP4_BLOCK_KERNEL(PortableDots, )
+#if defined(__x86_64__)
+FP4_BLOCK_KERNEL(Avx2Dots, FP4_AVX2)
+#elif defined(__aarch64__)
+FP4_BLOCK_KERNEL(NeonDots, )
+FP4_BLOCK_KERNEL(DotprodDots, FP4_DOTPROD)
+#endif
 
-/// dotPortable: 8 columns at a time, products in pairs of bytes (a sum of 16 fits 16 bits).
-template <int groups>
-FP4_AVX2 inline void dotAvx2(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
-                             double *sums) {
-  for (int half = 0; half < 2; ++half)
-    for (int g = 0; g < groups; ++g) {
-      __m256i pairs = _mm256_setzero_si256();
-      for (int quad = 4 * g; quad < 4 * g + 4; ++quad) {
-        int32_t four;
-        std::memcpy(&four, row.values + 4 * quad, 4);
-        const __m256i b =
-            _mm256_load_si256(reinterpret_cast<const __m256i *>(block.quads[quad] + 32 * half));
-        pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(b, _mm256_set1_epi32(four)));
-      }
-      const __m256i p = _mm256_add_epi32(_mm256_madd_epi16(pairs, _mm256_set1_epi16(1)),
-                                         _mm256_set1_epi32(row.correction[g]));
-      const __m256 scale =
-          _mm256_mul_ps(_mm256_set1_ps(row.scales[g]), _mm256_load_ps(block.scales[g] + 8 * half));
-      const __m256 terms = _mm256_mul_ps(_mm256_cvtepi32_ps(p), scale);
-      addTo(sums + 8 * half, _mm256_castps256_ps128(terms));
-      addTo(sums + 8 * half + 4, _mm256_extractf128_ps(terms, 1));
-    }
-}
-
-FP4_AVX2 void runAvx2(const BlockScaledOperands &o) {
-  o.groups == 6 ? runBlocks<6, dotAvx2<6>>(o) : runBlocks<4, dotAvx2<4>>(o);
-}
-
-#define FP4_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
-bool hasAvx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vnni");
-}
-
+#if defined(__x86_64__)
 /// One group of 16 columns: the dot product of 16 k as floats, already scaled.
 template <int groups>
-FP4_AVX512 inline __m512 groupTerm(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
-                                   int g) {
-  __m512i p = _mm512_set1_epi32(row.correction[g]);
-  for (int quad = 4 * g; quad < 4 * g + 4; ++quad) {
-    int32_t four;
-    std::memcpy(&four, row.values + 4 * quad, 4);
-    p = _mm512_dpbusd_epi32(p, _mm512_load_si512(block.quads[quad]), _mm512_set1_epi32(four));
-  }
+FP4_VNNI inline __m512 groupTerm(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                                 int g) {
+  const __m512i p = VnniDots::sum(row.values + 16 * g, block.quads + 4 * g, row.correction[g]);
   const __m512 scale =
       _mm512_mul_ps(_mm512_set1_ps(row.scales[g]), _mm512_load_ps(block.scales[g]));
   return _mm512_mul_ps(_mm512_cvtepi32_ps(p), scale);
 }
 
-FP4_AVX512 inline __m512d lower(__m512 x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
-FP4_AVX512 inline __m512d upper(__m512 x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
+FP4_VNNI inline __m512d lower(__m512 x) { return _mm512_cvtps_pd(_mm512_castps512_ps256(x)); }
+FP4_VNNI inline __m512d upper(__m512 x) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)); }
 
 /// One row of one block: D, and which elements must be redone.
 template <int groups>
-FP4_AVX512 inline __m512 rowAvx512(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
-                                   __m512 c) {
+FP4_VNNI inline __m512 rowAvx512(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                                 __m512 c) {
   __m512d low = _mm512_add_pd(_mm512_setzero_pd(), lower(c));
   __m512d high = _mm512_add_pd(_mm512_setzero_pd(), upper(c));
   for (int g = 0; g < groups; ++g) {
@@ -429,7 +384,7 @@ FP4_AVX512 inline __m512 rowAvx512(const DecodedRow<groups> &row, const DecodedB
   return _mm512_insertf32x8(_mm512_castps256_ps512(lowF), highF, 1);
 }
 
-FP4_AVX512 inline Inexact inexactAvx512(const ExactRange &range, __m512 c) {
+FP4_VNNI inline Inexact inexactAvx512(const ExactRange &range, __m512 c) {
   if (range.empty)
     return 0xFFFF;
   const __m512i bits = _mm512_castps_si512(c);
@@ -440,21 +395,21 @@ FP4_AVX512 inline Inexact inexactAvx512(const ExactRange &range, __m512 c) {
 }
 
 /// truncate(x * 2^shift) of 8 terms.
-FP4_AVX512 inline __m512d truncated(__m512d x, __m512d power) {
+FP4_VNNI inline __m512d truncated(__m512d x, __m512d power) {
   return _mm512_roundscale_pd(_mm512_mul_pd(x, power), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
 
 /// 2^x of 8 integers in the range of double exponents.
-FP4_AVX512 inline __m512d powerOfTwo(__m256i x) {
+FP4_VNNI inline __m512d powerOfTwo(__m256i x) {
   const __m512i biased = _mm512_cvtepi32_epi64(_mm256_add_epi32(x, _mm256_set1_epi32(1023)));
   return _mm512_castsi512_pd(_mm512_slli_epi64(biased, 52));
 }
 
-FP4_AVX512 inline __m256i lowerI(__m512i x) { return _mm512_castsi512_si256(x); }
-FP4_AVX512 inline __m256i upperI(__m512i x) { return _mm512_extracti32x8_epi32(x, 1); }
+FP4_VNNI inline __m256i lowerI(__m512i x) { return _mm512_castsi512_si256(x); }
+FP4_VNNI inline __m256i upperI(__m512i x) { return _mm512_extracti32x8_epi32(x, 1); }
 
 /// 16 sums, in fp64 by halves, rounded to fp32 toward zero.
-FP4_AVX512 inline __m512 towardZero(__m512d low, __m512d high) {
+FP4_VNNI inline __m512 towardZero(__m512d low, __m512d high) {
   constexpr int mode = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
   return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvt_roundpd_ps(low, mode)),
                             _mm512_cvt_roundpd_ps(high, mode), 1);
@@ -463,8 +418,8 @@ FP4_AVX512 inline __m512 towardZero(__m512d low, __m512d high) {
 /// The definition for a row and block of moderate scales, every term aligned and truncated. `left`
 /// gets the elements that only the scalar definition can do.
 template <int groups>
-FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
-                                   __m512 c, Inexact &left) {
+FP4_VNNI __m512 alignedRowAvx512(const DecodedRow<groups> &row, const DecodedBlock<groups> &block,
+                                 __m512 c, Inexact &left) {
   const __m512i bits = _mm512_castps_si512(c);
   const __m512i field = _mm512_and_si512(_mm512_srli_epi32(bits, 23), _mm512_set1_epi32(255));
   const __mmask16 cZero = _mm512_testn_epi32_mask(bits, _mm512_set1_epi32(0x7FFFFFFF));
@@ -502,7 +457,7 @@ FP4_AVX512 __m512 alignedRowAvx512(const DecodedRow<groups> &row, const DecodedB
                     _mm512_mul_pd(high, powerOfTwo(upperI(down))));
 }
 
-template <int groups> FP4_AVX512 void runGroupsAvx512(const BlockScaledOperands &o) {
+template <int groups> FP4_VNNI void runGroupsAvx512(const BlockScaledOperands &o) {
   const ScaleTable &scales = ScaleTable::get(o.format);
   const std::vector<DecodedRow<groups>> rows = decodeRows<groups>(o, scales);
   DecodedBlock<groups> block;
@@ -534,11 +489,14 @@ void runAvx512(const BlockScaledOperands &o) {
 #endif
 
 const BlockScaledKernel kernels[] = {
-#ifdef FP4_SIM_X86
-    {"avx512-vnni", hasAvx512, runAvx512},
-    {"avx2", hasAvx2, runAvx2},
+#if defined(__x86_64__)
+    {"avx512-vnni", hasVnni, runAvx512},
+    {"avx2", hasAvx2, runAvx2Dots},
+#elif defined(__aarch64__)
+    {"neon-dotprod", hasDotprod, runDotprodDots},
+    {"neon", always, runNeonDots},
 #endif
-    {"baseline", always, runBaseline},
+    {"baseline", always, runPortableDots},
 };
 
 } // namespace
