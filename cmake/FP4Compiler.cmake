@@ -21,6 +21,12 @@ list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
+if(CMAKE_CROSSCOMPILING) # the sources that mlir-tblgen writes are those of every host
+  execute_process(COMMAND ${FP4_LLVM_CONFIG} --bindir
+    OUTPUT_VARIABLE _llvm_tools OUTPUT_STRIP_TRAILING_WHITESPACE)
+  set(MLIR_TABLEGEN_EXE ${_llvm_tools}/mlir-tblgen)
+  set(MLIR_TABLEGEN_TARGET ${MLIR_TABLEGEN_EXE})
+endif()
 set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/bin)
 set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_BINARY_DIR}/lib)
 set(MLIR_BINARY_DIR ${CMAKE_BINARY_DIR})
@@ -91,9 +97,14 @@ function(fp4_add_mlir_library name)
 endfunction()
 
 # LLVM and MLIR as archives, with the code generators of the GPU and of the host: libfp4.so of the
-# wheels has inside what it uses of them.
+# wheels has inside what it uses of them. llvm-config, which may be that of another host, calls the
+# latter native only at home.
+set(_host native)
+if(CMAKE_CROSSCOMPILING)
+  string(TOLOWER ${CMAKE_SYSTEM_PROCESSOR} _host)
+endif()
 execute_process(OUTPUT_VARIABLE FP4_LLVM_ARCHIVES OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET
-  COMMAND ${FP4_LLVM_CONFIG} --link-static --libfiles nvptx native passes frontendopenmp orcjit)
+  COMMAND ${FP4_LLVM_CONFIG} --link-static --libfiles nvptx ${_host} passes frontendopenmp orcjit)
 separate_arguments(FP4_LLVM_ARCHIVES)
 list(TRANSFORM FP4_LLVM_ARCHIVES REPLACE "^.*/" "${LLVM_LIBRARY_DIR}/")
 file(GLOB FP4_MLIR_ARCHIVES ${LLVM_LIBRARY_DIR}/libMLIR*.a)

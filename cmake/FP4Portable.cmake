@@ -1,10 +1,16 @@
-# Programs and libraries that run on every x86-64 Linux with glibc 2.28 or later,
+# Programs and libraries that run on every Linux of x86-64 or aarch64 with glibc 2.28 or later,
 # whatever it was that built them: wheels of them are manylinux_2_28 (docs/guides/python.md).
 set(FP4_PORTABLE OFF)
-if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64"
-   AND NOT FP4_SANITIZE AND NOT FP4_FUZZ AND EXISTS /lib/x86_64-linux-gnu/libpthread.so.0)
+set(_libc ${CMAKE_SYSROOT}/lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64)$"
+   AND NOT FP4_SANITIZE AND NOT FP4_FUZZ AND EXISTS ${_libc}/libpthread.so.0)
   set(FP4_PORTABLE ON)
-  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgcc.a
+  set(FP4_LIBC_PARTS ${_libc}/libpthread.so.0 ${_libc}/libdl.so.2)
+  set(_target)
+  if(CMAKE_SYSROOT)
+    set(_target --target=${CMAKE_CXX_COMPILER_TARGET} --sysroot=${CMAKE_SYSROOT})
+  endif()
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} ${_target} -print-file-name=libgcc.a
     OUTPUT_VARIABLE FP4_LIBGCC OUTPUT_STRIP_TRAILING_WHITESPACE)
 endif()
 
@@ -31,6 +37,6 @@ function(fp4_make_portable)
     # libgcc.a, as those of libgcc_s.so.1 are of GCC 12; the unwinder stays a shared library.
     target_link_options(${_target} PRIVATE -static-libstdc++ LINKER:--exclude-libs,ALL)
     target_link_libraries(${_target} PRIVATE
-      ${FP4_LIBGCC} /lib/x86_64-linux-gnu/libpthread.so.0 /lib/x86_64-linux-gnu/libdl.so.2)
+      ${FP4_LIBGCC} ${FP4_LIBC_PARTS})
   endforeach()
 endfunction()

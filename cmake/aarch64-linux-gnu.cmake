@@ -23,3 +23,7 @@ find_program(FP4_QEMU NAMES qemu-aarch64 qemu-aarch64-static)
 if(FP4_QEMU)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${FP4_QEMU} -L ${CMAKE_SYSROOT})
 endif()
+# Headers of Python, which find_package would look for where this host's Python has its own.
+if(EXISTS ${CMAKE_SYSROOT}/usr/include/python3.11/Python.h)
+  set(Python3_INCLUDE_DIR ${CMAKE_SYSROOT}/usr/include/python3.11 CACHE PATH "Headers of arm64")
+endif()

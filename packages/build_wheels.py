@@ -6,8 +6,9 @@
 Nothing is compiled twice: what is missing in the build tree is built there, by the ninja that the
 tree was configured with, because another version does not read its log and starts the build over.
 auditwheel, where this Python has it, names the oldest platform that a wheel runs on; without it the
-wheels say linux_x86_64. Wheels of one commit are equal, byte for byte: files have the time of the
-commit, or that of $SOURCE_DATE_EPOCH. `fp4` has no files: it needs the wheels that fit a machine.
+wheels say linux_x86_64 or, of a tree that is cross-compiled, linux_aarch64. Wheels of one commit are
+equal, byte for byte: files have the time of the commit, or that of $SOURCE_DATE_EPOCH. `fp4` has no
+files: it needs the wheels that fit a machine.
 """
 import argparse
 import importlib.util
@@ -23,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = {"fp4-runtime": ["FP4CRuntime", "FP4Python"], "fp4-sim": ["fp4-sim", "fp4-cuda"],
            "fp4-compiler": ["FP4CPortable"], "fp4": []}
 #: Platforms that PyPI takes: older ones are tried first.
-PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_34_x86_64", "manylinux_2_36_x86_64")
+PLATFORMS = ("manylinux_2_28", "manylinux_2_34", "manylinux_2_36")
 
 
 def run(*command, **options):
@@ -38,6 +39,12 @@ def cached(tree, name):
 def compile_targets(tree, *targets):
     """Builds targets by the ninja of the tree."""
     run(cached(tree, "CMAKE_MAKE_PROGRAM"), "-C", tree, "--quiet", *targets)
+
+
+def machine(tree):
+    """The machine that the tree's programs run on."""
+    system = next(tree.glob("CMakeFiles/*/CMakeSystem.cmake")).read_text()
+    return re.search(r'^set\(CMAKE_SYSTEM_PROCESSOR "(\w+)"\)', system, re.M)[1]
 
 
 def compile_missing(name, tree):
@@ -62,20 +69,21 @@ def commit_time():
 
 
 def build(name, tree, folder):
-    """The wheel of the package, with the platform linux_x86_64."""
+    """The wheel of the package, for Linux on the tree's machine."""
     isolated = importlib.util.find_spec("scikit_build_core") is None
     run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder,
         *([] if isolated else ["--no-build-isolation"]),
-        "-C", f"cmake.define.FP4_PREBUILT={tree}", ROOT / "packages" / name)
+        "-C", f"cmake.define.FP4_PREBUILT={tree}", ROOT / "packages" / name,
+        env={**os.environ, "_PYTHON_HOST_PLATFORM": f"linux-{machine(tree)}"})
     return next(folder.glob("*.whl"))
 
 
-def audit(wheel, out):
+def audit(wheel, out, machine):
     """The wheel for the oldest platform that auditwheel accepts, or as it is."""
     if importlib.util.find_spec("auditwheel") is None or wheel.name.endswith("-any.whl"):
         return pathlib.Path(shutil.copy(wheel, out))
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
-    for platform in PLATFORMS:
+    for platform in (f"{name}_{machine}" for name in PLATFORMS):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat",
@@ -108,7 +116,7 @@ def main():
             compile_missing(name, options.build)
         with tempfile.TemporaryDirectory() as folder:
             built = build(name, options.build.resolve(), pathlib.Path(folder))
-            wheel = audit(built, options.out)
+            wheel = audit(built, options.out, machine(options.build))
         print(f"{wheel}: {wheel.stat().st_size / 1e6:.3g} MB")
 
 

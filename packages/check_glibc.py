@@ -5,11 +5,12 @@
 
 auditwheel compares the newest version of a symbol with a policy. The tool compares each symbol with
 the interface of that glibc, which the package ziglang carries: Zig writes the libraries of any
-version for its linker (pip install ziglang; objdump is from binutils). Exit code 1 where one is
-missing. An older version than the wheels promise shows that the check can fail: 2.17 has no
-getrandom.
+version and machine for its linker (pip install ziglang; readelf is from binutils). Exit code 1
+where one is missing. An older version than the wheels promise shows that the check can fail: 2.17
+has no getrandom.
 """
 import argparse
+import os
 import pathlib
 import re
 import subprocess
@@ -17,25 +18,27 @@ import sys
 import tempfile
 import zipfile
 
-DEFINED = re.compile(r"^\S+ .{7}\s+(?!\*UND\*)\S+\s+\S+\s+\(?(GLIBC_[\d.]+)\)?\s+(\S+)$", re.M)
-NEEDED = re.compile(r"\*UND\*\s+\S+\s+\(?(GLIBC_[\d.]+)\)?\s+(\S+)$", re.M)
+DEFINED = re.compile(r" DEFAULT +(?!UND)\S+ (\w+)@@?(GLIBC_[\d.]+)", re.M)
+NEEDED = re.compile(r" DEFAULT +UND (\w+)@(GLIBC_[\d.]+)", re.M)
+MACHINE = re.compile(r"_(x86_64|aarch64)\.whl$")
 
 
 def symbols(file, pattern):
     """{(version, name)} of the dynamic symbols of a file."""
-    text = subprocess.run(["objdump", "-T", file], check=True, capture_output=True, text=True).stdout
-    return set(pattern.findall(text))
+    text = subprocess.run(["readelf", "--wide", "--dyn-syms", file], check=True,
+                          capture_output=True, text=True).stdout
+    return {(version, name) for name, version in pattern.findall(text)}
 
 
-def interface(version, folder):
+def interface(version, machine, folder):
     """Returns what the libraries of this glibc define. Zig keeps those of every version in one
-    cache."""
+    cache, which here is of one machine."""
     zig = [sys.executable, "-m", "ziglang"]
     (folder / "main.c").write_text("int main(void) { return 0; }\n")
-    subprocess.run([*zig, "cc", "-target", f"x86_64-linux-gnu.{version}", folder / "main.c", "-o",
-                    folder / "main"], check=True)
-    said = subprocess.run([*zig, "env"], check=True, capture_output=True, text=True).stdout
-    cache = pathlib.Path(re.search(r'"?global_cache_dir"?\s*[:=]\s*"([^"]+)"', said)[1])
+    cache = folder / f"zig-{machine}"
+    subprocess.run([*zig, "cc", "-target", f"{machine}-linux-gnu.{version}", folder / "main.c", "-o",
+                    folder / "main"], check=True,
+                   env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": os.fspath(cache)})
     for libc in cache.glob("o/*/libc.so.6"):
         found = set().union(*(symbols(stub, DEFINED) for stub in libc.parent.glob("lib*.so*")))
         if max((number(one) for one, _ in found), default=()) == number(version):
@@ -60,13 +63,18 @@ def main():
     options = parser.parse_args()
     bad = 0
     with tempfile.TemporaryDirectory(prefix="fp4-glibc-") as name:
-        has = interface(options.version, pathlib.Path(name))
+        has = {}
         for wheel in options.wheels:
+            machine = MACHINE.search(wheel)
+            if not machine:
+                parser.error(f"wheel must be for x86_64 or aarch64, but got '{wheel}'")
+            if machine[1] not in has:
+                has[machine[1]] = interface(options.version, machine[1], pathlib.Path(name))
             content = pathlib.Path(name, "content", pathlib.Path(wheel).name)
             zipfile.ZipFile(wheel).extractall(content)
             for file in elf_files(content):
                 needed = symbols(file, NEEDED)
-                missing = sorted(f"{name}@{version}" for version, name in needed - has)
+                missing = sorted(f"{name}@{version}" for version, name in needed - has[machine[1]])
                 bad += len(missing)
                 print(f"{file.relative_to(content)}: {len(needed)} symbols, "
                       f"{len(missing)} missing in {options.version} {' '.join(missing)}".rstrip())

@@ -7,4 +7,5 @@ if [ ! -f build/build.ninja ] || grep -q "^FP4_QUICK:BOOL=ON" build/CMakeCache.t
 fi
 build
 install_tool ptxas-later "$FP4_LATER_PTXAS_WHEEL" "the tests of PTX 9.5 are skipped" ptxas
+install_packages qemu-user || echo "warning: qemu-user is missing; the test of Arm hosts is skipped"
 exec python3 utils/run_tests.py --build build "$@"

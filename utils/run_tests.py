@@ -20,7 +20,7 @@ import xml.etree.ElementTree as ET
 
 # Tasks of a minute and more start first, and short ones end the run, so that no core waits for the
 # last one.
-LONGEST = ("script python.sh", "script sweep_quantize.sh", "script cuda.sh",
+LONGEST = ("script aarch64.sh", "script python.sh", "script sweep_quantize.sh", "script cuda.sh",
            "script first_light.sh", "unit FP4CompilerTests", "lit")
 LIT_PARTS = 4  # for each job
 ROOT = pathlib.Path(__file__).resolve().parent.parent

@@ -14,9 +14,10 @@ FP4_NVDISASM_WHEEL="nvidia-cuda-nvdisasm==13.2.78"   # the first release with a 
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
+# install_packages PACKAGE...
 install_packages() {
   local missing=()
-  for package in "${FP4_PACKAGES[@]}"; do
+  for package in "$@"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q "install ok installed" ||
       missing+=("$package")
   done
@@ -71,7 +72,7 @@ build() {
 }
 
 mkdir -p build/toolchain
-install_packages
+install_packages "${FP4_PACKAGES[@]}"
 fetch_tools &
 fetching=$!
 choose_python

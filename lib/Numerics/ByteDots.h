@@ -4,7 +4,7 @@
 //
 //   sums[j] = start + sum over k of 16 of a[k] * b[k / 4][4 j + k % 4]
 //
-// of fp4 values that are doubled: |a| <= 12. Those of b carry an offset of 12, because x86
+// of fp4 values that are doubled: |a| <= 12. Bytes of b carry an offset of 12, because x86
 // multiplies unsigned by signed bytes. Sums are integers, so that all classes give the same bits.
 // A class is one instruction set, and its `sum` is inlined where the macro of that set is.
 //
@@ -118,7 +118,7 @@ struct DotprodDots {
   }
 };
 
-/// The same for any Armv8: products in 16 bits, of which neighbors are added.
+/// Products in 16 bits, of which neighbors are added, for any Armv8.
 struct NeonDots {
   static inline void sum(const int8_t *a, const DotQuad *b, int32_t start, int32_t *sums) {
     for (unsigned part = 0; part < dotQuads; ++part) {
