@@ -14,6 +14,7 @@ import argparse
 import importlib.util
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -83,16 +84,19 @@ def audit(wheel, out, machine):
     if importlib.util.find_spec("auditwheel") is None or wheel.name.endswith("-any.whl"):
         return pathlib.Path(shutil.copy(wheel, out))
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
-    for platform in (f"{name}_{machine}" for name in PLATFORMS):
+    platforms = [f"{name}_{machine}" for name in PLATFORMS]
+    if machine != platform.machine():  # of another machine auditwheel knows no names of platforms
+        platforms = ["auto"]
+    for name in platforms:
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
-                [sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--only-plat",
+                [sys.executable, "-m", "auditwheel", "repair", "--plat", name, "--only-plat",
                  "-w", folder, os.fspath(wheel)],
                 capture_output=True, text=True, env={**os.environ, "PATH": path})
             if done.returncode == 0:
                 return pathlib.Path(shutil.copy(next(pathlib.Path(folder).glob("*.whl")), out))
     print(done.stderr, file=sys.stderr)
-    raise SystemExit(f"error: auditwheel accepts {wheel.name} for none of {', '.join(PLATFORMS)}")
+    raise SystemExit(f"error: auditwheel accepts {wheel.name} for none of {', '.join(platforms)}")
 
 
 def main():
