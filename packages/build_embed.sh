@@ -12,7 +12,8 @@ toolchain=() run=()
 if [ -n "$(cached CMAKE_TOOLCHAIN_FILE)" ]; then
   toolchain=("-DCMAKE_TOOLCHAIN_FILE=$(cached CMAKE_TOOLCHAIN_FILE)"
     "-DCMAKE_FIND_ROOT_PATH=$scratch/install" "-DFP4_SYSROOT=$(cached FP4_SYSROOT)")
-  run=("$(cached FP4_QEMU)" -L "$(cached FP4_SYSROOT)")
+  sysroot=$(realpath "$(cached FP4_SYSROOT)")
+  run=("$(cached FP4_QEMU)" -L "$sysroot" -E "LD_LIBRARY_PATH=$sysroot/usr/lib/llvm-22/lib")
 fi
 rm -rf "$scratch"
 mkdir -p "$scratch"
