@@ -75,6 +75,7 @@ struct MatmulSize {
   /// Slices of K, at whose ends split-K cuts.
   int64_t slices() const { return llvm::divideCeil(k, int64_t(numerics::splitSlice)); }
   int64_t splits = 1;      ///< split-K: ranges of K that CTAs take in parallel
+  int64_t sliced = 1;      ///< k slices of a CTA that have warpgroups of their own
   int64_t sharers = 0;     ///< workers that share tiles; 0 where each has whole ones
   int64_t products = 1;    ///< GEMMs of one A, whose sums a tile has
   llvm::SmallVector<int64_t> groups = {}; ///< rows of GEMMs that are stacked; none for one GEMM

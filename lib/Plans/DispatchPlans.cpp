@@ -137,6 +137,7 @@ static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel 
 static bool differs(BlockScaledMatmulOp op, const KernelPlan &plan, const KernelPlan &next,
                     const hw::TargetModel &target) {
   return plan.tile != next.tile || plan.kSlices != next.kSlices ||
+         plan.slicedK != next.slicedK ||
          PlannedGemm(op, plan, target).isTransposed() !=
              PlannedGemm(op, next, target).isTransposed();
 }

@@ -53,8 +53,23 @@ bool fp4::maySplit(BlockScaledMatmulOp product, int64_t rows, const hw::TargetMo
          !isPlannedAs(product, target, Planner::Converted);
 }
 
+/// Checks that a grouped GEMM whose K is cut has a route of which a CTA may have all k slices.
+static Status requireSlices(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  auto readsSlices = [](const route::Record *record) { return record->reads("k_slices"); };
+  if (product.getMostSplits() == 1 ||
+      llvm::any_of(route::routesOf(signatureOf(product), target), readsSlices))
+    return {};
+  return makeError(ErrorKind::Compile,
+                   "attribute 'split_k' must be left out of these groups on target '" +
+                       std::string(target.name) + "'",
+                   "leave it out; K is cut beside groups where prepacked weights have routes that "
+                   "read 'k_slices'");
+}
+
 /// Checks that a GEMM whose K is cut has no more rows than it may have.
 static Status requireSplit(BlockScaledMatmulOp product, const hw::TargetModel &target) {
+  if (product.isGrouped())
+    return requireSlices(product, target);
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
   int64_t rows = lhs.isDynamicDim(0) ? product.getMostSplitRows() : lhs.getDimSize(0);
   if (product.getMostSplits() == 1 || maySplit(product, rows, target))

@@ -128,3 +128,16 @@ RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const Regi
     roles.push_back(auxiliaryRole(context, "clear", next, math + 4, shares.others));
   return RolePlanAttr::get(context, roles);
 }
+
+RolePlanAttr fp4::slicedRoles(MLIRContext *context, int32_t slices) {
+  constexpr int32_t warps = 8;
+  int32_t end = warps * slices;
+  SmallVector<RoleAttr> roles = {
+      RoleAttr::get(context, "load", end, end + 1, {Engine::Tma}, 0),
+      RoleAttr::get(context, "math", 0, warps, {Engine::Tensor, Engine::Threads}, 0)};
+  for (int32_t slice = 1; slice < slices; ++slice)
+    roles.push_back(RoleAttr::get(context, "slice" + std::to_string(slice), warps * slice,
+                                  warps * (slice + 1), {Engine::Tensor, Engine::Threads}, 0,
+                                  /*inTurn=*/false, /*auxiliary=*/true));
+  return RolePlanAttr::get(context, roles);
+}

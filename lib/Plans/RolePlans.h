@@ -57,6 +57,10 @@ pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context, bool hasManyPlaces
 pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups,
                                  const RegisterShares &shares, bool storesTiles = false);
 
+/// Roles for `slices` k slices of a tile: two warpgroups multiply each, those of the first slice
+/// add the sums of all and store, and one warp loads.
+pipe::RolePlanAttr slicedRoles(mlir::MLIRContext *context, int32_t slices);
+
 /// The schedule in which neighbouring CTAs work on tiles of one column at the same time.
 pipe::WorkScheduleAttrInterface neighboursAlongM(mlir::MLIRContext *context);
 /// The schedule in panels of `width` columns of tiles.

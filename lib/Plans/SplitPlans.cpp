@@ -34,9 +34,10 @@ static constexpr int64_t kFixedRows = 16;
 /// by the model of promoted sums, which costs reductions too little.
 static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfWaves = 0.1;
 
-/// Returns true when K of `op` may be cut.
-static bool mayBeCut(BlockScaledMatmulOp op) {
-  return !op.isGrouped() && !op.isDual() && !op.usesFma() && !op.usesK96() && !op.getStreamK() &&
+/// Returns true when K of `op` may be cut: of groups, whose CTAs have k slices, where a model knows
+/// these.
+static bool mayBeCut(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+  return (!op.isGrouped() || hasWeightRates(op, target)) && !op.isDual() && !op.usesFma() && !op.usesK96() && !op.getStreamK() &&
          op.hasOnlyElements() && !hasDynamicSizes(op);
 }
 
@@ -82,6 +83,8 @@ static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::Tar
 static int64_t fastestFactor(BlockScaledMatmulOp op, int64_t rows, const hw::TargetModel &target) {
   MatmulSize size = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
   size.m = rows;
+  if (size.expectsGroups && !op.getExpectedRows())
+    size.groups.assign(size.groups.size(), int64_t(llvm::divideCeil(rows, size.groups.size())));
   auto factors = ArrayRef(kFactors).take_while([&](int64_t f) { return f <= size.slices(); });
   if (!maySplit(op, rows, target))
     return 1;
@@ -108,7 +111,7 @@ static bool takeFactors(BlockScaledMatmulOp op) {
 /// The factors of `op`: one where rows are static, or the policy wants one for any number of rows.
 static SmallVector<BlockScaledMatmulOp::RowSplit> chooseFactors(BlockScaledMatmulOp op,
                                                                 const hw::TargetModel &target) {
-  if (!mayBeCut(op))
+  if (!mayBeCut(op, target))
     return {{INT64_MAX, 1}};
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   if (op.getSplitPolicy() == SplitPolicy::Fixed) {

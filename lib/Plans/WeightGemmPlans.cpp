@@ -2,7 +2,7 @@
 
 #include "GemmPlanner.h"
 #include "RolePlans.h"
-#include "WeightTiles.h"
+#include "WeightSlices.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -48,8 +48,6 @@ static constexpr int64_t kWarpRows = 128, kWarpTileK = 128, kFewestStages = 2;
 /// Bytes of barriers and of the alignment of tiles, and of the elements that threads exchange
 /// before they store those of a tile of so many rows.
 static constexpr int64_t kOtherSharedBytes = 2048, kStagedBytes = 8192, kFewestStagedRows = 64;
-/// Numbers of k slices that a CTA may have.
-static constexpr int64_t kRanges[] = {1, 2, 4};
 /// Sums of the threads that fit beside all other values in the registers that nine warps have at
 /// most.
 static constexpr int64_t kMostSums = 128 * kTileN;
@@ -86,14 +84,6 @@ static int64_t mostReducedRows(Operation *op) {
   return cast<BlockScaledMatmulOp>(op).accumulatesFast() ? kMostWeightRows : kMostReducedRows;
 }
 
-/// Returns true when the `ranges` of K that a CTA has are whole k slices of one length.
-static bool haveOneLength(Operation *op, const KernelPlan &plan, int64_t ranges) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  int64_t splits = splitsOf(product, plan);
-  int64_t k = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(1);
-  return splits % ranges == 0 && k % (splits * int64_t(numerics::splitSlice)) == 0;
-}
-
 /// Returns true for a gated unit of a decoder: a dual GEMM of one matrix.
 static bool isUnit(Operation *op) {
   auto product = cast<BlockScaledMatmulOp>(op);
@@ -127,21 +117,6 @@ static int64_t depthOfRange(Operation *op, std::array<int64_t, 2> tile, int64_t 
 /// Returns true when a CTA may have several k slices.
 static bool mayHaveRanges(Operation *op, const hw::TargetModel &target) {
   return isPrepacked(op) && !isPromoted(op) && isPlannedAs(op, target, route::Planner::Weight);
-}
-
-/// The number of k slices: two in a CTA of at most 8 rows, if the CTAs then fill the SMs. The sums
-/// of one slice do not wait for those of the other (notebook/gemm-weights.md).
-static std::optional<int64_t> chooseRanges(Operation *op, const KernelPlan &partial,
-                                           const MatmulSize &size, const hw::TargetModel &target) {
-  constexpr int64_t smallM = 8, ranges = 2;
-  int64_t blocks = llvm::divideCeil(size.n, kTileN) * size.splits;
-  bool isOpen = !partial.tile[0] && !partial.tile[1] && !partial.cluster[0] && !partial.ctasPerSm;
-  int64_t places = ranges * target.sms;
-  bool isFull = 10 * blocks >= 9 * places && blocks <= places;
-  if (partial.kSlices || !isOpen || size.m > smallM || !isFull || !mayHaveRanges(op, target) ||
-      !haveOneLength(op, partial, ranges))
-    return partial.kSlices;
-  return ranges;
 }
 
 static std::vector<SizedTile> weightTiles(const PlannedGemm &gemm) {
@@ -218,27 +193,37 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
   bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), partial));
   if (!mayHaveUnevenRows(op, target) || size.sharers)
     return {};
-  bool isNarrow = partial.cluster[0] > 1 || partial.kSlices.value_or(1) > 1;
+  bool isNarrow = partial.cluster[0] > 1 || partial.kSlices.value_or(1) > 1 || size.sliced > 1;
   int64_t most = partial.cluster[0] > 1 ? mostReducedRows(op) : kMostWeightRows;
   return fastestTile(size, ratesOf(op, target), target, [&](int64_t rows, int64_t columns) {
     return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
            (partial.tile[1] ? partial.tile[1] == columns : columns == kTileN || !isNarrow) &&
-           rows <= most && hasShape(op, rows, columns, target);
+           rows <= most && mayBeSliced(size.sliced, rows) && hasShape(op, rows, columns, target);
   });
 }
 
 bool fp4::hasWeightRates(BlockScaledMatmulOp product, const hw::TargetModel &target) {
-  return mayHaveUnevenRows(product, target);
+  return isPrepacked(product) && !product.isDual() && !multipliesByWarps(target) &&
+         (!product.isGrouped() || mayHaveRanges(product, target));
 }
 
 double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
                          const hw::TargetModel &target) {
   hw::WeightRates rates = ratesOf(product, target);
-  auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
-    return hasShape(product, rows, columns, target) &&
-           (size.splits == 1 || runAtOnce(size, {rows, columns}, target));
-  });
-  return tile[0] ? cyclesOfWeights(size, tile, rates, target) : INFINITY;
+  bool haveSlices = mayHaveRanges(product, target);
+  double least = INFINITY;
+  MatmulSize sliced = size;
+  for (int64_t slices : haveSlices ? countsOfSlices(product, size.splits) : SmallVector<int64_t>{1}) {
+    sliced.sliced = slices;
+    auto tile = fastestTile(sliced, rates, target, [&](int64_t rows, int64_t columns) {
+      return hasShape(product, rows, columns, target) && mayBeSliced(slices, rows) &&
+             (slices == 1 || columns == kTileN) &&
+             (size.splits == slices || runAtOnce(sliced, {rows, columns}, target));
+    });
+    if (tile[0])
+      least = std::min(least, cyclesOfWeights(sliced, tile, rates, target));
+  }
+  return least;
 }
 
 /// The columns of a tile. Wide tiles load activations once for twice as many weights, if they leave
@@ -255,9 +240,15 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &partia
                                          const MatmulSize &size, const hw::TargetModel &target) {
   int64_t ranges = partial.kSlices.value_or(1);
   if (auto [rows, columns] = chooseShape(op, partial, size, target); rows)
-    return {rows, columns, depthOfRange(op, {rows, columns}, ranges)};
-  int64_t rows = partial.tile[0] ? partial.tile[0] : chooseRows(op, size, target);
+    return {rows, columns,
+            partial.slicedK ? depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)
+                            : depthOfRange(op, {rows, columns}, ranges)};
+  int64_t rows = partial.tile[0] ? partial.tile[0]
+                                 : std::min(chooseRows(op, size, target),
+                                            mostRowsOfSlices(ranges, partial.slicedK));
   int64_t columns = partial.tile[1] ? partial.tile[1] : chooseColumns(op, rows, size, target);
+  if (partial.slicedK)
+    return {rows, columns, depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)};
   return {rows, columns,
           multipliesByWarps(target) ? kWarpTileK / ranges
                                     : depthOfRange(op, {rows, columns}, ranges)};
@@ -406,26 +397,51 @@ static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
   return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : gemmsOf(op));
 }
 
+/// Takes the k slices of a plan: in `partial` and in `plan`, which is proposed.
+static void takeSlices(PlannedGemm &gemm, KernelPlan &partial, KernelPlan &plan) {
+  if (!mayHaveRanges(gemm.op, gemm.target))
+    return;
+  auto cycles = [&](int64_t slices) {
+    MatmulSize size = gemm.size;
+    size.sliced = slices;
+    auto tile = chooseShape(gemm.op, partial, size, gemm.target);
+    return tile[0] ? cyclesOfWeights(size, tile, ratesOf(gemm.op, gemm.target), gemm.target)
+                   : INFINITY;
+  };
+  WeightSlices slices = chooseSlices(gemm, cycles);
+  partial.kSlices = plan.kSlices = slices.count;
+  partial.slicedK = plan.slicedK = slices.haveWarpgroups;
+  gemm.size.sliced = slices.haveWarpgroups ? *slices.count : 1;
+}
+
+static pipe::RolePlanAttr rolesOf(const PlannedGemm &gemm, const KernelPlan &partial,
+                                  const KernelPlan &plan) {
+  if (partial.slicedK)
+    return slicedRoles(gemm.context(), int32_t(*partial.kSlices));
+  bool isTall = needsRegisters(gemm.op, plan.tile, gemm.target);
+  return fragmentRoles(gemm.context(), /*groups=*/2, isTall ? kFewBeside : RegisterShares());
+}
+
 static KernelPlan proposeWeight(const PlannedGemm &given) {
   BlockScaledMatmulOp op = given.op;
   const hw::TargetModel &target = given.target;
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm), partial = partialOfStream(given);
   PlannedGemm gemm = given.with(partial);
+  takeSlices(gemm, partial, plan);
   const MatmulSize &size = gemm.size;
-  partial.kSlices = plan.kSlices = chooseRanges(op, given.plan, size, target);
   plan.tile = chooseTile(op, partial, size, target);
   if (isPromoted(op) && isPreDequantized(gemm, plan.tile))
     return proposePreDequantizedWeights(gemm);
   if (isPromoted(op))
     plan.route.a = route::Operand::Registers;
   plan.schedule = scheduleOf(gemm, plan);
-  plan.roles = fragmentRoles(gemm.context(), /*groups=*/2,
-                             needsRegisters(op, plan.tile, target) ? kFewBeside : RegisterShares());
+  plan.roles = rolesOf(gemm, partial, plan);
   int64_t columns = llvm::divideCeil(size.n, plan.tile[1]);
   int64_t items = tilesOfRows(size, plan.tile[0]) * columns;
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / partial.kSlices.value_or(1);
   bool isFull = blocks > target.sms, isKnown = gemm.hasKnownRows();
-  plan.ctasPerSm = chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
+  plan.ctasPerSm =
+      plan.slicedK ? 1 : chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
   if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
     plan.stages = kSharedStages;
   if (isKnown && !size.sharers && leavesRoom(op, partial.orElse(plan), size, blocks, target))
@@ -472,18 +488,6 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                         depths + " for a prepacked rhs");
 }
 
-/// Checks that k slices have one length, so that each has a tile in every stage.
-static LogicalResult checkRanges(const PlannedGemm &gemm) {
-  int64_t ranges = gemm.plan.kSlices.value_or(1);
-  if (ranges == 1 || (llvm::is_contained(kRanges, ranges) &&
-                      haveOneLength(gemm.op, gemm.plan, ranges) && gemm.plan.tile[1] == kTileN))
-    return success();
-  return gemm.misfit("k_slices",
-                     "is 1, 2 or 4, and divides 'split_k' in tiles of " + Twine(kTileN) +
-                         " columns, where all k slices have as many units of 256 elements",
-                     Twine(ranges));
-}
-
 static LogicalResult checkTile(const PlannedGemm &gemm) {
   BlockScaledMatmulOp op = gemm.op;
   if (!isPromoted(op))
@@ -518,7 +522,7 @@ static LogicalResult checkWeight(const PlannedGemm &gemm) {
   if (gemm.plan.route.a == route::Operand::Pre)
     return checkPreDequantizedWeights(gemm);
   auto [m, n, k] = gemm.plan.tile;
-  if ((gemm.op.getStreamK() && failed(checkStream(gemm))) || failed(checkRanges(gemm)) ||
+  if ((gemm.op.getStreamK() && failed(checkStream(gemm))) || failed(checkSlices(gemm)) ||
       failed(checkTile(gemm)) || failed(checkReductionPlace(gemm, {m, mostReducedRows(gemm.op)})) ||
       failed(checkCtasPerSm(gemm, mostResident(m, n))) || failed(checkStages(gemm)))
     return failure();

@@ -21,8 +21,8 @@ bool fp4::haveWholeBlocks(Operation *op, int64_t rows) {
 }
 
 int64_t fp4::tilesOfRows(const MatmulSize &size, int64_t rows) {
-  int64_t fewest = size.expectsGroups ? int64_t(size.groups.size()) : 0;
-  return std::max(fewest, tilesAlongM(size, rows));
+  int64_t tiles = tilesAlongM(size, rows);
+  return size.expectsGroups ? std::min(std::max(int64_t(size.groups.size()), tiles), size.m) : tiles;
 }
 
 int64_t fp4::timeOfTiles(const MatmulSize &size, int64_t rows, int64_t columns,
@@ -66,38 +66,59 @@ int64_t fp4::mostResident(int64_t rows, int64_t columns) {
   return rows <= 32 && columns == kTileN ? 2 : 1;
 }
 
+/// CTAs per SM of a tile. One CTA has the registers of an SM if its k slices have warpgroups of
+/// their own.
+static int64_t residentOf(const MatmulSize &size, std::array<int64_t, 2> tile) {
+  return size.sliced > 1 ? 1 : mostResident(tile[0], tile[1]);
+}
+
+/// Cycles in which the four schedulers of an SM issue the instructions of a k tile of 128 elements
+/// and 128 columns, 1.73 for each weight (validation/decode_count.py).
+static constexpr double kIssueCycles = 1.73 * 128 * double(kTileN) / (4 * 32);
+
 /// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM, or of the
 /// weights from memory.
-static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t bytesOfTile,
-                            const hw::WeightRates &rates, const hw::TargetModel &target) {
+static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t slices,
+                            int64_t bytesOfTile, const hw::WeightRates &rates,
+                            const hw::TargetModel &target) {
   auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
   double wide = columns > 1 ? rates.wide : 1;
-  double cycles = std::max(columns * wide * (rates.convert + rates.convertRow * rows),
-                           columns * rates.multiplyRow * rows);
+  double cycles = std::max({columns * wide * (rates.convert + rates.convertRow * rows),
+                            double(slices) * kIssueCycles,
+                            double(slices) * columns * rates.multiplyRow * rows});
   if (ctas > int64_t(target.sms))
     cycles *= rates.shared;
-  return std::max(cycles, double(ctas * bytesOfTile) * columns / rates.memoryBytes);
+  return std::max(cycles, double(ctas * slices * bytesOfTile) * columns / rates.memoryBytes);
+}
+
+/// Cycles in which the first k slice adds the sums of the others: a wait, and the words that threads
+/// store and load in shared memory, 128 bytes in a cycle.
+static double cyclesOfSlices(int64_t slices, int64_t rows) {
+  constexpr double wait = 200, ofRow = 2 * 4 * double(kTileN) / 128;
+  return slices > 1 ? wait + ofRow * double((slices - 1) * rows) : 0;
 }
 
 /// Cycles of the reduction of split-K. A cluster reduces two ranges of a tile of 128 columns.
 static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> tile,
                                 const hw::WeightRates &rates) {
-  if (size.splits == 1)
-    return 0;
   auto [rows, columns] = tile;
-  if (size.splits == 2 && rows <= kMostReducedRows && columns == kTileN)
-    return rates.cluster + rates.clusterRow * double(rows);
-  return rates.workspace +
+  if (size.splits == size.sliced)
+    return cyclesOfSlices(size.sliced, rows);
+  if (size.splits == 2 * size.sliced && rows <= kMostReducedRows && columns == kTileN)
+    return rates.cluster + rates.clusterRow * double(rows * size.sliced) +
+           cyclesOfSlices(size.sliced, rows);
+  return rates.workspace + cyclesOfSlices(size.sliced, rows) +
          rates.workspaceRow * double(rows * columns / kTileN) * double(size.splits);
 }
 
 static int64_t countCtas(const MatmulSize &size, std::array<int64_t, 2> tile) {
-  return tilesOfRows(size, tile[0]) * int64_t(llvm::divideCeil(size.n, tile[1])) * size.splits;
+  return tilesOfRows(size, tile[0]) * int64_t(llvm::divideCeil(size.n, tile[1])) * size.splits /
+         size.sliced;
 }
 
 bool fp4::runAtOnce(const MatmulSize &size, std::array<int64_t, 2> tile,
                     const hw::TargetModel &target) {
-  return countCtas(size, tile) <= int64_t(target.sms) * mostResident(tile[0], tile[1]);
+  return countCtas(size, tile) <= int64_t(target.sms) * residentOf(size, tile);
 }
 
 double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
@@ -105,12 +126,14 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   constexpr int64_t depth = 128;
   auto [rows, columns] = tile;
   int64_t ctas = countCtas(size, tile);
-  int64_t places = target.sms * (ctas > int64_t(target.sms) ? mostResident(rows, columns) : 1);
+  int64_t places = target.sms * (ctas > int64_t(target.sms) ? residentOf(size, tile) : 1);
   int64_t waves = llvm::divideCeil(ctas, places), last = ctas - (waves - 1) * places;
   int64_t bytes = kTileN * depth / 2 + kTileN * depth / size.block;
   double kTiles = double(size.k) / double(depth * size.splits);
-  double ofWaves = double(waves - 1) * cyclesOfKTile(places, tile, bytes, rates, target) +
-                   cyclesOfKTile(last, tile, bytes, rates, target);
+  auto ofWave = [&](int64_t count) {
+    return cyclesOfKTile(count, tile, size.sliced, bytes, rates, target);
+  };
+  double ofWaves = double(waves - 1) * ofWave(places) + ofWave(last);
   return rates.launch + kTiles * ofWaves +
          double(waves) * rates.epilogueRow * double(rows * columns / kTileN) +
          cyclesOfReduction(size, tile, rates);

@@ -28,7 +28,8 @@ bool isQuantized(mlir::Operation *op);
 /// columns.
 bool haveWholeBlocks(mlir::Operation *op, int64_t rows);
 
-/// Tiles along m. A group that is expected to have rows has a tile, however many rows the tile has.
+/// Tiles along m. A group that is expected to have rows has a tile, however many rows the tile has,
+/// but no tile is without a row.
 int64_t tilesOfRows(const MatmulSize &size, int64_t rows);
 /// Elements of the tiles that an SM multiplies.
 int64_t timeOfTiles(const MatmulSize &size, int64_t rows, int64_t columns,

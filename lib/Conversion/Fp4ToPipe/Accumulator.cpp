@@ -4,7 +4,6 @@
 
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
-#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 
 using namespace mlir;
@@ -29,7 +28,7 @@ SmallVector<Value> Accumulator::create() {
       accs.push_back(AccumulatorOp::create(b, lanesType()));
   else
     for (int64_t i = 0; i < count * gemm.partsOfTile(); ++i)
-      accs.push_back(fragments.create());
+      accs.push_back(fragments.create(i * gemm.work.ranges / (count * gemm.partsOfTile())));
   return accs;
 }
 
@@ -49,11 +48,11 @@ void Accumulator::multiply(ValueRange accs, const Tile &tile, const KStep &step,
   if (gemm.sumsFewOfK())
     return promote(accs, tile, step, pairs);
   Value more = isMore(tile, step.first, part);
-  for (const OperandPair &pair : pairs)
+  for (auto [slice, pair] : llvm::enumerate(pairs))
     for (const OperandTile &operand : pair.b) {
       OperandTile y = converted(operand);
       for (const OperandTile &x : pair.a) {
-        multiplyInto(accs.front(), x, y, more, part);
+        gemm.bySlice(multiplyInto(accs.front(), x, y, more, part), int64_t(slice));
         accs = accs.drop_front();
       }
     }
@@ -73,8 +72,8 @@ OperandTile Accumulator::converted(const OperandTile &operand) {
 }
 
 /// Adds the products of a k tile of A and one of B. The types choose the atom.
-void Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTile &y, Value isMore,
-                               int64_t part) {
+MmaOp Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTile &y, Value isMore,
+                                int64_t part) {
   auto mma = MmaOp::create(b, acc, x.resident ? x.resident : x.data, x.scales, x.row, y.data,
                            y.scales, y.row, isMore, x.count);
   if (x.resident)
@@ -86,6 +85,7 @@ void Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTil
   }
   mma.setInOrder(mma.getForm() == hw::MmaForm::WgmmaDequantized && gemm.problem.floats);
   mma.setWithoutPowers(mma.hasByteTiles() && gemm.route().accumulate == route::Accumulate::Fast);
+  return mma;
 }
 
 //===----------------------------------------------------------------------===//

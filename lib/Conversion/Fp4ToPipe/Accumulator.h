@@ -10,6 +10,8 @@
 #include "KLoop.h"
 #include "OperandPath.h"
 
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
+
 namespace fp4 {
 
 class Accumulator {
@@ -27,8 +29,8 @@ public:
                 llvm::ArrayRef<OperandPair> pairs, int64_t part);
 
 private:
-  void multiplyInto(Value acc, const OperandTile &x, const OperandTile &y, Value isMore,
-                    int64_t part);
+  pipe::MmaOp multiplyInto(Value acc, const OperandTile &x, const OperandTile &y, Value isMore,
+                           int64_t part);
   Value isMore(const Tile &tile, Value k, int64_t part);
   OperandTile converted(const OperandTile &operand);
   void promoteLanes(Value acc, const Tile &tile, const KStep &step, const OperandPair &pair);

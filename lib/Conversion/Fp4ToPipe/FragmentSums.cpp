@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Plans/WarpFragment.h"
 
 using namespace mlir;
@@ -32,9 +33,9 @@ FragmentSums::FragmentSums(GemmKernel &kernel, const WorkLoop &works, const Kern
     partColumns = gemm.storedColumns();
 }
 
-Value FragmentSums::create() {
+Value FragmentSums::create(int64_t slice) {
   auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), kind);
-  return AccumulatorOp::create(b, type);
+  return gemm.bySlice(AccumulatorOp::create(b, type), slice);
 }
 
 void FragmentSums::forParts(llvm::function_ref<void(RankedTensorType, int64_t)> body) {
@@ -49,9 +50,9 @@ IntegerAttr FragmentSums::placeOfSums(size_t part, int64_t first) {
 }
 
 void FragmentSums::complete(ValueRange accs, const Tile &tile, Finish finish) {
-  SmallVector<Value> parts = partsOf(accs);
+  SmallVector<Value> all = gathered(accs), parts = partsOf(all);
   if (gemm.work.reducesInCluster)
-    reduceInCluster(accs, tile, finish);
+    reduceInCluster(all, tile, finish);
   else if (gemm.work.stream)
     reduceShares(parts, tile.share, finish);
   else if (gemm.work.reducedCtas() > 1)
@@ -60,6 +61,34 @@ void FragmentSums::complete(ValueRange accs, const Tile &tile, Finish finish) {
     addSlices(parts, finish);
   else
     finishParts(parts, finish);
+}
+
+/// The sums of all k slices where the warpgroups of the first slice read them: the other slices have
+/// theirs in registers of their own, and stage them in shared memory.
+SmallVector<Value> FragmentSums::gathered(ValueRange accs) {
+  SmallVector<Value> all(accs);
+  if (gemm.work.sliceRoles.empty())
+    return all;
+  constexpr int64_t ofAccess = 4, ofRow = 8; // elements of a thread, and columns of a fragment
+  auto tile = SharedType::get({size[1] / ofRow, ofAccess * threads}, b.getF32Type());
+  auto ofFragment = DistributionAttr::tensorOf(kind, size[1], b.getF32Type());
+  for (int64_t slice = 1; slice < int64_t(all.size()); ++slice) {
+    Value &sums = all[size_t(slice)];
+    Value read = gemm.bySlice(ReadOp::create(b, ofFragment, sums, int64_t(0), int64_t(0)), slice);
+    sums = gemm.bySlice(StageOp::create(b, tile, read, Value()), slice).getResult();
+  }
+  return all;
+}
+
+/// A cluster reduces fragments: sums in shared memory become one.
+Value FragmentSums::inRegisters(Value sums) {
+  if (isa<FragmentType>(sums.getType()))
+    return sums;
+  Value fragment = create();
+  forParts([&](RankedTensorType type, int64_t first) {
+    WriteOp::create(b, readPart(sums, 0, type, first), fragment, uint64_t(first));
+  });
+  return fragment;
 }
 
 /// Warps have several parts in one accumulator.
@@ -103,10 +132,11 @@ void FragmentSums::reduceInCluster(ValueRange accs, const Tile &tile, Finish fin
   int64_t width = size[1], ctas = gemm.work.reducedCtas();
   while (partColumns > kFewestColumns && (partColumns * ctas > width || width % partColumns != 0))
     partColumns -= kFewestColumns;
-  ReduceOp::create(b, /*sums=*/Type(), accs, b.getI64IntegerAttr(partColumns),
+  auto fragments = llvm::map_to_vector(accs, [&](Value sums) { return inRegisters(sums); });
+  ReduceOp::create(b, /*sums=*/Type(), fragments, b.getI64IntegerAttr(partColumns),
                    /*maximum=*/false, /*rows=*/IntegerAttr(), /*place=*/IntegerAttr());
   auto sums = [&](RankedTensorType type, int64_t first) {
-    return readPart(accs.front(), 0, type, first);
+    return readPart(fragments.front(), 0, type, first);
   };
   finish(0, sums, {}, [&](int64_t first) {
     Value place = b.constant(first / partColumns % ctas);

@@ -26,8 +26,8 @@ public:
   /// Rows that mma.sync has of a fragment.
   static constexpr int64_t kWarpRows = 16;
 
-  /// A fragment without sums.
-  Value create();
+  /// A fragment without sums, of the warpgroups of k slice `slice`.
+  Value create(int64_t slice = 0);
   /// Calls `body` for the columns of a fragment that are handled at a time.
   void forParts(llvm::function_ref<void(mlir::RankedTensorType type, int64_t first)> body);
   /// The sums of each thread from column `first` of its fragment on.
@@ -48,6 +48,8 @@ private:
   void reduce(ValueRange accs, const Tile &tile, Finish finish);
   void reduceShares(ValueRange accs, const Tile::Share &share, Finish finish);
   void reduceInCluster(ValueRange accs, const Tile &tile, Finish finish);
+  llvm::SmallVector<Value> gathered(ValueRange accs);
+  Value inRegisters(Value sums);
   void addSlices(ValueRange accs, Finish finish);
   void finishParts(ValueRange accs, Finish finish);
   void leave(Value acc, size_t part, Value row);

@@ -163,6 +163,11 @@ static numerics::BlockFormat formatOfCodes(Type data, int64_t block) {
   return block == 16 ? NVFP4 : MXFP4;
 }
 
+int64_t Gemm::tilesOfSplit() const {
+  constexpr auto unit = int64_t(numerics::splitSlice);
+  return int64_t(llvm::divideCeil(problem.depth, unit)) / work.splits * (unit / tiling.tileK);
+}
+
 int Gemm::restoringExponent() const {
   using enum route::Operand;
   auto isOneOf = [](auto way, auto... ways) { return ((way == ways) || ...); };

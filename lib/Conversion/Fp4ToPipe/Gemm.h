@@ -31,6 +31,14 @@ struct Gemm {
       op->setAttr(pipe::PipeDialect::kRoleAttr, tiling.auxiliary);
     return op;
   }
+  /// Gives `op` to the warpgroups of k slice `slice`, where each slice has its own; returns it.
+  template <typename OpT> OpT bySlice(OpT op, int64_t slice) const {
+    if (slice && !work.sliceRoles.empty())
+      op->setAttr(pipe::PipeDialect::kRoleAttr, work.sliceRoles[size_t(slice) - 1]);
+    return op;
+  }
+  /// k tiles of a split-K part, where all have as many. The last tile may be a part of one.
+  int64_t tilesOfSplit() const;
   /// A is the rhs and B the lhs: TMEM lanes are columns of the result.
   bool swapsOperands() const { return record->isSwapped() && route().core == route::Core::Tcgen05; }
   /// Fragments have columns of the result in their rows: B is the operand that the tensor core

@@ -137,6 +137,8 @@ static void setCluster(Gemm &gemm, BlockScaledMatmulOp op, const KernelPlan &pla
   bool reduces = plan.reduction == ReductionPlace::Cluster;
   gemm.work.splits = splitsOf(op, plan);
   gemm.work.ranges = plan.kSlices.value_or(1);
+  for (pipe::RoleAttr role : cast<pipe::RolePlanAttr>(plan.roles).getSlices())
+    gemm.work.sliceRoles.push_back(StringAttr::get(op.getContext(), role.getName()));
   gemm.work.reducesInCluster = reduces || (gemm.hasFragments() && plan.cluster[0] > 1);
   if (!plan.cluster[0] || gemm.hasFragments())
     return;

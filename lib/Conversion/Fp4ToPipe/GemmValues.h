@@ -98,7 +98,9 @@ struct Tiling {
 /// Shares of the GEMM that are works: tiles, split-K parts of them, or what a table says.
 struct WorkShares {
   int64_t splits = 1; ///< split-K parts
-  int64_t ranges = 1; ///< k slices of a CTA; all have one length
+  int64_t ranges = 1; ///< k slices of a CTA; all have as many k tiles
+  /// Roles of the k slices behind the first, where each slice has warpgroups of its own; else none.
+  llvm::SmallVector<mlir::StringAttr, 2> sliceRoles;
   /// The split-K parts of a tile are those of the CTAs of a cluster, which reduce in shared memory.
   /// Otherwise they are works of their own, which reduce through a workspace.
   bool reducesInCluster = false;

@@ -10,7 +10,7 @@ using namespace fp4::pipe;
 
 /// K tiles of a step follow one another, or are those of k slices.
 Value KLoop::numberOf(const KStep &step, int64_t number) {
-  int64_t distance = gemm.work.ranges > 1 ? gemm.tilesK() / gemm.work.splits : 1;
+  int64_t distance = gemm.work.ranges > 1 ? gemm.tilesOfSplit() : 1;
   return number ? b.add(step.first, b.constant(number * distance)) : step.first;
 }
 

@@ -41,6 +41,32 @@ struct LowerReadFragment : PipePattern<pipe::ReadOp> {
   }
 };
 
+/// Reads sums that the thread of the same place in another role has staged.
+struct LowerReadSums : PipePattern<pipe::ReadOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::ReadOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto tile = dyn_cast<pipe::SharedType>(op.getAccumulator().getType());
+    if (!tile)
+      return rewriter.notifyMatchFailure(op, "reads tensor memory or a fragment");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    VectorType type = pipe::vectorOfThread(op.getResult().getType());
+    auto piece = VectorType::get(kSumsOfAccess, b.getF32Type());
+    Value own = placeOfSums(b, op, state, adaptor.getAccumulator());
+    int64_t row = int64_t(*op.getFirst()) / hw::fragmentTileColumns;
+    SmallVector<Value> sums;
+    for (; int64_t(sums.size()) < type.getNumElements(); ++row) {
+      Value place = offsetPointer(b, b.getLoc(), own, row * tile.getInnerBytes());
+      Value four = LLVM::LoadOp::create(b, piece, place, 4 * kSumsOfAccess);
+      for (int64_t i = 0; i < kSumsOfAccess; ++i)
+        sums.push_back(vector::ExtractOp::create(b, four, i));
+    }
+    rewriter.replaceOp(op, vector::FromElementsOp::create(b, type, sums).getResult());
+    return success();
+  }
+};
+
 /// The places of a thread's elements in the result. The rows of a transposed fragment are columns
 /// of the result.
 struct ElementPlaces {
@@ -520,6 +546,6 @@ private:
 
 void fp4::populateElementPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                   const KernelState &state) {
-  patterns.add<LowerReadFragment, LowerFragmentFactors, LowerStoreFragment>(
+  patterns.add<LowerReadFragment, LowerReadSums, LowerFragmentFactors, LowerStoreFragment>(
       converter, patterns.getContext(), state);
 }

@@ -97,6 +97,12 @@ Value fp4::keptConstant(ImplicitLocOpBuilder &b, const KernelState &state, uint3
   return arith::OrIOp::create(b, none, constantI32(b, b.getLoc(), int32_t(value)));
 }
 
+Value fp4::placeOfSums(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state,
+                       Value tile) {
+  constexpr int64_t bytes = 4 * kSumsOfAccess;
+  return stridedPointer(b, b.getLoc(), tile, threadOfRole(b, op, state), bytes);
+}
+
 SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count) {
   if (count == 1)
     return {LLVM::LoadOp::create(b, b.getI32Type(), pointer, 4)};

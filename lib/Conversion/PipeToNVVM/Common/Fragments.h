@@ -64,6 +64,12 @@ llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
 llvm::SmallVector<mlir::Value> orZeros(mlir::ImplicitLocOpBuilder &b, mlir::Value accumulate,
                                        llvm::SmallVector<mlir::Value> elements);
 
+/// Sums that a thread stages or reads in one access to shared memory, and the first place of those
+/// of this thread in a `tile` of them (`pipe.stage`).
+inline constexpr int64_t kSumsOfAccess = 4;
+mlir::Value placeOfSums(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
+                        const KernelState &state, mlir::Value tile);
+
 /// A warpgroup has 128 threads, and 64 rows of a fragment.
 inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
 /// The barrier of a role whose threads exchange elements or maxima. Barrier 0 is the CTA's, and

@@ -56,7 +56,7 @@ struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::StageOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.getDest() || !op.isOfFragment())
+    if (!op.getDest() || !op.isOfFragment() || op.isOfSums())
       return rewriter.notifyMatchFailure(op, "expects a destination of a fragment");
     constexpr int64_t warpRows = 16, warpThreads = 32, wordsOfStore = 4;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
@@ -79,6 +79,27 @@ struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageOp> {
       NVVM::StMatrixOp::create(b, line.at(byte), sources, NVVM::MMALayout::row, shape,
                                NVVM::LdStMatrixEltType::B16);
     }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Stages the sums of a thread, four side by side, for the thread of the same place in another
+/// role.
+struct LowerStageSums : fp4::PipePattern<fp4::pipe::StageOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::StageOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getDest() || !op.isOfSums())
+      return rewriter.notifyMatchFailure(op, "expects a destination of sums");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    fp4::pipe::SharedType tile = op.getDest().getType();
+    Value own = fp4::placeOfSums(b, op, state, adaptor.getDest());
+    for (int64_t row = 0; row < tile.getRows(); ++row)
+      fp4::storePiece(rewriter, op.getLoc(), adaptor.getValue(), row * fp4::kSumsOfAccess,
+                      fp4::kSumsOfAccess,
+                      fp4::offsetPointer(b, op.getLoc(), own, row * tile.getInnerBytes()));
     rewriter.eraseOp(op);
     return success();
   }
@@ -138,6 +159,6 @@ void fp4::releaseStored(OpBuilder &b, Location loc, const KernelState &state,
 
 void fp4::populateStagedStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                       const KernelState &state) {
-  patterns.add<LowerStage, LowerStageFragment, LowerStoreTile>(converter, patterns.getContext(),
-                                                               state);
+  patterns.add<LowerStage, LowerStageFragment, LowerStageSums, LowerStoreTile>(
+      converter, patterns.getContext(), state);
 }

@@ -56,6 +56,7 @@ constexpr Field kFields[] = {
     {"reduction", &KernelPlan::reduction, of(TileGemm), /*isOptional=*/true},
     {"k_slices", &KernelPlan::kSlices, of(TileGemm), /*isOptional=*/true},
     {"k_slices", &KernelPlan::kSlices, of(WarpAttention)},
+    {"sliced_k", &KernelPlan::slicedK, of(TileGemm), /*isOptional=*/true},
     {"pair", &KernelPlan::pair, of(TileGemm), /*isOptional=*/true},
     {"store", &KernelPlan::store, of(TileGemm), /*isOptional=*/true},
     {"epilogue_warps", &KernelPlan::epilogueWarps, of(TileGemm), /*isOptional=*/true},

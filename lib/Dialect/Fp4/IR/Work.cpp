@@ -140,9 +140,6 @@ static LogicalResult verifyCompanions(function_ref<InFlightDiagnostic()> emitErr
     return withNote(emitError() << "expects no " << (splits ? "'split_k'" : "'groups'")
                                 << " beside 'stream_k'",
                     "leave 'stream_k' out; 'split_k' cuts K where it is not given");
-  if (splits && hasGroups) // work (C2)
-    return withNote(emitError() << "expects no 'split_k' beside 'groups'",
-                    "leave it out: groups give all SMs work");
   if (hasRows && hasGroups) // work (C2)
     return withNote(
         emitError() << "expects no 'expected_rows' or 'unspecified_rows' beside 'groups'",

@@ -257,6 +257,14 @@ static LogicalResult verifyEngines(EmitError emitError, StringRef name, int32_t 
       "role");
 }
 
+/// (C631) The engines of an auxiliary role.
+static bool mayBeAuxiliary(ArrayRef<Engine> engines) {
+  auto isOfThreads = [](Engine engine) {
+    return engine == Engine::Threads || engine == Engine::Tensor;
+  };
+  return llvm::is_contained(engines, Engine::Threads) && llvm::all_of(engines, isOfThreads);
+}
+
 LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t first, int32_t end,
                                ArrayRef<Engine> engines, int32_t registers, bool inTurn,
                                bool auxiliary, bool whole) { // (C119)
@@ -278,9 +286,9 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
         "setmaxnreg takes no other numbers; without 'registers' a role has those of the launch");
   if (whole && failed(verifyWhole(emitError, name, end - first, engines)))
     return failure();
-  if (auxiliary && !llvm::equal(engines, ArrayRef{Engine::Threads})) // (C631)
+  if (auxiliary && !mayBeAuxiliary(engines)) // (C631)
     return withNote(emitError() << "role " << name
-                                << " that is auxiliary must drive threads and nothing else",
+                                << " that is auxiliary must drive threads, and at most tensor beside",
                     "leave 'auxiliary' out: one role drives each of the other engines");
   return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
 }
@@ -298,9 +306,15 @@ RoleAttr RolePlanAttr::getDriver(Engine engine) const {
 
 RoleAttr RolePlanAttr::getAuxiliary() const {
   for (RoleAttr role : getRoles())
-    if (role.getAuxiliary())
+    if (role.getAuxiliary() && !role.drives(Engine::Tensor))
       return role;
   return {};
+}
+
+SmallVector<RoleAttr> RolePlanAttr::getSlices() const {
+  return llvm::filter_to_vector(getRoles(), [](RoleAttr role) {
+    return role.getAuxiliary() && role.drives(Engine::Tensor);
+  });
 }
 
 RoleAttr RolePlanAttr::getRole(StringRef name) const {

@@ -267,7 +267,36 @@ static LogicalResult verifyFragmentRead(ReadOp op, FragmentType acc) {
                   "read fewer columns, or from an earlier one on"); // (C182)
 }
 
+/// (C670) Sums in shared memory, which the threads of another role have staged.
+static LogicalResult verifySumsTile(Operation *op, SharedType tile, int64_t columns) {
+  constexpr int64_t ofAccess = 4, ofRow = 8; // elements of a thread, and columns of a fragment
+  auto region = op->getParentOfType<RoleRegionOp>();
+  int64_t threads = region ? region.getRole().getNumThreads() : tile.getColumns() / ofAccess;
+  bool isOfThreads = tile.getColumns() == ofAccess * threads && threads % kMmaM == 0;
+  if (tile.getElementType().isF32() && tile.getLayout() == Layout::Linear && isOfThreads &&
+      columns % ofRow == 0 && columns <= ofRow * tile.getRows())
+    return success();
+  return withNote(op->emitOpError() << "tile of sums must be linear f32 with a row for 8 columns "
+                                       "and 4 elements for each thread, but got "
+                                    << tile << " for " << columns << " columns",
+                  "write !pipe.shared<2x1024xf32> for 16 columns and 256 threads");
+}
+
+/// (C670) Columns of sums in shared memory.
+static LogicalResult verifySumsRead(ReadOp op, SharedType tile) {
+  RankedTensorType value = op.getResult().getType();
+  constexpr int64_t unit = 8;
+  if (!op.getColumn() && op.getFirst() && !op.getRow() && int64_t(*op.getFirst()) % unit == 0 &&
+      distributionOf(value).getKind() == FragmentKind::Wgmma)
+    return verifySumsTile(op, tile, int64_t(*op.getFirst()) + value.getDimSize(1));
+  return withNote(op.emitOpError("column of sums in shared memory must be a number and a multiple "
+                                 "of 8, of a result of wgmma"),
+                  "write '[8]' and tensor<64xNxf32, #pipe.distribution<wgmma>>");
+}
+
 LogicalResult ReadOp::verify() {
+  if (auto tile = dyn_cast<SharedType>(getAccumulator().getType()))
+    return verifySumsRead(*this, tile);
   if (auto tmem = dyn_cast<TmemType>(getAccumulator().getType()))
     return verifyTmemRead(*this, tmem);
   return verifyFragmentRead(*this, cast<FragmentType>(getAccumulator().getType()));
@@ -387,12 +416,24 @@ void StageOp::fillSlot(OpBuilder &builder, Value slot, Value) {
   create(builder, getLoc(), Type(), getValue(), slot);
 }
 
+/// (C670) All columns of a fragment of wgmma.
+static LogicalResult verifyStagedSums(StageOp op, SharedType tile, RankedTensorType value) {
+  if (distributionOf(value).getKind() == FragmentKind::Wgmma &&
+      value.getDimSize(1) == 8 * tile.getRows())
+    return verifySumsTile(op, tile, value.getDimSize(1));
+  return withNote(op.emitOpError() << "tile of sums must have a row for 8 columns of wgmma, but got "
+                                   << tile << " and " << value,
+                  "write !pipe.shared<2x1024xf32> for 16 columns and 256 threads");
+}
+
 LogicalResult StageOp::verify() {
   FailureOr<SharedType> filled = verifyFilled(*this, getResult(), getDest()); // (C160)
   if (failed(filled))
     return failure();
   SharedType tile = *filled;
   RankedTensorType value = getValue().getType();
+  if (isOfSums())
+    return verifyStagedSums(*this, tile, value);
   FragmentKind kind = distributionOf(value).getKind();
   bool fits = kind == FragmentKind::Lanes ||
               (kind == FragmentKind::Wgmma && value.getElementTypeBitWidth() == 16);

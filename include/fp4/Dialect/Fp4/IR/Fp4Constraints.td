@@ -265,7 +265,7 @@ def : Fp4_Constraints<"scaled", [{
 def : Fp4_Constraints<"work", [{
   - (C1) a member is one of the table above, each once, and a list has at least one number.
   - (C2) `stream_k` goes with no `groups` and no `split_k` of more than 1, and `groups` with no
-    such `split_k`, no `expected_rows` and no `unspecified_rows`.
+    `expected_rows` and no `unspecified_rows`.
   - (C3) factors of `split_k` are 1 to 32, and `expected_rows` is positive.
   - (C4) lists of `split_k`, and `split_rows`, are former spellings of cases of `dispatch`.
 }]>;
@@ -290,7 +290,7 @@ def : Fp4_Constraints<"matmul", [{
   - (C13) epilogue inputs come with an epilogue region. Inputs are f32, bf16 or f16, and scalars,
     M x 1, 1 x N or M x N. In a GEMM of G groups G x 1 x N has a row for each group, such as
     the bias of an expert, and G x 1 x 1 a number.
-  - (C14) `split_k` is at most the number of slices of 256 elements in K, and 1 in a grouped GEMM.
+  - (C14) `split_k` is at most the number of slices of 256 elements in K.
   - (C640) for each size one case of `dispatch` without `k_unit` holds, or several with `wave_cost`.
   - (C641) `dispatch` has 1 to 64 cases, and no `fp4.plan` beside it.
   - (C642) all plans of `dispatch` have `wave_cost`, or none.

@@ -70,7 +70,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
 
     | family | kernel | fields |
     |--------|--------|--------|
-    | tile_gemm | output tiles on the tensor core | route, tile, cluster, fallback, reduction, k_slices, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, wave_cost |
+    | tile_gemm | output tiles on the tensor core | route, tile, cluster, fallback, reduction, k_slices, sliced_k, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, ctas_per_sm |
     | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, ctas_per_sm, order |
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
@@ -89,6 +89,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters |
     | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: the last CTA of a tile adds sums in global memory. On sm_90a, `cluster` alone says so |
     | k_slices | k slices of a CTA, each with sums of its own and a k tile in a stage; without it, one |
+    | sliced_k | each k slice has warpgroups of its own, and the first adds the sums of the others from shared memory, in the order of the slices; without it, all warps have all slices |
     | pair | two CTAs along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct, and in a complete plan without it: threads write them from their registers |
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. The roles have as many |

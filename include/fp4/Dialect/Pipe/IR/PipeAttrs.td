@@ -17,7 +17,8 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     The warps from `firstWarp` to, not including, `endWarp` of a CTA. A role that drives `threads`
     runs on all of its threads; any other role has one warp, and one elected thread of it issues
     what the engines execute. Any number of roles may drive `threads`: all but one are `auxiliary`,
-    and run the ops alone that name them (`pipe.role` of `pipe-specialize-warps`). A role that
+    and run the ops alone that name them (`pipe.role` of `pipe-specialize-warps`). An auxiliary role
+    that drives `tensor` too multiplies a further k slice of a tile in its own registers. A role that
     drives `tensor` and `scale_copy` may have two warps: the first multiplies, and the second copies
     scales before it. `registers` is the number of registers per thread that the role asks for when
     it begins (PTX: setmaxnreg); 0 keeps what the launch gave. A role that drives nothing gives registers away, where others of its warpgroup do. The
@@ -28,7 +29,8 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,
-    `#pipe.role<convert warps 4 to 20 drives [threads] in_turn auxiliary>`.
+    `#pipe.role<convert warps 4 to 20 drives [threads] in_turn auxiliary>`,
+    `#pipe.role<slice1 warps 8 to 16 drives [tensor, threads] auxiliary>`.
   }];
   let parameters = (ins StringRefParameter<"word for messages and labels">:$name,
                         "int32_t":$firstWarp, "int32_t":$endWarp,
@@ -84,8 +86,10 @@ def Pipe_RolePlanAttr : Pipe_Attr<"RolePlan", "role_plan"> {
   let extraClassDeclaration = [{
     /// The role that drives `engine` and is not auxiliary, or null.
     RoleAttr getDriver(Engine engine) const;
-    /// The first auxiliary role, or null.
+    /// The first auxiliary role that drives threads alone, or null.
     RoleAttr getAuxiliary() const;
+    /// The auxiliary roles that multiply: one for each k slice behind the first.
+    ::llvm::SmallVector<RoleAttr> getSlices() const;
     /// The role of this name, or null.
     RoleAttr getRole(::llvm::StringRef name) const;
     /// Threads of a CTA.

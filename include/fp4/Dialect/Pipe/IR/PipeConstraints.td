@@ -122,6 +122,9 @@ def : Pipe_Constraints<"Tile operations", [{
     a value.
   - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
     from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
+  - (C670) `pipe.stage` of sums and `pipe.read` of them: the tile is linear f32, with a row for 8
+    columns of the fragment of wgmma and 4 elements for each thread of the role. The columns that
+    are read begin at a multiple of 8, a number.
   - (C118) `pipe.store` of threads, at a column that is a value: the buffer has two dimensions of
     the elements of the value; `rows` is given where its rows are dynamic. `lanes` have 1, 2, 4, ..
     columns of f32, bf16, f16, f8E8M0FNU or the elements of a format, at least 16 bytes of f4E2M1FN,
@@ -320,7 +323,7 @@ def : Pipe_Constraints<"Roles and channels", [{
   - (C120) the role around an op drives the engine of the op.
   - (C142) a `#pipe.role_plan` names each role once, and no two roles share a warp, or an engine unless
     one of them is `auxiliary`.
-  - (C631) a role that is `auxiliary` drives `threads` and nothing else.
+  - (C631) a role that is `auxiliary` drives `threads`, and at most `tensor` beside.
   - (C656) `pipe.role` of an operation is the name of a role, and stands at an operation of an
     engine in a kernel that has no roles yet.
   - (C143) where a role asks for registers, the four warps of each of its warpgroups exist and ask

@@ -14,7 +14,8 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
   let description = [{
     Reads as many columns as the result has, from column `column` of tensor memory on, or from
     column `first` of a fragment, and of mma_sync from row `row`. The result has the distribution of
-    the fragment, or `lanes` of tensor memory. In a pair with 128 rows, TMEM lane r has
+    the fragment, or `lanes` of tensor memory. Sums in shared memory are those that the thread of
+    the same place in another role has staged (`pipe.stage`). In a pair with 128 rows, TMEM lane r has
     `acc[r mod 64, r / 64 * columns/2 + column + i]` of the CTA's rows (`pipe.place`). PTX:
     of tensor memory tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
@@ -26,9 +27,11 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
         : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     %x = pipe.read %part[32] row 16
         : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
+    %y = pipe.read %staged[8]
+        : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$accumulator,
+  let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType, Pipe_SharedType]>:$accumulator,
                        Optional<I32>:$column, OptionalAttr<I64Attr>:$first,
                        DefaultValuedAttr<I64Attr, "0">:$row);
   let results = (outs Pipe_Distributed<[F32]>:$result);
@@ -272,12 +275,16 @@ def Pipe_StageOp : Pipe_EngineOp<
     threads together fill a tile that `pipe.store` copies to global memory. PTX: st.shared.v4
     of `lanes`, stmatrix.x4 of `wgmma`.
 
+    Sums of wgmma in f32 have the order of the threads, for `pipe.read` of another role with as
+    many: row i has elements 4 i to 4 i + 3 of each thread, side by side. PTX: st.shared.v4.
+
     Example:
     ```mlir
     %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>>
         -> !pipe.shared<128x64xbf16, swizzle_128B>
     pipe.stage %w into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>,
         !pipe.shared<128x64xbf16, swizzle_128B>
+    %sums = pipe.stage %x : tensor<64x16xf32, #pipe.distribution<wgmma>> -> !pipe.shared<2x1024xf32>
     ```
   }];
   let arguments = (ins Pipe_Distributed<[AnyFloat]>:$value, Optional<Pipe_SharedType>:$dest);
@@ -290,6 +297,8 @@ def Pipe_StageOp : Pipe_EngineOp<
   let extraClassDeclaration = engineDecl # [{
     /// The tile is a part of an accumulator of an instruction.
     bool isOfFragment() { return distributionOf(getValue().getType()).isFragment(); }
+    /// The tile is sums in the order of threads, which another role reads.
+    bool isOfSums() { return isOfFragment() && getValue().getType().getElementType().isF32(); }
   }];
 }
 

@@ -1,0 +1,159 @@
+//===- WeightSlices.cpp - k slices of GEMMs of weights --------------------===//
+
+#include "WeightSlices.h"
+
+#include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Numerics/BlockScaledGemm.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Numbers of k slices of a CTA: those that all warps have, and those that have two warpgroups of
+/// their own, of 32 warps with the one that loads.
+static constexpr int64_t kSharedCounts[] = {1, 2, 4}, kSlicedCounts[] = {2, 3};
+static constexpr int64_t kWarpsOfSlice = 8;
+/// Elements of K of a unit of split-K.
+static constexpr auto kUnit = int64_t(numerics::splitSlice);
+
+int64_t fp4::mostRowsOfSlices(int64_t slices, bool haveWarpgroups) {
+  constexpr int64_t ofTwo = 64, ofThree = 16; // beside 120 and 80 registers of a thread
+  if (slices == 1)
+    return kMostWeightRows;
+  return !haveWarpgroups ? kGemmTileM / slices : slices == 2 ? ofTwo : ofThree;
+}
+
+static int64_t depthOfMatmul(BlockScaledMatmulOp op) {
+  return cast<RankedTensorType>(op.getLhs().getType()).getDimSize(1);
+}
+
+/// Returns true when `slices` divide the split-K parts, and all of these have as many k tiles of
+/// `depth` elements. The last tile may be a part of one.
+static bool haveOneLength(BlockScaledMatmulOp op, int64_t splits, int64_t slices, int64_t depth) {
+  int64_t k = depthOfMatmul(op);
+  return !ShapedType::isDynamic(k) && splits % slices == 0 &&
+         llvm::divideCeil(k, kUnit) % splits == 0 && llvm::alignTo(k, depth) % kUnit == 0;
+}
+
+SmallVector<int64_t> fp4::countsOfSlices(BlockScaledMatmulOp op, int64_t splits) {
+  SmallVector<int64_t> counts;
+  if (splits == 1 || !op.isGrouped())
+    counts.push_back(1);
+  for (int64_t slices : kSlicedCounts)
+    if (haveOneLength(op, splits, slices, kUnit) && (slices == splits || !op.isGrouped()))
+      counts.push_back(slices);
+  return counts;
+}
+
+int64_t fp4::depthOfSliced(BlockScaledMatmulOp op, int64_t rows) {
+  constexpr int64_t fewRows = 16, half = kPrepackedTileK / 2;
+  bool endsInUnit = llvm::alignTo(depthOfMatmul(op), half) % kUnit != 0;
+  return rows <= fewRows || endsInUnit ? kPrepackedTileK : half;
+}
+
+/// Returns true when all warps of a CTA should have two k slices: of at most 8 rows, if the CTAs
+/// then fill the SMs (notebook/gemm-weights.md).
+static bool shouldTakeTurns(const PlannedGemm &gemm) {
+  constexpr int64_t smallM = 8, slices = 2;
+  const MatmulSize &size = gemm.size;
+  int64_t blocks = llvm::divideCeil(size.n, kTileN) * size.splits;
+  int64_t places = slices * gemm.target.sms;
+  bool isFull = 10 * blocks >= 9 * places && blocks <= places;
+  return size.m <= smallM && isFull && haveOneLength(gemm.op, size.splits, slices, kUnit);
+}
+
+/// The most slices with warpgroups of their own that divide the split-K parts; else two, which the
+/// check refuses.
+static int64_t mostSlices(const PlannedGemm &gemm) {
+  for (int64_t slices : llvm::reverse(kSlicedCounts))
+    if (gemm.size.splits % slices == 0 && mayBeSliced(slices, gemm.plan.tile[0]))
+      return slices;
+  return 2;
+}
+
+/// The slices of a GEMM of groups, of which a CTA has all.
+static WeightSlices slicesOfGroups(const PlannedGemm &gemm) {
+  int64_t splits = gemm.size.splits;
+  int64_t rows = gemm.plan.tile[0] ? gemm.plan.tile[0] : *llvm::max_element(gemm.size.groups);
+  bool isShared = llvm::is_contained(kSharedCounts, splits) && !mayBeSliced(splits, rows);
+  return {splits, llvm::is_contained(kSlicedCounts, splits) && !isShared &&
+                      route::hasCore(gemm.target, route::Core::Wgmma)};
+}
+
+WeightSlices fp4::chooseSlices(const PlannedGemm &gemm, function_ref<double(int64_t)> cycles) {
+  constexpr double leastGain = 0.03;
+  const KernelPlan &partial = gemm.plan;
+  if (partial.kSlices)
+    return {partial.kSlices, partial.slicedK};
+  if (partial.slicedK)
+    return {mostSlices(gemm), true};
+  if (gemm.size.splits == 1)
+    return {};
+  if (gemm.op.isGrouped())
+    return slicesOfGroups(gemm);
+  if (partial.cluster[0] || partial.ctasPerSm || partial.roles)
+    return {};
+  if (!partial.tile[0] && !partial.tile[1] && shouldTakeTurns(gemm))
+    return {2, false};
+  WeightSlices best;
+  double least = route::hasCore(gemm.target, route::Core::Wgmma) ? cycles(1) : 0;
+  for (int64_t slices : ArrayRef(countsOfSlices(gemm.op, gemm.size.splits)).drop_front())
+    if (double other = cycles(slices); other < (1 - leastGain) * least) {
+      best = {slices, true};
+      least = other;
+    }
+  return best;
+}
+
+/// Checks that the roles have two warpgroups for each k slice that has its own, and no others.
+static LogicalResult checkSliceRoles(const PlannedGemm &gemm) {
+  auto roles = dyn_cast<pipe::RolePlanAttr>(gemm.plan.roles);
+  int64_t slices = gemm.plan.slicedK ? *gemm.plan.kSlices : 1;
+  SmallVector<pipe::RoleAttr> others = roles ? roles.getSlices() : SmallVector<pipe::RoleAttr>();
+  bool areWhole = llvm::all_of(others, [](pipe::RoleAttr role) {
+    return role.getNumWarps() == kWarpsOfSlice && role.getFirstWarp() % kWarpsOfSlice == 0;
+  });
+  if (!roles || (areWhole && int64_t(others.size()) == slices - 1))
+    return success();
+  return gemm.misfit("roles",
+                     "have " + Twine(slices - 1) +
+                         " auxiliary roles of 8 warps that drive tensor and threads, one for each "
+                         "k slice behind the first with 'sliced_k'",
+                     spell(roles));
+}
+
+/// Checks slices with warpgroups of their own.
+static LogicalResult checkSliced(const PlannedGemm &gemm) {
+  const KernelPlan &plan = gemm.plan;
+  int64_t slices = plan.kSlices.value_or(1);
+  if (!plan.slicedK)
+    return success();
+  if (!llvm::is_contained(kSlicedCounts, slices))
+    return gemm.misfit("k_slices", "is 2 or 3 with 'sliced_k'", Twine(slices));
+  if (!mayBeSliced(slices, plan.tile[0]))
+    return gemm.misfitTile("is [m, 128, k] with m up to " +
+                           Twine(mostRowsOfSlices(slices, /*haveWarpgroups=*/true)) + " for " +
+                           Twine(slices) + " k slices with 'sliced_k'");
+  if (*plan.ctasPerSm != 1)
+    return gemm.misfit("ctas_per_sm", "is 1 with 'sliced_k'", Twine(*plan.ctasPerSm));
+  return success();
+}
+
+LogicalResult fp4::checkSlices(const PlannedGemm &gemm) {
+  const KernelPlan &plan = gemm.plan;
+  int64_t slices = plan.kSlices.value_or(1), splits = gemm.splits();
+  if (failed(checkSliceRoles(gemm)) || failed(checkSliced(gemm)))
+    return failure();
+  if (gemm.op.isGrouped() && slices != splits)
+    return gemm.misfit("k_slices",
+                       "is 'split_k' of groups, " + Twine(splits) + ": a CTA has all parts of K",
+                       Twine(slices));
+  bool isCount = plan.slicedK || llvm::is_contained(kSharedCounts, slices);
+  if (slices == 1 || (isCount && haveOneLength(gemm.op, splits, slices, plan.tile[2]) &&
+                      plan.tile[1] == kTileN))
+    return success();
+  return gemm.misfit("k_slices",
+                     "is 1, 2 or 4, or with 'sliced_k' 2 or 3, and divides 'split_k' in tiles of " +
+                         Twine(kTileN) +
+                         " columns, where all k slices have as many units of 256 elements",
+                     Twine(slices));
+}
