@@ -38,6 +38,7 @@ private:
   void addRoutes();
   void addClusters();
   void addReductions();
+  void addSlices();
   void addSchedules();
   std::string spell(const KernelPlan &other) const;
 
@@ -148,6 +149,18 @@ void Neighbours::addReductions() {
     });
 }
 
+/// Adds the k slices of a CTA, of all warps and with warpgroups of their own.
+void Neighbours::addSlices() {
+  constexpr int64_t most = 4;
+  for (int64_t slices : numbers(1, most))
+    for (bool haveWarpgroups : {false, true})
+      add("k_slices", [&](KernelPlan &other) {
+        other.kSlices = slices;
+        other.slicedK = haveWarpgroups;
+        other.cluster = {};
+      });
+}
+
 void Neighbours::addSchedules() {
   constexpr int64_t widest = 32;
   MLIRContext *context = op->getContext();
@@ -180,6 +193,7 @@ std::vector<PlanNeighbour> Neighbours::collect() {
     addAll("accumulators", &KernelPlan::accumulators, numbers(1, 2));
   }
   addReductions();
+  addSlices();
   addAll("epilogue_warps", &KernelPlan::epilogueWarps, powers(8, /*first=*/4));
   addAll("mma_warps", &KernelPlan::mmaWarps, numbers(1, 2));
   addAll("threads", &KernelPlan::threads, powers(target.maxThreadsPerCta, /*first=*/32));

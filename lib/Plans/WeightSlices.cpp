@@ -16,7 +16,7 @@ static constexpr int64_t kWarpsOfSlice = 8;
 static constexpr auto kUnit = int64_t(numerics::splitSlice);
 
 int64_t fp4::mostRowsOfSlices(int64_t slices, bool haveWarpgroups) {
-  constexpr int64_t ofTwo = 64, ofThree = 16; // beside 120 and 80 registers of a thread
+  constexpr int64_t ofTwo = 48, ofThree = 8; // beside 96 and 72 registers of a thread
   if (slices == 1)
     return kMostWeightRows;
   return !haveWarpgroups ? kGemmTileM / slices : slices == 2 ? ofTwo : ofThree;
@@ -26,9 +26,16 @@ static int64_t depthOfMatmul(BlockScaledMatmulOp op) {
   return cast<RankedTensorType>(op.getLhs().getType()).getDimSize(1);
 }
 
-/// Returns true when `slices` divide the split-K parts, and all of these have as many k tiles of
-/// `depth` elements. The last tile may be a part of one.
-static bool haveOneLength(BlockScaledMatmulOp op, int64_t splits, int64_t slices, int64_t depth) {
+/// Returns true when `slices` divide the split-K parts, and these have one length.
+static bool haveOneLength(BlockScaledMatmulOp op, int64_t splits, int64_t slices) {
+  int64_t k = depthOfMatmul(op);
+  return !ShapedType::isDynamic(k) && splits % slices == 0 && k % (splits * kUnit) == 0;
+}
+
+/// Returns true when `slices` divide the split-K parts, and these have as many k tiles of `depth`
+/// elements. The last tile may be a part of one, since no other slice shares its stage.
+static bool haveAsManyTiles(BlockScaledMatmulOp op, int64_t splits, int64_t slices,
+                            int64_t depth = kUnit) {
   int64_t k = depthOfMatmul(op);
   return !ShapedType::isDynamic(k) && splits % slices == 0 &&
          llvm::divideCeil(k, kUnit) % splits == 0 && llvm::alignTo(k, depth) % kUnit == 0;
@@ -39,7 +46,7 @@ SmallVector<int64_t> fp4::countsOfSlices(BlockScaledMatmulOp op, int64_t splits)
   if (splits == 1 || !op.isGrouped())
     counts.push_back(1);
   for (int64_t slices : kSlicedCounts)
-    if (haveOneLength(op, splits, slices, kUnit) && (slices == splits || !op.isGrouped()))
+    if (haveAsManyTiles(op, splits, slices) && (slices == splits || !op.isGrouped()))
       counts.push_back(slices);
   return counts;
 }
@@ -58,7 +65,7 @@ static bool shouldTakeTurns(const PlannedGemm &gemm) {
   int64_t blocks = llvm::divideCeil(size.n, kTileN) * size.splits;
   int64_t places = slices * gemm.target.sms;
   bool isFull = 10 * blocks >= 9 * places && blocks <= places;
-  return size.m <= smallM && isFull && haveOneLength(gemm.op, size.splits, slices, kUnit);
+  return size.m <= smallM && isFull && haveOneLength(gemm.op, size.splits, slices);
 }
 
 /// The most slices with warpgroups of their own that divide the split-K parts; else two, which the
@@ -74,7 +81,8 @@ static int64_t mostSlices(const PlannedGemm &gemm) {
 static WeightSlices slicesOfGroups(const PlannedGemm &gemm) {
   int64_t splits = gemm.size.splits;
   int64_t rows = gemm.plan.tile[0] ? gemm.plan.tile[0] : *llvm::max_element(gemm.size.groups);
-  bool isShared = llvm::is_contained(kSharedCounts, splits) && !mayBeSliced(splits, rows);
+  bool isShared = llvm::is_contained(kSharedCounts, splits) && !mayBeSliced(splits, rows) &&
+                  haveOneLength(gemm.op, splits, splits);
   return {splits, llvm::is_contained(kSlicedCounts, splits) && !isShared &&
                       route::hasCore(gemm.target, route::Core::Wgmma)};
 }
@@ -147,9 +155,10 @@ LogicalResult fp4::checkSlices(const PlannedGemm &gemm) {
     return gemm.misfit("k_slices",
                        "is 'split_k' of groups, " + Twine(splits) + ": a CTA has all parts of K",
                        Twine(slices));
-  bool isCount = plan.slicedK || llvm::is_contained(kSharedCounts, slices);
-  if (slices == 1 || (isCount && haveOneLength(gemm.op, splits, slices, plan.tile[2]) &&
-                      plan.tile[1] == kTileN))
+  bool divide = plan.slicedK ? haveAsManyTiles(gemm.op, splits, slices, plan.tile[2])
+                             : llvm::is_contained(kSharedCounts, slices) &&
+                                   haveOneLength(gemm.op, splits, slices);
+  if (slices == 1 || (divide && plan.tile[1] == kTileN))
     return success();
   return gemm.misfit("k_slices",
                      "is 1, 2 or 4, or with 'sliced_k' 2 or 3, and divides 'split_k' in tiles of " +

@@ -72,9 +72,15 @@ static int64_t residentOf(const MatmulSize &size, std::array<int64_t, 2> tile) {
   return size.sliced > 1 ? 1 : mostResident(tile[0], tile[1]);
 }
 
-/// Cycles in which the four schedulers of an SM issue the instructions of a k tile of 128 elements
-/// and 128 columns, 1.73 for each weight (validation/decode_count.py).
-static constexpr double kIssueCycles = 1.73 * 128 * double(kTileN) / (4 * 32);
+/// Time of the k tiles of `slices` k slices with warpgroups of their own, by that of one. With
+/// mma.sync, warps wait most of the time for results of their own, and other warps go on. Beside
+/// wgmma the pipes that convert weights are busy (predicted by simulation,
+/// notebook/gemm-weights.md).
+static double timeOfSlices(int64_t slices, int64_t rows) {
+  constexpr int64_t rowsOfWarpMmas = 8;
+  constexpr double withWarpMmas = 0.4, besideWgmma = 0.75;
+  return 1 + (rows <= rowsOfWarpMmas ? withWarpMmas : besideWgmma) * double(slices - 1);
+}
 
 /// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM, or of the
 /// weights from memory.
@@ -83,18 +89,19 @@ static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t s
                             const hw::TargetModel &target) {
   auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
   double wide = columns > 1 ? rates.wide : 1;
-  double cycles = std::max({columns * wide * (rates.convert + rates.convertRow * rows),
-                            double(slices) * kIssueCycles,
-                            double(slices) * columns * rates.multiplyRow * rows});
+  double cycles = std::max(columns * wide * (rates.convert + rates.convertRow * rows) *
+                               timeOfSlices(slices, tile[0]),
+                           double(slices) * columns * rates.multiplyRow * rows);
   if (ctas > int64_t(target.sms))
     cycles *= rates.shared;
   return std::max(cycles, double(ctas * slices * bytesOfTile) * columns / rates.memoryBytes);
 }
 
-/// Cycles in which the first k slice adds the sums of the others: a wait, and the words that threads
-/// store and load in shared memory, 128 bytes in a cycle.
+/// Cycles of a tile because of its k slices: more channels that fill before the first k tile, and
+/// their sums, for which the first slice waits (predicted by simulation). Threads store and load a
+/// word of shared memory for each sum, 128 bytes in a cycle.
 static double cyclesOfSlices(int64_t slices, int64_t rows) {
-  constexpr double wait = 200, ofRow = 2 * 4 * double(kTileN) / 128;
+  constexpr double wait = 1000, ofRow = 2 * 4 * double(kTileN) / 128;
   return slices > 1 ? wait + ofRow * double((slices - 1) * rows) : 0;
 }
 
@@ -103,11 +110,10 @@ static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> t
                                 const hw::WeightRates &rates) {
   auto [rows, columns] = tile;
   if (size.splits == size.sliced)
-    return cyclesOfSlices(size.sliced, rows);
+    return 0;
   if (size.splits == 2 * size.sliced && rows <= kMostReducedRows && columns == kTileN)
-    return rates.cluster + rates.clusterRow * double(rows * size.sliced) +
-           cyclesOfSlices(size.sliced, rows);
-  return rates.workspace + cyclesOfSlices(size.sliced, rows) +
+    return rates.cluster + rates.clusterRow * double(rows * size.sliced);
+  return rates.workspace +
          rates.workspaceRow * double(rows * columns / kTileN) * double(size.splits);
 }
 
@@ -135,7 +141,8 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   };
   double ofWaves = double(waves - 1) * ofWave(places) + ofWave(last);
   return rates.launch + kTiles * ofWaves +
-         double(waves) * rates.epilogueRow * double(rows * columns / kTileN) +
+         double(waves) * (rates.epilogueRow * double(rows * columns / kTileN) +
+                          cyclesOfSlices(size.sliced, rows)) +
          cyclesOfReduction(size, tile, rates);
 }
 

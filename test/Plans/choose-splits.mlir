@@ -94,7 +94,7 @@ func.func @scaled(%a: tensor<?x7168xf4E2M1FN>, %sa: tensor<?x448xf8E4M3FN, #fp4.
 
 // -----
 
-// Groups are never cut. Members beside the policy stay.
+// Members beside the policy stay. Groups have cases, too (slices-of-groups.mlir).
 // CHECK-LABEL: @groups
 // CHECK: work = #fp4.work<expected_rows = 16>
 !w = tensor<2x128x4608xi8, #fp4.weight_layout<wgmma>>

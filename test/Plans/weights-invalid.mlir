@@ -39,9 +39,23 @@
 // RUN: sed 's/PLAN/k_slices=2, cluster = [4,1]/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // RUN: sed 's/PLAN/tile = [64,128,64], k_slices=4/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=WHOLE
 // RUN: sed 's/PLAN/k_slices=2/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=LANES
+// RUN: sed 's/PLAN/tile = [16,128,256], sliced_k/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=SLICED
+// RUN: sed 's/PLAN/tile = [16,128,256], cluster = [1,1], k_slices = 2, sliced_k/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/; s/1024xbf16/960xbf16/; s/2x16x/2x15x/' %s | fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s --check-prefix=ENDS
+// RUN: sed 's/PLAN/tile = [16,128,128], k_slices = 2, sliced_k/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/; s/1024xbf16/896xbf16/; s/2x16x/2x14x/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RANGES
+// RUN: sed 's/PLAN/k_slices = 4, sliced_k/; s/{fp4.plan/{work = #fp4.work<split_k = 4>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=FOURSLICES
+// RUN: sed 's/PLAN/tile = [64,128,256], k_slices = 2, sliced_k/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TALL
+// RUN: sed 's/PLAN/tile = [16,128,256], k_slices = 2, sliced_k, ctas_per_sm = 2/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RESIDENT
+// RUN: sed 's/PLAN/tile = [16,128,256], k_slices = 2, sliced_k, roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=ROLES
+// RUN: sed 's/PLAN/tile = [16,128,256], k_slices = 2, sliced_k/; s/{fp4.plan/{work = #fp4.work<split_k = 2>, fp4.plan/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=WARPS
 
+// SLICED: tile = [16, 128, 256], cluster = [2, 1], k_slices = 2, sliced_k, {{.*}}roles = #pipe.role_plan<load warps 16 to 17 drives [tma], math warps 0 to 8 drives [tensor, threads], slice1 warps 8 to 16 drives [tensor, threads] auxiliary>, ctas_per_sm = 1
+// ENDS: k_slices = 2, sliced_k
+// FOURSLICES: error: {{.*}}'k_slices' is 2 or 3 with 'sliced_k', but got 4
+// TALL: error: {{.*}}'tile' is [m, 128, k] with m up to 48 for 2 k slices with 'sliced_k', but got [64, 128, 256]
+// ROLES: error: {{.*}}'roles' have 1 auxiliary roles of 8 warps that drive tensor and threads, one for each k slice behind the first with 'sliced_k'
+// WARPS: error: {{.*}}must have a plan without 'sliced_k', which route {{<.*>}} does not read
 // LANES: error: {{.*}}must have a plan without 'k_slices', which route <core = tcgen05, a = tmem, {{.*}}> does not read
-// RANGES: error: {{.*}}'k_slices' is 1, 2 or 4, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
+// RANGES: error: {{.*}}'k_slices' is 1, 2 or 4, or with 'sliced_k' 2 or 3, and divides 'split_k' in tiles of 128 columns, where all k slices have as many units of 256 elements, but got {{[238]}}
 // WHOLE: tile = [64, 128, 64], {{.*}}k_slices = 4,
 // TILE: error: {{.*}}'tile' is [m, n, k] with m a multiple of 8 up to 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, and k = 64, 128 or 256 for a prepacked rhs
 // POWERS: error: {{.*}}'tile' is [m, n, k] with m = 8, {{.*}} for a prepacked rhs, but got [152, 128, 128]

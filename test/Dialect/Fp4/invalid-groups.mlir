@@ -20,22 +20,6 @@ func.func @split(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
 
 !s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !operand = !fp4.scaled<nvfp4, tensor<64x512xf4E2M1FN>, !s>
-// work (C2)
-func.func @split_groups(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
-  %a_scaled = fp4.scaled %a, %s : !operand
-  %0 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<split_k = 1, groups = [24, 40]>}
-      : (!operand, !operand) -> tensor<64x32xbf16>
-  // expected-error @+2 {{expects no 'split_k' beside 'groups'}}
-  // expected-note @+1 {{leave it out: groups give all SMs work}}
-  %1 = fp4.matmul %a_scaled, %a_scaled {work = #fp4.work<split_k = 2, groups = [24, 40]>}
-      : (!operand, !operand) -> tensor<64x32xbf16>
-  return
-}
-
-// -----
-
-!s = tensor<2048x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-!operand = !fp4.scaled<nvfp4, tensor<64x512xf4E2M1FN>, !s>
 // matmul (C15)
 func.func @rows(%a: tensor<64x512xf4E2M1FN>, %s: !s) {
   %a_scaled = fp4.scaled %a, %s : !operand

@@ -275,12 +275,13 @@ func.func @halves(%acc: !pipe.tmem<128x256xf32, pair>) -> (i32, i32) {
   return %r, %c : i32, i32
 }
 
-func.func @rows(%acc: !pipe.tmem<128x256xf32>, %c: i32) {
+func.func @rows(%acc: !pipe.tmem<128x256xf32>, %staged: !pipe.shared<2x1024xf32>, %c: i32) {
   %sums = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
   %part = pipe.accumulator : !pipe.fragment<32x64xf32, mma_sync>
   %v = pipe.read %acc[%c] : !pipe.tmem<128x256xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   %w = pipe.read %sums[32] : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   %x = pipe.read %part[32] row 16 : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
+  %y = pipe.read %staged[8] : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
 
@@ -313,10 +314,11 @@ func.func @registers(%t: tensor<64x32xf32, #pipe.distribution<wgmma>>) {
 }
 
 func.func @staged(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %w: tensor<64x64xbf16, #pipe.distribution<wgmma>>,
-                  %slot: !pipe.shared<128x64xbf16, swizzle_128B>,
+                  %slot: !pipe.shared<128x64xbf16, swizzle_128B>, %x: tensor<64x16xf32, #pipe.distribution<wgmma>>,
                   %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>, %row: i32, %column: i32) {
   %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
   pipe.stage %w into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
+  %sums = pipe.stage %x : tensor<64x16xf32, #pipe.distribution<wgmma>> -> !pipe.shared<2x1024xf32>
   pipe.store %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
       !pipe.tensor_map<128x64xbf16, swizzle_128B>
   return

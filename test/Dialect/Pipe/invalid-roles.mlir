@@ -70,9 +70,17 @@ gpu.func @bad(%c0: i32) kernel {
 
 #twin = #pipe.role<prefetch warps 4 to 5 drives [threads] auxiliary>
 // (C631)
-// expected-error @+2 {{role prefetch that is auxiliary must drive threads and nothing else}}
+// expected-error @+2 {{role prefetch that is auxiliary must drive threads, and at most tensor beside}}
 // expected-note @+1 {{leave 'auxiliary' out: one role drives each of the other engines}}
 #role = #pipe.role<prefetch warps 4 to 5 drives [tma] auxiliary>
+
+// -----
+
+#twin = #pipe.role<slice1 warps 8 to 16 drives [tensor, threads] auxiliary>
+// (C631)
+// expected-error @+2 {{role slice1 that is auxiliary must drive threads, and at most tensor beside}}
+// expected-note @+1 {{leave 'auxiliary' out: one role drives each of the other engines}}
+#role = #pipe.role<slice1 warps 8 to 16 drives [threads, bulk_store] auxiliary>
 
 // -----
 
