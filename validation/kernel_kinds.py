@@ -291,6 +291,9 @@ def hopper_weights():
     yield wgmma("prepacked mxfp4 weights x bf16, tiles of 128 x 256", broad, 1, "stages = 3", 130)._replace(dists=POWERS)
     scaled = weights("f4E2M1FN", "prepacked", 2, "8", 384, 1024)
     yield wgmma("prepacked nvfp4 weights x nvfp4, split-K in a cluster", scaled, 2, rows=(5, 13))
+    for split, tile, parts in ((2, "8slices", 2), (3, "8slices", 3), (2, "24slices", 2)):
+        sliced = weights("bf16", "prepacked", split, tile, 128, 512 * parts)
+        yield wgmma(f"prepacked nvfp4 weights x bf16, sliced-K, {split} slices of {tile[:-6]} rows", sliced, 1, rows=(5, 29))
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, pre-dequantized", ahead, 1, "stages = 3", 130)

@@ -52,6 +52,8 @@ CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [
              **sweeping.scheduled(), "shallow": "stages = 1"}
 WEIGHTS = {"chosen": "", "w8": "tile = [8, 128, {0}]", "w64": "tile = [64, 128, {0}]", "w128": "tile = [128, 128, {0}]",
            "wide": "tile = [64, 256, {0}]", **sweeping.scheduled("w_")}
+#: K is cut in two, and each CTA has both parts: with warpgroups of their own.
+SLICED = {"sliced": "tile = [8, 128, 256], sliced_k", "sliced48": "tile = [48, 128, 256], sliced_k"}
 LANES = {"chosen": "", "l16": "tile = [16, 128, 128]", "l32": "tile = [32, 128, {0}]", "l64": "tile = [64, 128, 128]",
          "l256": "tile = [256, 128, 128]", **sweeping.scheduled("l_"),
          "l_shallow": "stages = 1"}
@@ -60,7 +62,7 @@ CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4
 WEIGHT_FORMS = ["groups", "offsets", "ranges"]
 KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS[:2], WARPS, CODES),
          "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
-         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS, LHS[:4]),
+         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS | SLICED, LHS[:4]),
          "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
          "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
 #: 200 and 176 end within a tile of prepacked weights.
@@ -171,7 +173,8 @@ def with_body(after, result, groups, n, fmt):
 
 def groups_of(form, rows, n, k, plan):
     """Lines, and parts of the GEMM, that say what it consists of."""
-    batch = {"work": (f"groups = [{', '.join(map(str, rows))}]",)}
+    splits = ("split_k = 2",) if plan in SLICED else ()
+    batch = {"work": (*splits, f"groups = [{', '.join(map(str, rows))}]")}
     if form in ("threads", "groups"):
         return [], batch
     if form == "stream":
@@ -182,7 +185,7 @@ def groups_of(form, rows, n, k, plan):
     if form == "ranges":
         kind, numbers = f"tensor<{len(rows)}x2xi64>", ranges_of(rows)
     return ([f"  %o = arith.constant dense<{numbers}> : {kind}"],
-            {"offsets": "%o", "offsets_type": kind})
+            {"offsets": "%o", "offsets_type": kind, **({"work": splits} if splits else {})})
 
 
 def results_of(form, rows, n, fmt, result, after):
@@ -215,7 +218,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none
         more, lines, second = weights_of("v", form, rows, n, k, fmt, lhs)
         arguments, body = arguments + more, body + lines
     attributes = ["arithmetic = #fp4.matmul_arithmetic<fma>"] * (form == "threads")
-    if partial := (PLANS | WARPS | CONVERTED | WEIGHTS | LANES)[plan]:
+    if partial := (PLANS | WARPS | CONVERTED | WEIGHTS | SLICED | LANES)[plan]:
         halves = plan == "l32" and lhs.endswith("prepacked")  # k tiles of one tile of weights
         partial = partial.format(256 if lhs.startswith("f8") else 64 if halves else 128)
         attributes.append(f"fp4.plan = #fp4.plan<tile_gemm, {partial}>")
@@ -242,6 +245,8 @@ def multiplies(case):
     _, _, n, k, fmt, _, _, plan, lhs, after = case
     element, weights = lhs.split()
     if after == "gate" and lhs == "f8E4M3FN prepacked":
+        return False
+    if plan in SLICED and not (lhs.endswith("6 prepacked") and 256 < k and after in ("none", "bias")):
         return False
     if fmt == "mxfp4" and k % 32 or fmt == "nvfp4" and element == "f8E4M3FN":
         return False

@@ -39,6 +39,7 @@ ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
          "24", "96", "152", "192", "200", "248", "24x256", "104x256",  # of prepacked weights
+         "8slices", "24slices",  # of 128 columns, with warpgroups for each of two or three k slices
          "128ahead", "256ahead"]  # of 128 columns with pre-dequantized weights
 PROMOTED = ("24", "96", "24x256")  # beside e4m3 whose sums are promoted
 UNEVEN = (*PROMOTED, "152", "192", "200", "248", "104x256")
@@ -93,6 +94,8 @@ def shape_of(tile, weights, element, warps):
     """The tile, by rows, columns and depth: prepacked weights have several depths."""
     if tile.endswith("ahead"):
         return f"[128, {tile[:3]}, 128], route = <a = pre>"
+    if tile.endswith("slices"):
+        return f"[{tile.removesuffix('slices')}, 128, 256], sliced_k"
     rows, _, columns = tile.partition("x")
     if warps:
         return f"[{rows}, {columns or 128}, {64 if rows == '256' else 128}]"
@@ -145,7 +148,7 @@ def exists_of_warps(case):
     if element == "f8E4M3FN":
         return (weights == "plain" and fmt == "mxfp4" and split <= -(-k // 256) and k % 128 == 0
                 and tile in ("chosen", "16", "32", "64", "128", "64x256"))
-    fits = (tile not in (*UNEVEN, "128x256") and not tile.endswith("ahead")
+    fits = (tile not in (*UNEVEN, "128x256") and not tile.endswith(("ahead", "slices"))
             and (tile != "256" or weights == "prepacked"))
     return fits and exists(case)
 
@@ -163,6 +166,9 @@ def exists(case):
                            or element == "f8E4M3FN" and weights != "fast" and tile not in PROMOTED):
         return False
     if tile.endswith("ahead") and element != "f8E4M3FN":
+        return False
+    if tile.endswith("slices") and (split == 1 or -(-k // 256) % split or weights == "plain" or split == 3 and tile[0] != "8"
+                                    or element == "f8E4M3FN" and weights != "fast"):
         return False
     wide = "x" not in tile or weights != "plain" and n % 256 == 0
     return exact and wide and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)

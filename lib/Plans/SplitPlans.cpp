@@ -37,8 +37,8 @@ static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfWaves = 0.1;
 /// Returns true when K of `op` may be cut: of groups, whose CTAs have k slices, where a model knows
 /// these.
 static bool mayBeCut(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  return (!op.isGrouped() || hasWeightRates(op, target)) && !op.isDual() && !op.usesFma() && !op.usesK96() && !op.getStreamK() &&
-         op.hasOnlyElements() && !hasDynamicSizes(op);
+  return (!op.isGrouped() || hasWeightRates(op, target)) && !op.isDual() && !op.usesFma() &&
+         !op.usesK96() && !op.getStreamK() && op.hasOnlyElements() && !hasDynamicSizes(op);
 }
 
 /// Time of the waves of tiles of 128 x 128 and of their reduction, in slices of 256 elements of K:

@@ -213,7 +213,8 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
   bool haveSlices = mayHaveRanges(product, target);
   double least = INFINITY;
   MatmulSize sliced = size;
-  for (int64_t slices : haveSlices ? countsOfSlices(product, size.splits) : SmallVector<int64_t>{1}) {
+  for (int64_t slices :
+       haveSlices ? countsOfSlices(product, size.splits) : SmallVector<int64_t>{1}) {
     sliced.sliced = slices;
     auto tile = fastestTile(sliced, rates, target, [&](int64_t rows, int64_t columns) {
       return hasShape(product, rows, columns, target) && mayBeSliced(slices, rows) &&
@@ -440,8 +441,7 @@ static KernelPlan proposeWeight(const PlannedGemm &given) {
   int64_t items = tilesOfRows(size, plan.tile[0]) * columns;
   int64_t blocks = size.sharers ? size.sharers : items * size.splits / partial.kSlices.value_or(1);
   bool isFull = blocks > target.sms, isKnown = gemm.hasKnownRows();
-  plan.ctasPerSm =
-      plan.slicedK ? 1 : chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
+  plan.ctasPerSm = plan.slicedK ? 1 : chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
   if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
     plan.stages = kSharedStages;
   if (isKnown && !size.sharers && leavesRoom(op, partial.orElse(plan), size, blocks, target))

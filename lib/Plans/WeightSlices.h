@@ -29,8 +29,8 @@ inline bool mayBeSliced(int64_t slices, int64_t rows) {
 /// with few rows, or where K ends in the middle of a unit of split-K.
 int64_t depthOfSliced(BlockScaledMatmulOp op, int64_t rows);
 
-/// Numbers of k slices with warpgroups of their own that a CTA may have of so many split-K parts: of
-/// groups, it has all of them.
+/// Numbers of k slices with warpgroups of their own that a CTA may have of so many split-K parts:
+/// of groups, it has all of them.
 llvm::SmallVector<int64_t> countsOfSlices(BlockScaledMatmulOp op, int64_t splits);
 
 /// The k slices of the plan that `gemm.plan` begins. Of a plan that leaves them open they are those

@@ -22,7 +22,8 @@ bool fp4::haveWholeBlocks(Operation *op, int64_t rows) {
 
 int64_t fp4::tilesOfRows(const MatmulSize &size, int64_t rows) {
   int64_t tiles = tilesAlongM(size, rows);
-  return size.expectsGroups ? std::min(std::max(int64_t(size.groups.size()), tiles), size.m) : tiles;
+  return size.expectsGroups ? std::min(std::max(int64_t(size.groups.size()), tiles), size.m)
+                            : tiles;
 }
 
 int64_t fp4::timeOfTiles(const MatmulSize &size, int64_t rows, int64_t columns,

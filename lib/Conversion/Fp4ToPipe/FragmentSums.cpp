@@ -63,8 +63,8 @@ void FragmentSums::complete(ValueRange accs, const Tile &tile, Finish finish) {
     finishParts(parts, finish);
 }
 
-/// The sums of all k slices where the warpgroups of the first slice read them: the other slices have
-/// theirs in registers of their own, and stage them in shared memory.
+/// The sums of all k slices where the warpgroups of the first slice read them: the other slices
+/// have theirs in registers of their own, and stage them in shared memory.
 SmallVector<Value> FragmentSums::gathered(ValueRange accs) {
   SmallVector<Value> all(accs);
   if (gemm.work.sliceRoles.empty())

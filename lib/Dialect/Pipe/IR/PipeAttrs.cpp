@@ -287,9 +287,10 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
   if (whole && failed(verifyWhole(emitError, name, end - first, engines)))
     return failure();
   if (auxiliary && !mayBeAuxiliary(engines)) // (C631)
-    return withNote(emitError() << "role " << name
-                                << " that is auxiliary must drive threads, and at most tensor beside",
-                    "leave 'auxiliary' out: one role drives each of the other engines");
+    return withNote(
+        emitError() << "role " << name
+                    << " that is auxiliary must drive threads, and at most tensor beside",
+        "leave 'auxiliary' out: one role drives each of the other engines");
   return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
 }
 
@@ -312,9 +313,8 @@ RoleAttr RolePlanAttr::getAuxiliary() const {
 }
 
 SmallVector<RoleAttr> RolePlanAttr::getSlices() const {
-  return llvm::filter_to_vector(getRoles(), [](RoleAttr role) {
-    return role.getAuxiliary() && role.drives(Engine::Tensor);
-  });
+  return llvm::filter_to_vector(
+      getRoles(), [](RoleAttr role) { return role.getAuxiliary() && role.drives(Engine::Tensor); });
 }
 
 RoleAttr RolePlanAttr::getRole(StringRef name) const {

@@ -421,8 +421,9 @@ static LogicalResult verifyStagedSums(StageOp op, SharedType tile, RankedTensorT
   if (distributionOf(value).getKind() == FragmentKind::Wgmma &&
       value.getDimSize(1) == 8 * tile.getRows())
     return verifySumsTile(op, tile, value.getDimSize(1));
-  return withNote(op.emitOpError() << "tile of sums must have a row for 8 columns of wgmma, but got "
-                                   << tile << " and " << value,
+  return withNote(op.emitOpError()
+                      << "tile of sums must have a row for 8 columns of wgmma, but got " << tile
+                      << " and " << value,
                   "write !pipe.shared<2x1024xf32> for 16 columns and 256 threads");
 }
 

@@ -87,9 +87,9 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | tile | tile_gemm: rows, columns and depth of an output tile, in elements, or with routes whose tiles are transposed of the transposed result. tile_transform: rows and columns of a tile of the input. tile_attention: rows of a tile, keys of a block, and heads of a token that are rows of one tile, because they share keys |
     | cluster | CTAs along the rows and the columns that load operands together; without it, one. tile_attention: CTAs along the rows that share the keys of a tile. reduce_rows: `[1, n]`, CTAs that have a row together |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters |
-    | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in shared memory; `cluster` then has as many CTAs along the rows as there are parts, or twice as many with `pair`. workspace, and without it: the last CTA of a tile adds sums in global memory. On sm_90a, `cluster` alone says so |
-    | k_slices | k slices of a CTA, each with sums of its own and a k tile in a stage; without it, one |
-    | sliced_k | each k slice has warpgroups of its own, and the first adds the sums of the others from shared memory, in the order of the slices; without it, all warps have all slices |
+    | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in shared memory; `cluster` has a CTA along the rows for each, or a pair. workspace, and without it: the last CTA of a tile adds sums in global memory. On sm_90a, `cluster` alone says so |
+    | k_slices | k slices of a CTA, each with sums of its own; without it, one |
+    | sliced_k | each k slice has warpgroups of its own, and the first adds all sums; without it, all warps have all slices |
     | pair | two CTAs along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct, and in a complete plan without it: threads write them from their registers |
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. The roles have as many |

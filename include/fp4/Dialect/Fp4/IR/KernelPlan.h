@@ -65,7 +65,7 @@ struct KernelPlan {
   std::array<int64_t, 3> fallback = {};    ///< ... of clusters where `cluster` finds no room
   std::optional<ReductionPlace> reduction; ///< place of the reduction of split-K parts
   std::optional<int64_t> kSlices;          ///< k slices of a CTA
-  bool slicedK = false; ///< warpgroups of their own for each k slice
+  bool slicedK = false;                    ///< warpgroups of their own for each k slice
   bool pair = false;
   std::optional<ResultStore> store;
   std::optional<int64_t> epilogueWarps; ///< warps that read accumulators in tensor memory

@@ -17,13 +17,14 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     The warps from `firstWarp` to, not including, `endWarp` of a CTA. A role that drives `threads`
     runs on all of its threads; any other role has one warp, and one elected thread of it issues
     what the engines execute. Any number of roles may drive `threads`: all but one are `auxiliary`,
-    and run the ops alone that name them (`pipe.role` of `pipe-specialize-warps`). An auxiliary role
-    that drives `tensor` too multiplies a further k slice of a tile in its own registers. A role that
-    drives `tensor` and `scale_copy` may have two warps: the first multiplies, and the second copies
-    scales before it. `registers` is the number of registers per thread that the role asks for when
-    it begins (PTX: setmaxnreg); 0 keeps what the launch gave. A role that drives nothing gives registers away, where others of its warpgroup do. The
-    warp of a role that is `whole` stays together: all lanes wait and compute addresses, and one is
-    elected for each instruction that must be issued once (`pipe-elect-threads`). The warpgroups of
+    and run the ops alone that name them (`pipe.role` of `pipe-specialize-warps`). One that drives
+    `tensor` too multiplies a further k slice. A role that drives `tensor` and `scale_copy` may have
+    two warps: the first multiplies, and the second copies scales before it. `registers` is the
+    number of registers per thread that the role asks for when it begins (PTX: setmaxnreg); 0 keeps
+    what the launch gave. A role that drives nothing gives registers away, where others of its
+    warpgroup do. The warp of a role that is `whole` stays together: all lanes wait and compute
+    addresses, and one is elected for each instruction that must be issued once
+    (`pipe-elect-threads`). The warpgroups of
     a role `in_turn` have a stage each: one takes and hands over a stage while the others have those
     behind it, so that one of n warpgroups has every n-th stage.
 

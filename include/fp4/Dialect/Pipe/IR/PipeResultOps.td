@@ -14,8 +14,8 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
   let description = [{
     Reads as many columns as the result has, from column `column` of tensor memory on, or from
     column `first` of a fragment, and of mma_sync from row `row`. The result has the distribution of
-    the fragment, or `lanes` of tensor memory. Sums in shared memory are those that the thread of
-    the same place in another role has staged (`pipe.stage`). In a pair with 128 rows, TMEM lane r has
+    the fragment, or `lanes` of tensor memory. Of sums in shared memory, a thread reads those
+    that the same thread of another role has staged. In a pair with 128 rows, TMEM lane r has
     `acc[r mod 64, r / 64 * columns/2 + column + i]` of the CTA's rows (`pipe.place`). PTX:
     of tensor memory tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
@@ -275,8 +275,7 @@ def Pipe_StageOp : Pipe_EngineOp<
     threads together fill a tile that `pipe.store` copies to global memory. PTX: st.shared.v4
     of `lanes`, stmatrix.x4 of `wgmma`.
 
-    Sums of wgmma in f32 have the order of the threads, for `pipe.read` of another role with as
-    many: row i has elements 4 i to 4 i + 3 of each thread, side by side. PTX: st.shared.v4.
+    Row i of f32 sums of wgmma, for `pipe.read`, has elements 4 i to 4 i + 3 of each thread.
 
     Example:
     ```mlir
