@@ -291,9 +291,6 @@ def hopper_weights():
     yield wgmma("prepacked mxfp4 weights x bf16, tiles of 128 x 256", broad, 1, "stages = 3", 130)._replace(dists=POWERS)
     scaled = weights("f4E2M1FN", "prepacked", 2, "8", 384, 1024)
     yield wgmma("prepacked nvfp4 weights x nvfp4, split-K in a cluster", scaled, 2, rows=(5, 13))
-    for split, tile, parts in ((2, "8slices", 2), (3, "8slices", 3), (2, "24slices", 2)):
-        sliced = weights("bf16", "prepacked", split, tile, 128, 512 * parts)
-        yield wgmma(f"prepacked nvfp4 weights x bf16, sliced-K, {split} slices of {tile[:-6]} rows", sliced, 1, rows=(5, 29))
     # Four k tiles are written out, as above.
     ahead = weights("f8E4M3FN", "prepacked", 1, "128ahead", 256, 1024)
     yield wgmma("prepacked mxfp4 weights x f8E4M3FN, pre-dequantized", ahead, 1, "stages = 3", 130)
@@ -307,6 +304,13 @@ def hopper_weights():
     several = weights("bf16", "prepacked", 1, "chosen", 256, 1024)
     yield Kind("prepacked nvfp4 weights x bf16, several plans", several, "sm_90a", None, on(1),
                (5, 12, 40, 100, 200, 300))
+
+
+def slices():
+    """Each k slice has warpgroups of its own, and two k tiles."""
+    for split, tile in ((2, "8slices"), (3, "8slices"), (2, "24slices")):
+        text = weights("bf16", "prepacked", split, tile, 128, 512 * split)
+        yield wgmma(f"prepacked nvfp4 weights x bf16, {split} slices of {tile[:-6]} rows", text, rows=(5, 29))
 
 
 def experts():
@@ -543,7 +547,7 @@ def cached_attention():
 
 
 def kinds():
-    for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights,
+    for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights, slices,
                  experts, gates, codes, other_weights, registers, weight_results, exchanged_maxima, warps,
                  quantizers, rows, promoted, of_lanes, dynamic, launches, warp_ranges, long_clusters, attention, cached_attention):
         yield from some()

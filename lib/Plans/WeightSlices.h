@@ -33,8 +33,8 @@ int64_t depthOfSliced(BlockScaledMatmulOp op, int64_t rows);
 /// of groups, it has all of them.
 llvm::SmallVector<int64_t> countsOfSlices(BlockScaledMatmulOp op, int64_t splits);
 
-/// The k slices of the plan that `gemm.plan` begins. Of a plan that leaves them open they are those
-/// of the least `cycles`, where these say anything of so many slices with warpgroups of their own.
+/// The k slices of the plan that `gemm.plan` begins. A plan that leaves them open gets those of the
+/// least `cycles`, where these say anything of so many slices with warpgroups of their own.
 WeightSlices chooseSlices(const PlannedGemm &gemm,
                           llvm::function_ref<double(int64_t slices)> cycles);
 

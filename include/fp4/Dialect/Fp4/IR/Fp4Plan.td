@@ -93,7 +93,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | pair | two CTAs along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct, and in a complete plan without it: threads write them from their registers |
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. The roles have as many |
-    | mma_warps | 1: one warp multiplies and copies scales to tensor memory. 2: a second warp copies scales. Only for block-scaled GEMMs with tcgen05, whose roles have as many |
+    | mma_warps | 2: a second warp copies scales to tensor memory; 1: one does both. Only for block-scaled GEMMs with tcgen05, whose roles have as many |
     | strip | tiles along the rows that a CTA takes one after the other |
     | schedule | sharing of tiles among CTAs: `#pipe.static_persistent<along_m>`, or in tile_gemm on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | assignment of warps to engines, a `#pipe.role_plan` |
@@ -103,7 +103,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | blocks_per_thread | scale blocks of a thread |
     | items_per_thread | work items of a thread |
     | ctas_per_sm | CTAs per SM; without it, as many as fit |
-    | pdl | PDL. both: the kernel begins while the one before it ends, and lets the next do so. waits: the next begins when it has ended. A conversion before the GEMM lets it begin early either way. none, and without it: neither |
+    | pdl | PDL. both: the kernel begins while the one before it ends, and lets the next do so. waits: the next begins when it has ended. none, and without it: neither |
     | wave_cost | predicted cost in a unit of `dispatch`: once, for each wave of tiles, and for each k tile of a wave |
     | grid | CTAs that are launched for each SM at most |
     | cache_hints | accesses tell the caches that each line is used once |

@@ -24,14 +24,11 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     what the launch gave. A role that drives nothing gives registers away, where others of its
     warpgroup do. The warp of a role that is `whole` stays together: all lanes wait and compute
     addresses, and one is elected for each instruction that must be issued once
-    (`pipe-elect-threads`). The warpgroups of
-    a role `in_turn` have a stage each: one takes and hands over a stage while the others have those
-    behind it, so that one of n warpgroups has every n-th stage.
+    (`pipe-elect-threads`). The n warpgroups of a role `in_turn` have every n-th stage each.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,
-    `#pipe.role<convert warps 4 to 20 drives [threads] in_turn auxiliary>`,
-    `#pipe.role<slice1 warps 8 to 16 drives [tensor, threads] auxiliary>`.
+    `#pipe.role<convert warps 4 to 20 drives [threads] in_turn auxiliary>`.
   }];
   let parameters = (ins StringRefParameter<"word for messages and labels">:$name,
                         "int32_t":$firstWarp, "int32_t":$endWarp,

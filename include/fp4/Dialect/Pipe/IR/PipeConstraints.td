@@ -122,8 +122,8 @@ def : Pipe_Constraints<"Tile operations", [{
     a value.
   - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
     from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
-  - (C670) `pipe.stage` of f32 sums of wgmma, and `pipe.read` of such: a linear tile with a row for
-    8 columns, of 4 elements for each thread of the role. Reads begin at a multiple of 8, a number.
+  - (C670) `pipe.stage` and `pipe.read` of f32 sums of wgmma: a linear tile has a row for 8 columns,
+    with 4 elements of each thread of the role.
   - (C118) `pipe.store` of threads, at a column that is a value: the buffer has two dimensions of
     the elements of the value; `rows` is given where its rows are dynamic. `lanes` have 1, 2, 4, ..
     columns of f32, bf16, f16, f8E8M0FNU or the elements of a format, at least 16 bytes of f4E2M1FN,

@@ -14,8 +14,8 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
   let description = [{
     Reads as many columns as the result has, from column `column` of tensor memory on, or from
     column `first` of a fragment, and of mma_sync from row `row`. The result has the distribution of
-    the fragment, or `lanes` of tensor memory. Of sums in shared memory, a thread reads those
-    that the same thread of another role has staged. In a pair with 128 rows, TMEM lane r has
+    the fragment, or `lanes` of tensor memory. Staged sums are those of the same thread
+    of another role. In a pair with 128 rows, TMEM lane r has
     `acc[r mod 64, r / 64 * columns/2 + column + i]` of the CTA's rows (`pipe.place`). PTX:
     of tensor memory tcgen05.ld.sync.aligned.32x32b.xN, then wait::ld.
 
@@ -27,8 +27,6 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
         : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     %x = pipe.read %part[32] row 16
         : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
-    %y = pipe.read %staged[8]
-        : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType, Pipe_SharedType]>:$accumulator,
@@ -283,7 +281,6 @@ def Pipe_StageOp : Pipe_EngineOp<
         -> !pipe.shared<128x64xbf16, swizzle_128B>
     pipe.stage %w into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>,
         !pipe.shared<128x64xbf16, swizzle_128B>
-    %sums = pipe.stage %x : tensor<64x16xf32, #pipe.distribution<wgmma>> -> !pipe.shared<2x1024xf32>
     ```
   }];
   let arguments = (ins Pipe_Distributed<[AnyFloat]>:$value, Optional<Pipe_SharedType>:$dest);
