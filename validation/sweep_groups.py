@@ -53,7 +53,7 @@ CONVERTED = {"chosen": "", "tall": "tile = [256, 128, 128]", "square": "tile = [
 WEIGHTS = {"chosen": "", "w8": "tile = [8, 128, {0}]", "w64": "tile = [64, 128, {0}]", "w128": "tile = [128, 128, {0}]",
            "wide": "tile = [64, 256, {0}]", **sweeping.scheduled("w_")}
 #: K is cut in two, and each CTA has both parts: with warpgroups of their own.
-SLICED = {"sliced": "tile = [8, 128, 256], sliced_k", "sliced48": "tile = [48, 128, 256], sliced_k"}
+SLICED = {"sliced": "tile = [8, 128, 256], sliced_k", "sliced32": "tile = [32, 128, 256], sliced_k"}
 LANES = {"chosen": "", "l16": "tile = [16, 128, 128]", "l32": "tile = [32, 128, {0}]", "l64": "tile = [64, 128, 128]",
          "l256": "tile = [256, 128, 128]", **sweeping.scheduled("l_"),
          "l_shallow": "stages = 1"}
