@@ -75,11 +75,10 @@ static int64_t residentOf(const MatmulSize &size, std::array<int64_t, 2> tile) {
 
 /// Time of the k tiles of `slices` k slices with warpgroups of their own, by that of one. With
 /// mma.sync, warps wait most of the time for results of their own, and other warps go on. Beside
-/// wgmma the pipes that convert weights are busy (predicted by simulation,
-/// notebook/gemm-weights.md).
+/// wgmma the pipes that convert weights are busy (an H200, docs/performance/gemm-weights.md).
 static double timeOfSlices(int64_t slices, int64_t rows) {
   constexpr int64_t rowsOfWarpMmas = 8;
-  constexpr double withWarpMmas = 0.4, besideWgmma = 0.75;
+  constexpr double withWarpMmas = 0.5, besideWgmma = 1.05;
   return 1 + (rows <= rowsOfWarpMmas ? withWarpMmas : besideWgmma) * double(slices - 1);
 }
 
@@ -99,21 +98,24 @@ static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t s
 }
 
 /// Cycles of a tile because of its k slices: more channels that fill before the first k tile, and
-/// their sums, for which the first slice waits (predicted by simulation). Threads store and load a
-/// word of shared memory for each sum, 128 bytes in a cycle.
+/// their sums, for which the first slice waits (an H200). Threads store and load a word of shared
+/// memory for each sum, 128 bytes in a cycle.
 static double cyclesOfSlices(int64_t slices, int64_t rows) {
   constexpr double wait = 1000, ofRow = 2 * 4 * double(kTileN) / 128;
   return slices > 1 ? wait + ofRow * double((slices - 1) * rows) : 0;
 }
 
-/// Cycles of the reduction of split-K. A cluster reduces two ranges of a tile of 128 columns.
+/// Cycles of the reduction of split-K. A cluster reduces two ranges of a tile of 128 columns, and
+/// waits longer for those of k slices (an H200: 1024 x 4096 to 6144 x 4096 of one row).
 static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> tile,
                                 const hw::WeightRates &rates) {
+  constexpr double ofSlices = 1500;
   auto [rows, columns] = tile;
   if (size.splits == size.sliced)
     return 0;
   if (size.splits == 2 * size.sliced && rows <= kMostReducedRows && columns == kTileN)
-    return rates.cluster + rates.clusterRow * double(rows * size.sliced);
+    return rates.cluster + rates.clusterRow * double(rows * size.sliced) +
+           (size.sliced > 1 ? ofSlices : 0);
   return rates.workspace +
          rates.workspaceRow * double(rows * columns / kTileN) * double(size.splits);
 }

@@ -121,7 +121,7 @@ func.func @known(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
 
 // The split-K factor of a case of all rows stays in the list.
 // CHECK-LABEL: func.func @known_split
-// CHECK: dispatch = [#fp4.case<split_k = 4 : tile_gemm, route = {{<[^>]*>}}, tile = [24, 128, 128], {{[^#]*#[^#]*#[^#]*}}>]}
+// CHECK: dispatch = [#fp4.case<split_k = 4 : tile_gemm, route = {{<[^>]*>}}, tile = [24, 128, 256],{{[^#]*#[^#]*#[^#]*}}>]}
 func.func @known_split(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
   %y = fp4.matmul %x, %w {dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm>, #fp4.case<m = [33, ?] : tile_gemm>]}
       : (tensor<20x8192xbf16>, !w) -> tensor<20x8192xbf16>

@@ -18,13 +18,20 @@ func.func @given(%x: tensor<4x2880xbf16>, %p: tensor<92x45x4352xi8, #fp4.weight_
 // -----
 
 // The policy `fastest` cuts K where few rows leave SMs idle, and no group of many rows.
-// CHECK-LABEL: @by_rows
-// CHECK: #fp4.case<m = [1, 8], split_k = 3 : tile_gemm, {{[^:]*}}tile = [8, 128, 256], k_slices = 3, sliced_k,
+// CHECK-LABEL: @few
+// CHECK: tile = [8, 128, 256], k_slices = 2, sliced_k,
+// CHECK-SAME: split_k = 2
+// CHECK-LABEL: @many
 // CHECK-NOT: split_k
-func.func @by_rows(%x: tensor<?x2880xbf16>, %p: tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>, %o: tensor<33xi64>) -> tensor<?x2944xbf16> {
+func.func @few(%x: tensor<4x2880xbf16>, %p: tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>, %o: tensor<33xi64>) -> tensor<4x2944xbf16> {
+  %y = fp4.matmul %x, %p offsets %o {work = #fp4.work<split_k = fastest, expected_rows = 1, unspecified_rows>}
+      : (tensor<4x2880xbf16>, tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>, tensor<33xi64>) -> tensor<4x2944xbf16>
+  return %y : tensor<4x2944xbf16>
+}
+func.func @many(%x: tensor<512x2880xbf16>, %p: tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>, %o: tensor<33xi64>) -> tensor<512x2944xbf16> {
   %y = fp4.matmul %x, %p offsets %o {work = #fp4.work<split_k = fastest, unspecified_rows>}
-      : (tensor<?x2880xbf16>, tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>, tensor<33xi64>) -> tensor<?x2944xbf16>
-  return %y : tensor<?x2944xbf16>
+      : (tensor<512x2880xbf16>, tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>, tensor<33xi64>) -> tensor<512x2944xbf16>
+  return %y : tensor<512x2944xbf16>
 }
 
 // -----
