@@ -143,7 +143,9 @@ static void chooseSplits(BlockScaledMatmulOp op, const hw::TargetModel &target) 
   std::optional<int64_t> factor;
   if (splits.size() == 1 && splits.front().factor > 1)
     factor = splits.front().factor;
-  if (factor || work.getExpectedRows() || work.getUnspecifiedRows())
+  bool saysMore = !work.getStreamK().empty() || !work.getGroups().empty() ||
+                  work.getExpectedRows() || work.getUnspecifiedRows();
+  if (factor || saysMore)
     op.setWorkAttr(WorkAttr::get(op.getContext(), factor, std::nullopt, work.getStreamK(),
                                  work.getGroups(), work.getExpectedRows(),
                                  work.getUnspecifiedRows()));

@@ -2,7 +2,7 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-choose-splits -fp4-plan-kernels | FileCheck %s --check-prefix=PLAN
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-choose-splits | FileCheck %s --check-prefix=TMEM
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-choose-splits -fp4-plan-kernels -o /dev/null
-// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_120a -fp4-choose-splits -fp4-plan-kernels -o /dev/null
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_120a -fp4-choose-splits -fp4-plan-kernels | FileCheck %s --check-prefix=WARPS
 
 // Dynamic rows get a factor for each range of rows, and a kernel ends where a factor does.
 // CHECK-LABEL: @rows
@@ -102,6 +102,24 @@ func.func @groups(%x: tensor<?x8192xbf16>, %w: !w, %o: tensor<3xi64>) -> tensor<
   %y = fp4.matmul %x, %w offsets %o {work = #fp4.work<split_k = fastest, expected_rows = 16>}
       : (tensor<?x8192xbf16>, !w, tensor<3xi64>) -> tensor<?x128xbf16>
   return %y : tensor<?x128xbf16>
+}
+
+// -----
+
+// Groups stay where K is not cut, on each target.
+// CHECK-LABEL: @many
+// CHECK: work = #fp4.work<groups = [512, 512, 512, 512]>
+// PLAN-LABEL: @many
+// PLAN: work = #fp4.work<groups = [512, 512, 512, 512]>
+// TMEM-LABEL: @many
+// TMEM: work = #fp4.work<groups = [512, 512, 512, 512]>
+// WARPS-LABEL: @many
+// WARPS: work = #fp4.work<groups = [512, 512, 512, 512]>
+!g = tensor<92x45x4352xi8, #fp4.weight_layout<wgmma>>
+func.func @many(%x: tensor<2048x2880xbf16>, %p: !g) -> tensor<2048x2944xbf16> {
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = fastest, groups = [512, 512, 512, 512]>}
+      : (tensor<2048x2880xbf16>, !g) -> tensor<2048x2944xbf16>
+  return %y : tensor<2048x2944xbf16>
 }
 
 // -----
