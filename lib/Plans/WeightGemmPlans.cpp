@@ -227,6 +227,16 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
   return least;
 }
 
+/// The rows of a tile of so many k slices: those of `chooseRows`, or the most that such a tile may
+/// have beside the sums of all slices.
+static int64_t chooseRowsOfSlices(Operation *op, const KernelPlan &partial, const MatmulSize &size,
+                                  const hw::TargetModel &target) {
+  int64_t most = mostRowsOfSlices(partial.kSlices.value_or(1), partial.slicedK);
+  int64_t rows = chooseRows(op, size, target);
+  return rows <= most || mayHaveUnevenRows(op, target) ? std::min(rows, most)
+                                                       : int64_t(llvm::bit_floor(uint64_t(most)));
+}
+
 /// The columns of a tile. Wide tiles load activations once for twice as many weights, if they leave
 /// no more SMs idle.
 static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size,
@@ -244,9 +254,7 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &partia
     return {rows, columns,
             partial.slicedK ? depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)
                             : depthOfRange(op, {rows, columns}, ranges)};
-  int64_t rows = partial.tile[0] ? partial.tile[0]
-                                 : std::min(chooseRows(op, size, target),
-                                            mostRowsOfSlices(ranges, partial.slicedK));
+  int64_t rows = partial.tile[0] ? partial.tile[0] : chooseRowsOfSlices(op, partial, size, target);
   int64_t columns = partial.tile[1] ? partial.tile[1] : chooseColumns(op, rows, size, target);
   if (partial.slicedK)
     return {rows, columns, depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)};
