@@ -51,6 +51,15 @@ SmallVector<int64_t> fp4::countsOfSlices(BlockScaledMatmulOp op, int64_t splits)
   return counts;
 }
 
+/// Returns true when all warps may have so many k slices, of parts of one length.
+static bool mayBeShared(BlockScaledMatmulOp op, int64_t splits, int64_t slices) {
+  return llvm::is_contained(kSharedCounts, slices) && haveOneLength(op, splits, slices);
+}
+
+bool fp4::mayHaveManyRows(BlockScaledMatmulOp op, int64_t splits) {
+  return splits == 1 || !op.isGrouped() || mayBeShared(op, splits, splits);
+}
+
 int64_t fp4::depthOfSliced(BlockScaledMatmulOp op, int64_t rows) {
   constexpr int64_t fewRows = 16, half = kPrepackedTileK / 2;
   bool endsInUnit = llvm::alignTo(depthOfMatmul(op), half) % kUnit != 0;
@@ -68,21 +77,27 @@ static bool shouldTakeTurns(const PlannedGemm &gemm) {
   return size.m <= smallM && isFull && haveOneLength(gemm.op, size.splits, slices);
 }
 
-/// The most slices with warpgroups of their own that divide the split-K parts; else two, which the
-/// check refuses.
-static int64_t mostSlices(const PlannedGemm &gemm) {
-  for (int64_t slices : llvm::reverse(kSlicedCounts))
-    if (gemm.size.splits % slices == 0 && mayBeSliced(slices, gemm.plan.tile[0]))
-      return slices;
-  return 2;
+/// The numbers of slices with warpgroups of their own that fit K and the split-K parts.
+static SmallVector<int64_t> countsOfSliced(const PlannedGemm &gemm) {
+  return llvm::filter_to_vector(countsOfSlices(gemm.op, gemm.size.splits),
+                                [](int64_t slices) { return slices > 1; });
+}
+
+/// The number of slices with warpgroups of their own that takes the fewest cycles; of equals, the
+/// fewest, beside which a tile may have the most rows. Two where none fits, which the check
+/// refuses.
+static int64_t fastestSliced(const PlannedGemm &gemm, function_ref<double(int64_t)> cycles) {
+  SmallVector<int64_t> counts = countsOfSliced(gemm);
+  if (counts.empty())
+    return kSlicedCounts[0];
+  return *llvm::min_element(counts, [&](int64_t a, int64_t b) { return cycles(a) < cycles(b); });
 }
 
 /// The slices of a GEMM of groups, of which a CTA has all.
 static WeightSlices slicesOfGroups(const PlannedGemm &gemm) {
   int64_t splits = gemm.size.splits;
   int64_t rows = gemm.plan.tile[0] ? gemm.plan.tile[0] : *llvm::max_element(gemm.size.groups);
-  bool isShared = llvm::is_contained(kSharedCounts, splits) && !mayBeSliced(splits, rows) &&
-                  haveOneLength(gemm.op, splits, splits);
+  bool isShared = mayBeShared(gemm.op, splits, splits) && !mayBeSliced(splits, rows);
   return {splits, llvm::is_contained(kSlicedCounts, splits) && !isShared &&
                       route::hasCore(gemm.target, route::Core::Wgmma)};
 }
@@ -93,7 +108,7 @@ WeightSlices fp4::chooseSlices(const PlannedGemm &gemm, function_ref<double(int6
   if (partial.kSlices)
     return {partial.kSlices, partial.slicedK};
   if (partial.slicedK)
-    return {mostSlices(gemm), true};
+    return {fastestSliced(gemm, cycles), true};
   if (gemm.size.splits == 1)
     return {};
   if (gemm.op.isGrouped())
@@ -112,11 +127,37 @@ WeightSlices fp4::chooseSlices(const PlannedGemm &gemm, function_ref<double(int6
   return best;
 }
 
+/// Checks that a CTA may have all parts of K of groups, in slices of either kind.
+static LogicalResult checkSplitOfGroups(const PlannedGemm &gemm) {
+  int64_t splits = gemm.splits(), k = depthOfMatmul(gemm.op);
+  bool haveSliced = route::hasCore(gemm.target, route::Core::Wgmma);
+  if (!gemm.op.isGrouped() || splits == 1 || mayBeShared(gemm.op, splits, splits) ||
+      (haveSliced && !countsOfSliced(gemm).empty()))
+    return success();
+  InFlightDiagnostic diag = gemm.op.emitOpError()
+                            << "must have groups whose 'split_k' is 2 or 4 and cuts K into parts "
+                               "of as many whole units of 256 elements";
+  if (haveSliced)
+    diag << ", or is 2 or 3 and divides the units";
+  diag << ", but got " << splits
+       << " for K = " << (ShapedType::isDynamic(k) ? "?" : std::to_string(k));
+  diag.attachNote() << "leave 'split_k' out, or let 'split_k = fastest' choose the factor";
+  return diag;
+}
+
 /// Checks that the roles have two warpgroups for each k slice that has its own, and no others.
 static LogicalResult checkSliceRoles(const PlannedGemm &gemm) {
   auto roles = dyn_cast<pipe::RolePlanAttr>(gemm.plan.roles);
-  int64_t slices = gemm.plan.slicedK ? *gemm.plan.kSlices : 1;
   SmallVector<pipe::RoleAttr> others = roles ? roles.getSlices() : SmallVector<pipe::RoleAttr>();
+  if (!gemm.plan.slicedK && !others.empty()) {
+    InFlightDiagnostic diag = gemm.op.emitOpError()
+                              << "must have a plan with 'sliced_k' beside auxiliary roles of k "
+                                 "slices, but got "
+                              << spell(roles);
+    diag.attachNote() << "add 'sliced_k', or leave 'roles' out, and fp4-plan-kernels decides it";
+    return diag;
+  }
+  int64_t slices = gemm.plan.slicedK ? gemm.plan.kSlices.value_or(1) : 1;
   bool areWhole = llvm::all_of(others, [](pipe::RoleAttr role) {
     return role.getNumWarps() == kWarpsOfSlice && role.getFirstWarp() % kWarpsOfSlice == 0;
   });
@@ -132,37 +173,54 @@ static LogicalResult checkSliceRoles(const PlannedGemm &gemm) {
 /// Checks slices with warpgroups of their own.
 static LogicalResult checkSliced(const PlannedGemm &gemm) {
   const KernelPlan &plan = gemm.plan;
-  int64_t slices = plan.kSlices.value_or(1);
-  if (!plan.slicedK)
-    return success();
+  int64_t slices = plan.kSlices.value_or(1), splits = gemm.splits();
   if (!llvm::is_contained(kSlicedCounts, slices))
     return gemm.misfit("k_slices", "is 2 or 3 with 'sliced_k'", Twine(slices));
-  if (!mayBeSliced(slices, plan.tile[0]))
+  if (!haveAsManyTiles(gemm.op, splits, slices))
+    return gemm.misfit("k_slices", "divides 'split_k', " + Twine(splits), Twine(slices));
+  if (plan.tile[1] != kTileN || !mayBeSliced(slices, plan.tile[0]))
     return gemm.misfitTile("is [m, 128, k] with m up to " +
                            Twine(mostRowsOfSlices(slices, /*haveWarpgroups=*/true)) + " for " +
                            Twine(slices) + " k slices with 'sliced_k'");
+  if (!haveAsManyTiles(gemm.op, splits, slices, plan.tile[2]))
+    return gemm.misfitTile("is [m, 128, 256] with 'sliced_k', where K ends in the first half of a "
+                           "unit of 256 elements");
   if (*plan.ctasPerSm != 1)
     return gemm.misfit("ctas_per_sm", "is 1 with 'sliced_k'", Twine(*plan.ctasPerSm));
   return success();
 }
 
+/// Checks slices that all warps have.
+static LogicalResult checkShared(const PlannedGemm &gemm) {
+  int64_t slices = gemm.plan.kSlices.value_or(1), splits = gemm.splits();
+  if (slices == 1)
+    return success();
+  if (!llvm::is_contained(kSharedCounts, slices))
+    return gemm.misfit("k_slices", "is 1, 2 or 4 without 'sliced_k'", Twine(slices));
+  if (!haveOneLength(gemm.op, splits, slices))
+    return gemm.misfit("k_slices",
+                       "divides 'split_k', " + Twine(splits) +
+                           ", whose parts have as many whole units of 256 elements",
+                       Twine(slices));
+  if (gemm.plan.tile[1] != kTileN)
+    return gemm.misfitTile("is [m, 128, k] for several k slices");
+  return success();
+}
+
 LogicalResult fp4::checkSlices(const PlannedGemm &gemm) {
-  const KernelPlan &plan = gemm.plan;
-  int64_t slices = plan.kSlices.value_or(1), splits = gemm.splits();
-  if (failed(checkSliceRoles(gemm)) || failed(checkSliced(gemm)))
+  int64_t slices = gemm.plan.kSlices.value_or(1), splits = gemm.splits();
+  if (failed(checkSplitOfGroups(gemm)) || failed(checkSliceRoles(gemm)))
     return failure();
+  if (gemm.plan.slicedK && countsOfSliced(gemm).empty())
+    return gemm.misfit(
+        "sliced_k",
+        Twine("goes with a 'split_k' ") +
+            (gemm.op.isGrouped() ? "of groups that is 2 or 3" : "that 2 or 3 divides") +
+            " and that divides the units of 256 elements of K",
+        "'split_k' = " + Twine(splits));
   if (gemm.op.isGrouped() && slices != splits)
     return gemm.misfit("k_slices",
                        "is 'split_k' of groups, " + Twine(splits) + ": a CTA has all parts of K",
                        Twine(slices));
-  bool divide = plan.slicedK ? haveAsManyTiles(gemm.op, splits, slices, plan.tile[2])
-                             : llvm::is_contained(kSharedCounts, slices) &&
-                                   haveOneLength(gemm.op, splits, slices);
-  if (slices == 1 || (divide && plan.tile[1] == kTileN))
-    return success();
-  return gemm.misfit("k_slices",
-                     "is 1, 2 or 4, or with 'sliced_k' 2 or 3, and divides 'split_k' in tiles of " +
-                         Twine(kTileN) +
-                         " columns, where all k slices have as many units of 256 elements",
-                     Twine(slices));
+  return gemm.plan.slicedK ? checkSliced(gemm) : checkShared(gemm);
 }

@@ -33,6 +33,10 @@ int64_t depthOfSliced(BlockScaledMatmulOp op, int64_t rows);
 /// of groups, it has all of them.
 llvm::SmallVector<int64_t> countsOfSlices(BlockScaledMatmulOp op, int64_t splits);
 
+/// Returns true when a GEMM of so many split-K parts has fast tiles of many rows. A CTA has all
+/// parts of groups, and only slices that all warps have leave registers for the sums of many rows.
+bool mayHaveManyRows(BlockScaledMatmulOp op, int64_t splits);
+
 /// The k slices of the plan that `gemm.plan` begins. A plan that leaves them open gets those of the
 /// least `cycles`, where these say anything of so many slices with warpgroups of their own.
 WeightSlices chooseSlices(const PlannedGemm &gemm,
