@@ -10,7 +10,7 @@
 #include "fp4/Plans/Passes.h"
 
 #include "DispatchPlans.h"
-#include "WeightTiles.h"
+#include "WeightSlices.h"
 
 #include "fp4/Dialect/Fp4/IR/Target.h"
 
@@ -79,18 +79,30 @@ static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::Tar
   return {least, isPromoted ? kLeastGainOfWaves : kLeastGainOfFactor};
 }
 
+/// The size of a GEMM of so many rows. Groups of unknown rows share these, and so do all groups
+/// where `fixed` may not depend on their rows, given or expected.
+static MatmulSize sizeOfRows(BlockScaledMatmulOp op, int64_t rows) {
+  MatmulSize size = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
+  bool isFixed = op.getSplitPolicy() == SplitPolicy::Fixed;
+  size.m = rows;
+  size.expectsGroups |= isFixed && op.isGrouped();
+  if (size.expectsGroups && (isFixed || !op.getExpectedRows()))
+    size.groups.assign(size.groups.size(), int64_t(llvm::divideCeil(rows, size.groups.size())));
+  return size;
+}
+
 /// The factor of a GEMM of so many rows.
 static int64_t fastestFactor(BlockScaledMatmulOp op, int64_t rows, const hw::TargetModel &target) {
-  MatmulSize size = sizeOfGemm(op, planOfFamily(KernelFamily::TileGemm));
-  size.m = rows;
-  if (size.expectsGroups && !op.getExpectedRows())
-    size.groups.assign(size.groups.size(), int64_t(llvm::divideCeil(rows, size.groups.size())));
+  MatmulSize size = sizeOfRows(op, rows);
   auto factors = ArrayRef(kFactors).take_while([&](int64_t f) { return f <= size.slices(); });
   if (!maySplit(op, rows, target))
     return 1;
   int64_t best = 1;
   double least = INFINITY;
   for (int64_t factor : factors) {
+    // The rows that `fixed` meets may be many more.
+    if (op.getSplitPolicy() == SplitPolicy::Fixed && !mayHaveManyRows(op, factor))
+      continue;
     size.splits = factor;
     Cost cost = costOf(op, size, target);
     if (cost.value < (1 - cost.leastGain) * least) {
