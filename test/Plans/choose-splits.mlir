@@ -124,6 +124,26 @@ func.func @many(%x: tensor<2048x2880xbf16>, %p: !g) -> tensor<2048x2944xbf16> {
 
 // -----
 
+// Groups of scaled operands stay, too.
+// CHECK-LABEL: @scaled_groups
+// CHECK: work = #fp4.work<groups = [24, 40]>
+// TMEM-LABEL: @scaled_groups
+// TMEM: work = #fp4.work<groups = [24, 40]>
+// WARPS-LABEL: @scaled_groups
+// WARPS: work = #fp4.work<groups = [24, 40]>
+!sl = tensor<4096x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!sr = tensor<8192x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs = !fp4.scaled<nvfp4, tensor<64x1024xf4E2M1FN>, !sl>
+!rhs = !fp4.scaled<nvfp4, tensor<512x1024xf4E2M1FN>, !sr>
+func.func @scaled_groups(%a: tensor<64x1024xf4E2M1FN>, %sa: !sl, %b: tensor<512x1024xf4E2M1FN>, %sb: !sr) -> tensor<64x256xbf16> {
+  %lhs = fp4.scaled %a, %sa : !lhs
+  %rhs = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %lhs, %rhs {work = #fp4.work<split_k = fastest, groups = [24, 40]>} : (!lhs, !rhs) -> tensor<64x256xbf16>
+  return %y : tensor<64x256xbf16>
+}
+
+// -----
+
 // The factor of `fixed` is one for static and dynamic rows. An epilogue region is a part of the cost.
 !a = tensor<?x7168xf4E2M1FN>
 !sa = tensor<?x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
