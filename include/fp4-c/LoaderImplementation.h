@@ -75,8 +75,8 @@ static void fp4_loader_release(void *address) {
                      "freeing", "temporary tensors");
 }
 
-/* Zeroed memory that outlives the call. A stream of its own zeroes, because `stream` of the call
- * may be captured. */
+/* Zeroed memory that outlives the call, or 0. A stream of its own zeroes, because `stream` of the
+ * call may be captured. */
 static uint64_t fp4_loader_zeroed(fp4_loader *loader, uint64_t bytes, const char *what) {
   const fp4_loader_driver *driver = &loader->driver;
   uint64_t address = 0;
@@ -88,6 +88,10 @@ static uint64_t fp4_loader_zeroed(fp4_loader *loader, uint64_t bytes, const char
     fp4_loader_check(loader, driver->fill(address, 0, bytes, stream), "zeroing", what);
     fp4_loader_check(loader, driver->synchronize(stream), "zeroing", what);
     driver->destroy_stream(stream);
+  }
+  if (loader->failed && address) {
+    driver->release(address);
+    address = 0;
   }
   driver->capture_mode(&mode);
   return address;
@@ -103,10 +107,14 @@ static void *fp4_loader_constant(const void *bytes, uint64_t size) {
   if (entry)
     return fp4_loader_pointer(entry->value);
   address = fp4_loader_zeroed(loader, size ? size : 1, "a constant");
-  if (!fp4_loader_add(loader, FP4_LOADER_CONSTANT, bytes, address) || loader->failed || !size)
+  if (loader->failed)
+    return NULL;
+  if ((!size || fp4_loader_check(loader, loader->driver.upload(address, bytes, size), "copying",
+                                 "a constant")) &&
+      fp4_loader_add(loader, FP4_LOADER_CONSTANT, bytes, address))
     return fp4_loader_pointer(address);
-  fp4_loader_check(loader, loader->driver.upload(address, bytes, size), "copying", "a constant");
-  return fp4_loader_pointer(address);
+  loader->driver.release(address);
+  return NULL;
 }
 
 /* Counters of one order of work: of a stream, and of each of its captures. */
@@ -132,9 +140,13 @@ static void *fp4_loader_counters(uint64_t bytes) {
   if (!entry) {
     const uint64_t size = bytes < 4096 ? 4096 : bytes;
     const uint64_t address = fp4_loader_zeroed(loader, size, "counters");
-    entry = fp4_loader_add(loader, FP4_LOADER_COUNTERS, loader->stream, address);
-    if (!entry)
+    if (loader->failed)
       return NULL;
+    entry = fp4_loader_add(loader, FP4_LOADER_COUNTERS, loader->stream, address);
+    if (!entry) {
+      loader->driver.release(address);
+      return NULL;
+    }
     entry->number = capture;
     entry->size = size;
   }

@@ -1,0 +1,137 @@
+/*===- loader_faults.c - fp4-c/Loader.h with a driver whose functions fail once ---------------===*
+ *
+ * loader_faults LIBRARY
+ *
+ * Memory of the driver is memory of the host. `faults` names the function that fails next.
+ *
+ *===---------------------------------------------------------------------------------------===*/
+#define FP4_LOADER_IMPLEMENTATION
+#include "fp4-c/Loader.h"
+
+static const char *faults = "";
+static int allocated; /* pieces of memory that nobody freed */
+static int wrong;
+
+#define EXPECT(condition)                                                                          \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      fprintf(stderr, "loader_faults.c:%d: error: expected %s\n", __LINE__, #condition);           \
+      wrong = 1;                                                                                   \
+    }                                                                                              \
+  } while (0)
+
+static int fails(const char *name) {
+  if (strcmp(faults, name) != 0)
+    return 0;
+  faults = "";
+  return 2; /* CUDA_ERROR_OUT_OF_MEMORY */
+}
+
+static int say(int result, const char **text) {
+  (void)result;
+  *text = "a fault";
+  return 0;
+}
+
+static int current(void **context) {
+  *context = &allocated;
+  return 0;
+}
+
+static int allocate(uint64_t *address, size_t bytes) {
+  const int result = fails("cuMemAlloc_v2");
+  if (result)
+    return result;
+  *address = (uintptr_t)malloc(bytes);
+  memset(fp4_loader_pointer(*address), 0xcd, bytes);
+  ++allocated;
+  return 0;
+}
+
+static int release(uint64_t address) {
+  free(fp4_loader_pointer(address));
+  --allocated;
+  return 0;
+}
+
+static int upload(uint64_t address, const void *bytes, size_t size) {
+  const int result = fails("cuMemcpyHtoD_v2");
+  if (!result)
+    memcpy(fp4_loader_pointer(address), bytes, size);
+  return result;
+}
+
+static int fill(uint64_t address, unsigned char value, size_t bytes, void *stream) {
+  const int result = fails("cuMemsetD8Async");
+  (void)stream;
+  if (!result)
+    memset(fp4_loader_pointer(address), value, bytes);
+  return result;
+}
+
+static int synchronize(void *stream) {
+  (void)stream;
+  return fails("cuStreamSynchronize");
+}
+
+static int create_stream(void **stream, unsigned flags) {
+  (void)flags;
+  *stream = &allocated;
+  return fails("cuStreamCreate");
+}
+
+static int nothing(void) { return 0; }
+
+static void *find(void *context, const char *name) {
+  void *found = NULL;
+  if (context && strcmp((const char *)context, name) == 0)
+    return NULL;
+  FP4_LOADER_ASSIGN(found, (void *)(uintptr_t)nothing);
+#define WITH(symbol, function)                                                                     \
+  if (strcmp(name, symbol) == 0)                                                                   \
+    return (void *)(uintptr_t)(function);
+  WITH("cuGetErrorName", say)
+  WITH("cuGetErrorString", say)
+  WITH("cuCtxGetCurrent", current)
+  WITH("cuMemAlloc_v2", allocate)
+  WITH("cuMemFree_v2", release)
+  WITH("cuMemcpyHtoD_v2", upload)
+  WITH("cuMemsetD8Async", fill)
+  WITH("cuStreamSynchronize", synchronize)
+  WITH("cuStreamCreate", create_stream)
+#undef WITH
+  return found;
+}
+
+static fp4_loader_options options = {find, NULL};
+
+/* A function of the driver fails once: that call says so, and the next one has all memory anew. */
+static void fail_once(const char *library, const char *function) {
+  static const char zeros[64];
+  fp4_loader *loader;
+  uint64_t words[2] = {0, 0};
+  void *args[] = {words};
+  EXPECT(fp4_loader_open(library, &options, &loader) == 0);
+  faults = function;
+  EXPECT(fp4_loader_call(loader, "work", args, NULL, NULL, 0) != 0);
+  EXPECT(*faults == '\0' && strstr(fp4_loader_message(loader), "a fault"));
+  EXPECT(allocated == 0);
+  EXPECT(fp4_loader_call(loader, "work", args, NULL, NULL, 0) == 0);
+  EXPECT(words[0] && strcmp((const char *)fp4_loader_pointer(words[0]), "constant") == 0);
+  EXPECT(words[1] && memcmp(fp4_loader_pointer(words[1]), zeros, sizeof(zeros)) == 0);
+  EXPECT(allocated == 2);
+  fp4_loader_close(loader);
+  EXPECT(allocated == 0);
+}
+
+int main(int argc, char **argv) {
+  static const char *const functions[] = {"cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemsetD8Async",
+                                          "cuStreamSynchronize", "cuStreamCreate"};
+  if (argc != 2)
+    return 2;
+  for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i)
+    fail_once(argv[1], functions[i]);
+  if (!wrong)
+    puts("every fault is an error of one call");
+  return wrong;
+}
