@@ -54,7 +54,7 @@ typedef struct fp4_loader_buffer {
 } fp4_loader_buffer;
 
 /** Opens an emitted library. `options` may be null. Returns 0, or a value that is not 0; then
- * fp4_loader_message says why, and the loader must be closed all the same. */
+ * fp4_loader_message says why, other calls return this error, and the loader must be closed. */
 extern int fp4_loader_open(const char *library, const fp4_loader_options *options,
                            fp4_loader **loader);
 

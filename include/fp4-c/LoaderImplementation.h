@@ -433,13 +433,13 @@ static void fp4_loader_bind_driver(fp4_loader *loader, fp4_loader_options option
 static void fp4_loader_bind_library(fp4_loader *loader, const char *path) {
   fp4_bind_function bind = NULL;
   char message[512];
-  loader->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!loader->library) {
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
     snprintf(message, sizeof(message), "'%s' cannot be loaded: %s", path, dlerror());
     fp4_loader_fail(loader, message, "fp4-runner --emit=so writes a library for its own host");
     return;
   }
-  FP4_LOADER_ASSIGN(bind, dlsym(loader->library, "fp4_bind"));
+  FP4_LOADER_ASSIGN(bind, dlsym(library, "fp4_bind"));
   if (!bind) {
     snprintf(message, sizeof(message), "'%s' must have the function fp4_bind, but has none", path);
     fp4_loader_fail(loader, message, "name a library that fp4-runner --emit=so wrote");
@@ -450,6 +450,10 @@ static void fp4_loader_bind_library(fp4_loader *loader, const char *path) {
     fp4_loader_fail(loader, message,
                     "compile with the headers of the fp4 that emitted the library");
   }
+  if (loader->failed)
+    dlclose(library);
+  else
+    loader->library = library;
 }
 
 int fp4_loader_open(const char *library, const fp4_loader_options *options, fp4_loader **result) {
@@ -468,10 +472,14 @@ int fp4_loader_open(const char *library, const fp4_loader_options *options, fp4_
   return loader->failed;
 }
 
-static void fp4_loader_begin(fp4_loader *loader, void *stream) {
+/* Returns 0 for a loader that did not open, which keeps the error of fp4_loader_open. */
+static int fp4_loader_begin(fp4_loader *loader, void *stream) {
+  if (!loader->library)
+    return 0;
   loader->failed = 0;
   loader->message[0] = loader->note[0] = '\0';
   loader->stream = stream;
+  return 1;
 }
 
 int fp4_loader_call(fp4_loader *loader, const char *function, void **args, void *stream,
@@ -479,10 +487,10 @@ int fp4_loader_call(fp4_loader *loader, const char *function, void **args, void 
   fp4_loader *previous = fp4_loader_current;
   fp4_entry_function entry = NULL;
   char symbol[256], message[512];
-  fp4_loader_begin(loader, stream);
+  if (!fp4_loader_begin(loader, stream))
+    return 1;
   snprintf(symbol, sizeof(symbol), "fp4_entry_%s", function);
-  if (loader->library)
-    FP4_LOADER_ASSIGN(entry, dlsym(loader->library, symbol));
+  FP4_LOADER_ASSIGN(entry, dlsym(loader->library, symbol));
   if (!entry) {
     snprintf(message, sizeof(message), "the library has no function '%s'", function);
     fp4_loader_fail(loader, message, "fp4_loader_manifest lists its functions");
@@ -492,7 +500,9 @@ int fp4_loader_call(fp4_loader *loader, const char *function, void **args, void 
   loader->num_results = num_results;
   memset(loader->gaps, 0, sizeof(loader->gaps));
   fp4_loader_current = loader;
-  entry(args);
+  if (entry(args) != 0)
+    fp4_loader_fail(loader, "the function did nothing: its library is bound to no functions",
+                    "name a library that fp4-runner --emit=so wrote");
   fp4_loader_current = previous;
   return loader->failed;
 }
@@ -515,7 +525,8 @@ static void fp4_loader_take_report(fp4_loader *loader, const fp4_loader_entry *e
 
 int fp4_loader_finish(fp4_loader *loader, void *stream) {
   const fp4_loader_entry *entry;
-  fp4_loader_begin(loader, stream);
+  if (!fp4_loader_begin(loader, stream))
+    return 1;
   fp4_loader_check(loader, loader->driver.synchronize(stream), "running", "the kernels");
   for (entry = loader->entries; entry; entry = entry->next)
     if (entry->kind == FP4_LOADER_REPORT && !loader->failed)
@@ -524,7 +535,8 @@ int fp4_loader_finish(fp4_loader *loader, void *stream) {
 }
 
 int fp4_loader_free(fp4_loader *loader, void *address, void *stream) {
-  fp4_loader_begin(loader, stream);
+  if (!fp4_loader_begin(loader, stream))
+    return 1;
   if (address)
     fp4_loader_check(loader, loader->driver.release_on((uintptr_t)address, stream), "freeing",
                      "a result");

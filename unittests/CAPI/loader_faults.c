@@ -5,6 +5,7 @@
  * Memory of the driver is memory of the host. `faults` names the function that fails next.
  *
  *===---------------------------------------------------------------------------------------===*/
+#define _POSIX_C_SOURCE 200112L /* setenv */
 #define FP4_LOADER_IMPLEMENTATION
 #include "fp4-c/Loader.h"
 
@@ -124,13 +125,53 @@ static void fail_once(const char *library, const char *function) {
   EXPECT(allocated == 0);
 }
 
+/* A loader that did not open answers every call with the error of fp4_loader_open. */
+static void stay_closed(const char *library, const char *message) {
+  fp4_loader *loader;
+  uint64_t words[2] = {0, 0};
+  void *args[] = {words};
+  EXPECT(fp4_loader_open(library, &options, &loader) != 0);
+  EXPECT(fp4_loader_call(loader, "work", args, NULL, NULL, 0) != 0);
+  EXPECT(fp4_loader_finish(loader, NULL) != 0);
+  EXPECT(fp4_loader_free(loader, words, NULL) != 0);
+  EXPECT(fp4_loader_manifest(loader) == NULL);
+  EXPECT(strstr(fp4_loader_message(loader), message));
+  fp4_loader_close(loader);
+}
+
+/* Loaders without a driver, and with a library that refuses the table. */
+static void open_in_vain(const char *library) {
+  char without[] = "cuStreamSynchronize";
+  options.context = without;
+  stay_closed(library, "the CUDA driver has no function cuStreamSynchronize");
+  options.context = NULL;
+  setenv("LOADER_TABLE", "short", 1);
+  stay_closed(library, "needs more functions than");
+  unsetenv("LOADER_TABLE");
+}
+
+/* An entry function that does nothing is an error, and the next call works. */
+static void refuse(const char *library) {
+  fp4_loader *loader;
+  uint64_t words[2] = {0, 0};
+  void *args[] = {words};
+  EXPECT(fp4_loader_open(library, &options, &loader) == 0);
+  EXPECT(fp4_loader_call(loader, "refuse", args, NULL, NULL, 0) != 0);
+  EXPECT(strstr(fp4_loader_message(loader), "bound to no functions"));
+  EXPECT(fp4_loader_call(loader, "work", args, NULL, NULL, 0) == 0);
+  EXPECT(fp4_loader_finish(loader, NULL) == 0);
+  fp4_loader_close(loader);
+}
+
 int main(int argc, char **argv) {
   static const char *const functions[] = {"cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemsetD8Async",
                                           "cuStreamSynchronize", "cuStreamCreate"};
   if (argc != 2)
     return 2;
+  open_in_vain(argv[1]);
   for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i)
     fail_once(argv[1], functions[i]);
+  refuse(argv[1]);
   if (!wrong)
     puts("every fault is an error of one call");
   return wrong;
