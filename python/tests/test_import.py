@@ -8,9 +8,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import fp4
 from fp4 import _library
+from fp4.sim import __main__ as sim
 from programs import ROOT
 
 LIMIT = 0.3
@@ -85,12 +87,37 @@ class Tool(unittest.TestCase):
         return done.stderr
 
     def test_another_version_is_refused(self) -> None:
-        script = "#!/bin/sh\necho 'fp4-sim {} (revision unknown)'\n"
-        said = self.fail(script.format("0.99.0"))
-        self.assertIn(f"must have version {fp4.__version__} of the package in", said)
-        self.assertIn("but has 0.99.0\n", said)
-        self.assertIn(f"'pip install fp4-runtime=={fp4.__version__} fp4-sim=={fp4.__version__}'",
-                      said)
+        program = os.path.realpath("/bin/sh")
+        for said, version in (("fp4-sim 0.99.0 (revision unknown)", "0.99.0"), ("fp4-sim", "none")):
+            done = subprocess.CompletedProcess([], 0, stdout=said)
+            with mock.patch.object(subprocess, "run", return_value=done), \
+                    self.assertRaises(fp4.UsageError) as caught:
+                sim._check.__wrapped__(program)
+            self.assertRegex(str(caught.exception),
+                             f"must have version {fp4.__version__} of the package in .*, "
+                             f"but has {version}\n")
+            self.assertIn(f"'pip install fp4-runtime=={fp4.__version__} "
+                          f"fp4-sim=={fp4.__version__}'", str(caught.exception))
+
+    def test_a_program_that_does_not_end_is_refused(self) -> None:
+        endless = subprocess.TimeoutExpired("fp4-sim", 60)
+        with mock.patch.object(subprocess, "run", side_effect=endless), \
+                self.assertRaisesRegex(fp4.UsageError, "must end within 60 seconds"):
+            sim._check.__wrapped__(os.path.realpath("/bin/sh"))
+
+    def test_a_script_is_refused(self) -> None:
+        said = self.fail("#!/bin/sh\necho 'fp4-sim 0.99.0 (revision unknown)'\n")
+        self.assertIn("must be the program fp4-sim, but is a script", said)
+
+    def test_the_path_is_searched_for_a_program(self) -> None:
+        with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+            script, program = pathlib.Path(first, "fp4-sim"), pathlib.Path(second, "fp4-sim")
+            script.write_text("#!/bin/sh\n")
+            script.chmod(0o755)
+            with mock.patch.dict(os.environ, PATH=os.pathsep.join((first, second))):
+                self.assertIsNone(sim._search())
+                program.symlink_to(os.path.realpath("/bin/sh"))
+                self.assertEqual(sim._search(), str(program))
 
     def test_another_machine_is_refused(self) -> None:
         image = bytearray(pathlib.Path("/bin/sh").resolve().read_bytes())

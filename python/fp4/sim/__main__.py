@@ -64,7 +64,7 @@ def find_tool() -> str:
         _check(named)
         return named
     here = find_library().resolve().parent.parent / "bin" / "fp4-sim"
-    found = os.fspath(here) if here.exists() else shutil.which("fp4-sim")
+    found = os.fspath(here) if here.exists() else _search()
     if found is None:
         raise UsageError("the tool fp4-sim is not installed",
                          "install the package fp4-sim, or build the targets fp4-sim and fp4-cuda "
@@ -73,17 +73,41 @@ def find_tool() -> str:
     return found
 
 
+def _is_program(path: str) -> bool:
+    """Separates ELF files from scripts, such as that of the wheel, which calls find_tool."""
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"
+
+
+def _search() -> str | None:
+    """The first program fp4-sim of the PATH."""
+    for folder in os.get_exec_path():
+        found = shutil.which("fp4-sim", path=folder)
+        if found is not None and _is_program(found):
+            return found
+    return None
+
+
 @functools.cache
 def _check(tool: str) -> None:
     """Refuses a tool of another machine or version, as two wheels of different releases have it."""
     if wrong := wrong_machine(pathlib.Path(tool)):
         raise UsageError(wrong, "install the wheels of this machine with 'pip install "
                                 "--force-reinstall fp4-runtime fp4-sim'")
-    said = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout.split()
-    if said[:1] == ["fp4-sim"] and said[1] != __version__:
+    if not _is_program(tool):
+        raise UsageError(f"'{tool}' must be the program fp4-sim, but is a script",
+                         "name the program of the package fp4-sim, which FP4_SIM may name too: "
+                         "its script would look for itself")
+    try:
+        said = subprocess.run([tool, "--version"], capture_output=True, text=True,
+                              timeout=60).stdout.split()
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"'{tool} --version' must end within 60 seconds, but does not",
+                         "name the program of the package fp4-sim with FP4_SIM") from None
+    if said[:1] == ["fp4-sim"] and said[1:2] != [__version__]:
         package = pathlib.Path(__file__).resolve().parent.parent
         raise UsageError(f"'{tool}' must have version {__version__} of the package in "
-                         f"'{package}', but has {said[1]}",
+                         f"'{package}', but has {' '.join(said[1:2]) or 'none'}",
                          f"'pip install fp4-runtime=={__version__} fp4-sim=={__version__}' "
                          "installs one version; in a checkout 'ninja -C build fp4-sim' builds it")
 
