@@ -19,6 +19,10 @@
  * to one context and is used by one thread at a time. The error of a call is that of its first step
  * that fails, and the loader stays usable.
  *
+ * Library. The first loader of a library binds its table, for good, under a lock: loaders of one
+ * library may run on several threads. A library that the process loaded otherwise, as libfp4rt.so
+ * does, is refused, and libfp4rt.so must not load one that loaders use: open a copy of the file.
+ *
  * Memory. Temporary memory is allocated and freed in order of the stream. The loader owns modules,
  * constants and counters until it is closed, which is legal when its work has ended. A call may be
  * captured into a graph after one call of the same sizes was not. `_mlir_ciface_NAME` and strided

@@ -8,9 +8,7 @@
 #ifndef FP4_C_LOADER_IMPLEMENTATION_H
 #define FP4_C_LOADER_IMPLEMENTATION_H
 
-#include "fp4-c/LoaderState.h"
-
-#include <dlfcn.h>
+#include "fp4-c/LoaderLibrary.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -396,13 +394,6 @@ static const fp4rt_api fp4_loader_api = {sizeof(fp4rt_api),          fp4_loader_
                                          fp4_loader_launch_clusters, fp4_loader_group_report,
                                          fp4_loader_result_pitch};
 
-/* A function from an address: ISO C has no cast for it. */
-#define FP4_LOADER_ASSIGN(function, address)                                                       \
-  do {                                                                                             \
-    void *found_ = (address);                                                                      \
-    memcpy(&(function), &found_, sizeof(found_));                                                  \
-  } while (0)
-
 static void *fp4_loader_lookup(void *context, const char *name) { return dlsym(context, name); }
 
 /* Fills the table of the driver. */
@@ -430,32 +421,6 @@ static void fp4_loader_bind_driver(fp4_loader *loader, fp4_loader_options option
 #undef FP4_LOADER_FILL
 }
 
-static void fp4_loader_bind_library(fp4_loader *loader, const char *path) {
-  fp4_bind_function bind = NULL;
-  char message[512];
-  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    snprintf(message, sizeof(message), "'%s' cannot be loaded: %s", path, dlerror());
-    fp4_loader_fail(loader, message, "fp4-runner --emit=so writes a library for its own host");
-    return;
-  }
-  FP4_LOADER_ASSIGN(bind, dlsym(library, "fp4_bind"));
-  if (!bind) {
-    snprintf(message, sizeof(message), "'%s' must have the function fp4_bind, but has none", path);
-    fp4_loader_fail(loader, message, "name a library that fp4-runner --emit=so wrote");
-  } else if (bind(&fp4_loader_api) != 0) {
-    snprintf(message, sizeof(message),
-             "'%s' needs more functions than the %llu bytes of this header's fp4rt_api", path,
-             (unsigned long long)sizeof(fp4rt_api));
-    fp4_loader_fail(loader, message,
-                    "compile with the headers of the fp4 that emitted the library");
-  }
-  if (loader->failed)
-    dlclose(library);
-  else
-    loader->library = library;
-}
-
 int fp4_loader_open(const char *library, const fp4_loader_options *options, fp4_loader **result) {
   static const fp4_loader_options none = {NULL, NULL};
   fp4_loader *loader = (fp4_loader *)calloc(1, sizeof(fp4_loader));
@@ -468,7 +433,7 @@ int fp4_loader_open(const char *library, const fp4_loader_options *options, fp4_
     fp4_loader_fail(loader, "a CUDA context must be current on the calling thread, but none is",
                     "call cudaSetDevice, or cuDevicePrimaryCtxRetain and cuCtxSetCurrent, first");
   if (!loader->failed)
-    fp4_loader_bind_library(loader, library);
+    fp4_loader_bind_library(loader, library, &fp4_loader_api);
   return loader->failed;
 }
 

@@ -163,12 +163,40 @@ static void refuse(const char *library) {
   fp4_loader_close(loader);
 }
 
+/* Two loaders of one library bind it once. */
+static void share(const char *library) {
+  fp4_loader *first, *second;
+  uint64_t before = 0, after = 0;
+  void *args[] = {&before}, *again[] = {&after};
+  EXPECT(fp4_loader_open(library, &options, &first) == 0);
+  EXPECT(fp4_loader_call(first, "binds", args, NULL, NULL, 0) == 0 && before == 1);
+  EXPECT(fp4_loader_open(library, &options, &second) == 0);
+  EXPECT(fp4_loader_call(second, "binds", again, NULL, NULL, 0) == 0 && after == 1);
+  fp4_loader_close(first);
+  fp4_loader_close(second);
+}
+
+/* A library that another part of the process has loaded is refused, and stays as it was. */
+static void refuse_loaded(const char *library) {
+  void *loaded = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  fp4_entry_function work = NULL;
+  uint64_t words[2] = {0, 0};
+  void *args[] = {words};
+  EXPECT(loaded);
+  stay_closed(library, "must be a library that only loaders use");
+  FP4_LOADER_ASSIGN(work, dlsym(loaded, "fp4_entry_work"));
+  EXPECT(work && work(args) == 1);
+  dlclose(loaded);
+}
+
 int main(int argc, char **argv) {
   static const char *const functions[] = {"cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemsetD8Async",
                                           "cuStreamSynchronize", "cuStreamCreate"};
   if (argc != 2)
     return 2;
+  refuse_loaded(argv[1]);
   open_in_vain(argv[1]);
+  share(argv[1]);
   for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i)
     fail_once(argv[1], functions[i]);
   refuse(argv[1]);
