@@ -224,7 +224,7 @@ def header(path):
 
 
 def c(root):
-    inner = ("LoaderImplementation.h", "LoaderState.h")  # headers that Loader.h includes
+    inner = ("LoaderImplementation.h", "LoaderLibrary.h", "LoaderState.h")  # headers that Loader.h includes
     files = sorted(path for path in (root / "include/fp4-c").glob("*.h") if path.name not in inner)
     return markdown.page("C", "the headers of include/fp4-c",
                          "Every declaration of the C API, each with the comment of its header below. "

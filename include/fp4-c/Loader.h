@@ -64,7 +64,9 @@ extern int fp4_loader_open(const char *library, const fp4_loader_options *option
 
 /** Issues the public function `function` to `stream` (a CUstream; null: the default stream). Result
  * number i is written to results[i], where i < num_results and its address is not 0, else to memory
- * that the call allocates, which fp4_loader_free frees. Returns 0, or another value. */
+ * that the call allocates, which fp4_loader_free frees. Returns 0, or another value; descriptors
+ * that were zero have the address of what a failing call allocated, or zero, and the caller frees.
+ */
 extern int fp4_loader_call(fp4_loader *loader, const char *function, void **args, void *stream,
                            const fp4_loader_buffer *results, size_t num_results);
 

@@ -34,9 +34,7 @@ static void *fp4_loader_alloc_result(uint32_t index, uint64_t bytes) {
   if (index >= loader->num_results || !loader->results[index].address)
     return fp4_loader_alloc(bytes);
   buffer = &loader->results[index];
-  if (index <
-      sizeof(loader->gaps) / sizeof(loader->gaps[0])) /* the last row has no gap behind it */
-    needed -= needed < loader->gaps[index] ? needed : loader->gaps[index];
+  needed -= needed < loader->gaps[index] ? needed : loader->gaps[index];
   if (buffer->bytes >= needed && buffer->address % 16 == 0)
     return fp4_loader_pointer(buffer->address);
   snprintf(
@@ -61,7 +59,7 @@ static uint64_t fp4_loader_result_pitch(uint32_t index, uint64_t bytes) {
                     "rows must not overlap, and TMA writes them where multiples of 16 begin");
   else if (given)
     pitch = given;
-  if (index < sizeof(loader->gaps) / sizeof(loader->gaps[0]))
+  if (index < loader->num_results)
     loader->gaps[index] = pitch - bytes;
   return pitch;
 }
@@ -244,6 +242,11 @@ static void fp4_loader_expect_size(const char *what, int64_t found, int64_t min,
   fp4_loader_fail(loader, message, note);
 }
 
+/* Answers of the driver about code that is not for the device: another try can help. */
+static int fp4_loader_is_unfit(int result) {
+  return result == 200 || result == 209 || result == 218 || result == 222 || result == 300;
+}
+
 /* The module of the driver: the cubin, else the PTX, which the driver compiles. */
 static void *fp4_loader_module(fp4_loader *loader, const fp4rt_module *module) {
   fp4_loader_entry *entry = fp4_loader_find(loader, FP4_LOADER_MODULE, module, NULL, 0);
@@ -254,15 +257,17 @@ static void *fp4_loader_module(fp4_loader *loader, const fp4rt_module *module) {
     return fp4_loader_pointer(entry->value);
   if (module->cubin)
     result = loader->driver.load(&handle, module->cubin, 0, NULL, NULL);
-  if (result != 0 && module->ptx_size) { /* the driver wants a NUL at the end */
+  if (fp4_loader_is_unfit(result) && module->ptx_size) { /* the driver wants a NUL at the end */
     char *text = (char *)calloc(1, module->ptx_size + 1);
-    if (text) {
-      memcpy(text, module->ptx, module->ptx_size);
-      result = loader->driver.load(&handle, text, 0, NULL, NULL);
-      free(text);
+    if (!text) {
+      fp4_loader_fail(loader, "the loader has no memory of the host", "end other programs");
+      return NULL;
     }
+    memcpy(text, module->ptx, module->ptx_size);
+    result = loader->driver.load(&handle, text, 0, NULL, NULL);
+    free(text);
   }
-  if (result != 0) {
+  if (fp4_loader_is_unfit(result)) {
     const int major = fp4_loader_device_number(loader, 75),
               minor = fp4_loader_device_number(loader, 76);
     snprintf(
@@ -273,6 +278,8 @@ static void *fp4_loader_module(fp4_loader *loader, const fp4rt_module *module) {
     fp4_loader_fail(loader, message, "compile the library with --target of this device");
     return NULL;
   }
+  if (!fp4_loader_check(loader, result, "loading module", module->name))
+    return NULL;
   entry = fp4_loader_add(loader, FP4_LOADER_MODULE, module, (uintptr_t)handle);
   return entry ? handle : NULL;
 }
@@ -414,7 +421,7 @@ static void fp4_loader_bind_driver(fp4_loader *loader, fp4_loader_options option
   FP4_LOADER_ASSIGN(loader->driver.name, options.find(options.context, symbol));                   \
   if (!loader->driver.name && !loader->failed) {                                                   \
     fp4_loader_fail(loader, "the CUDA driver has no function " symbol,                             \
-                    "update the driver to CUDA 12.8 or later");                                    \
+                    "update the driver to CUDA 12.7 or later");                                    \
     return;                                                                                        \
   }
   FP4_LOADER_CALLS(FP4_LOADER_FILL)
@@ -447,23 +454,52 @@ static int fp4_loader_begin(fp4_loader *loader, void *stream) {
   return 1;
 }
 
+/* Makes room for the gaps of as many results. */
+static void fp4_loader_clear_gaps(fp4_loader *loader, size_t num_results) {
+  if (num_results > loader->most_gaps) {
+    free(loader->gaps);
+    loader->gaps = (uint64_t *)calloc(num_results, sizeof(uint64_t));
+    loader->most_gaps = loader->gaps ? num_results : 0;
+    if (!loader->gaps)
+      fp4_loader_fail(loader, "the loader has no memory of the host", "end other programs");
+  } else if (num_results) {
+    memset(loader->gaps, 0, num_results * sizeof(uint64_t));
+  }
+}
+
+/* Looks for an entry function. */
+static fp4_entry_function fp4_loader_entry_of(fp4_loader *loader, const char *function) {
+  static const char prefix[] = "fp4_entry_";
+  const size_t size = sizeof(prefix) + strlen(function);
+  char *symbol = (char *)malloc(size);
+  char message[512];
+  fp4_entry_function entry = NULL;
+  if (!symbol) {
+    fp4_loader_fail(loader, "the loader has no memory of the host", "end other programs");
+    return NULL;
+  }
+  snprintf(symbol, size, "%s%s", prefix, function);
+  FP4_LOADER_ASSIGN(entry, dlsym(loader->library, symbol));
+  free(symbol);
+  if (entry)
+    return entry;
+  snprintf(message, sizeof(message), "the library has no function '%s'", function);
+  fp4_loader_fail(loader, message, "fp4_loader_manifest lists its functions");
+  return NULL;
+}
+
 int fp4_loader_call(fp4_loader *loader, const char *function, void **args, void *stream,
                     const fp4_loader_buffer *results, size_t num_results) {
   fp4_loader *previous = fp4_loader_current;
-  fp4_entry_function entry = NULL;
-  char symbol[256], message[512];
+  fp4_entry_function entry;
   if (!fp4_loader_begin(loader, stream))
     return 1;
-  snprintf(symbol, sizeof(symbol), "fp4_entry_%s", function);
-  FP4_LOADER_ASSIGN(entry, dlsym(loader->library, symbol));
-  if (!entry) {
-    snprintf(message, sizeof(message), "the library has no function '%s'", function);
-    fp4_loader_fail(loader, message, "fp4_loader_manifest lists its functions");
+  entry = fp4_loader_entry_of(loader, function);
+  fp4_loader_clear_gaps(loader, num_results);
+  if (loader->failed)
     return 1;
-  }
   loader->results = results;
   loader->num_results = num_results;
-  memset(loader->gaps, 0, sizeof(loader->gaps));
   fp4_loader_current = loader;
   if (entry(args) != 0)
     fp4_loader_fail(loader, "the function did nothing: its library is bound to no functions",
@@ -476,7 +512,7 @@ int fp4_loader_call(fp4_loader *loader, const char *function, void **args, void 
 static void fp4_loader_take_report(fp4_loader *loader, const fp4_loader_entry *entry) {
   int64_t *report = (int64_t *)fp4_loader_pointer(entry->value);
   char message[512];
-  if (report[0] != 2) /* written */
+  if (__atomic_load_n(&report[0], __ATOMIC_ACQUIRE) != 2) /* written, by a release of the GPU */
     return;
   report[0] = 0;
   snprintf(
@@ -532,6 +568,7 @@ void fp4_loader_close(fp4_loader *loader) {
       loader->driver.release(entry->value);
     free(entry);
   }
+  free(loader->gaps);
   free(loader);
 }
 

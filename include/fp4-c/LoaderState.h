@@ -34,7 +34,7 @@ typedef struct fp4_loader_attribute { /* CUlaunchAttribute */
   union {
     char bytes[64];
     unsigned cluster[3];
-    int allowed;
+    void *address; /* the alignment of the driver's union */
   } value;
 } fp4_loader_attribute;
 
@@ -114,7 +114,8 @@ struct fp4_loader {
   void *stream;
   const fp4_loader_buffer *results;
   size_t num_results;
-  uint64_t gaps[16];
+  uint64_t *gaps; /* of each result: the bytes behind its last row, which nobody writes */
+  size_t most_gaps;
   int failed;
   char message[1024];
   char note[256];

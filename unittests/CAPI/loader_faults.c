@@ -1,6 +1,7 @@
 /*===- loader_faults.c - fp4-c/Loader.h with a driver whose functions fail once ---------------===*
  *
- * loader_faults LIBRARY
+ * loader_faults LIBRARY [loaded | short]: with a library that the process has loaded, or that
+ * refuses the table; both may stay in the process, so other checks run without them.
  *
  * Memory of the driver is memory of the host. `faults` names the function that fails next.
  *
@@ -9,8 +10,12 @@
 #define FP4_LOADER_IMPLEMENTATION
 #include "fp4-c/Loader.h"
 
+_Static_assert(_Alignof(fp4_loader_attribute) == 8 && sizeof(fp4_loader_attribute) == 72,
+               "the layout of CUlaunchAttribute");
+
 static const char *faults = "";
-static int allocated; /* pieces of memory that nobody freed */
+static int answer = 2; /* of the function that fails: CUDA_ERROR_OUT_OF_MEMORY */
+static int allocated;  /* pieces of memory that nobody freed */
 static int wrong;
 
 #define EXPECT(condition)                                                                          \
@@ -25,7 +30,7 @@ static int fails(const char *name) {
   if (strcmp(faults, name) != 0)
     return 0;
   faults = "";
-  return 2; /* CUDA_ERROR_OUT_OF_MEMORY */
+  return answer;
 }
 
 static int say(int result, const char **text) {
@@ -81,6 +86,12 @@ static int create_stream(void **stream, unsigned flags) {
   return fails("cuStreamCreate");
 }
 
+static int load(void **module, const void *image, unsigned count, int *names, void **values) {
+  (void)image, (void)count, (void)names, (void)values;
+  *module = &allocated;
+  return fails("cuModuleLoadDataEx");
+}
+
 static int nothing(void) { return 0; }
 
 static void *find(void *context, const char *name) {
@@ -100,6 +111,7 @@ static void *find(void *context, const char *name) {
   WITH("cuMemsetD8Async", fill)
   WITH("cuStreamSynchronize", synchronize)
   WITH("cuStreamCreate", create_stream)
+  WITH("cuModuleLoadDataEx", load)
 #undef WITH
   return found;
 }
@@ -189,17 +201,72 @@ static void refuse_loaded(const char *library) {
   dlclose(loaded);
 }
 
-int main(int argc, char **argv) {
+/* A name of 256 letters is found, and a longer one is not taken for that one. */
+static void call_long_name(const char *library) {
+  fp4_loader *loader;
+  char name[258] = {0};
+  EXPECT(fp4_loader_open(library, &options, &loader) == 0);
+  memset(name, 'a', 256);
+  EXPECT(fp4_loader_call(loader, name, NULL, NULL, NULL, 0) == 0);
+  name[256] = 'a';
+  EXPECT(fp4_loader_call(loader, name, NULL, NULL, NULL, 0) != 0);
+  EXPECT(strstr(fp4_loader_message(loader), "the library has no function"));
+  fp4_loader_close(loader);
+}
+
+/* The last row of a strided result needs no bytes behind it, whichever the number of the result. */
+static void call_strided(const char *library) {
+  static _Alignas(16) char memory[26];
+  fp4_loader *loader;
+  fp4_loader_buffer results[18] = {{0, 0, 0}};
+  uint64_t address = 0;
+  void *args[] = {&address};
+  EXPECT(fp4_loader_open(library, &options, &loader) == 0);
+  results[17].address = (uintptr_t)memory;
+  results[17].bytes = sizeof(memory);
+  EXPECT(fp4_loader_call(loader, "strided", args, NULL, results, 18) == 0);
+  EXPECT(address == results[17].address);
+  results[17].bytes = sizeof(memory) - 1;
+  EXPECT(fp4_loader_call(loader, "strided", args, NULL, results, 18) != 0);
+  EXPECT(strstr(fp4_loader_message(loader), "must have at least 26 bytes"));
+  fp4_loader_close(loader);
+}
+
+/* Want of memory is not a module for another device. */
+static void load_module(const char *library, int result, const char *message) {
+  fp4_loader *loader;
+  EXPECT(fp4_loader_open(library, &options, &loader) == 0);
+  faults = "cuModuleLoadDataEx";
+  answer = result;
+  EXPECT(fp4_loader_call(loader, "launch", NULL, NULL, NULL, 0) != 0);
+  EXPECT(strstr(fp4_loader_message(loader), message));
+  EXPECT(fp4_loader_call(loader, "launch", NULL, NULL, NULL, 0) == 0);
+  answer = 2;
+  fp4_loader_close(loader);
+}
+
+static void check_faults(const char *library) {
   static const char *const functions[] = {"cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemsetD8Async",
                                           "cuStreamSynchronize", "cuStreamCreate"};
-  if (argc != 2)
-    return 2;
-  refuse_loaded(argv[1]);
-  open_in_vain(argv[1]);
-  share(argv[1]);
+  share(library);
   for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i)
-    fail_once(argv[1], functions[i]);
-  refuse(argv[1]);
+    fail_once(library, functions[i]);
+  refuse(library);
+  call_long_name(library);
+  call_strided(library);
+  load_module(library, 2, "loading module 'kernels' failed: the driver answers a fault");
+  load_module(library, 209, "is compiled for sm_100a, which this device (sm_");
+}
+
+int main(int argc, char **argv) {
+  if (argc < 2)
+    return 2;
+  if (argc == 3 && strcmp(argv[2], "loaded") == 0)
+    refuse_loaded(argv[1]);
+  else if (argc == 3)
+    open_in_vain(argv[1]);
+  else
+    check_faults(argv[1]);
   if (!wrong)
     puts("every fault is an error of one call");
   return wrong;
