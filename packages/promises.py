@@ -45,9 +45,9 @@ class Broken(Exception):
     """A program that the check needs fails."""
 
 
-def run(*command, codes=(0,)):
+def run(*command, codes=(0,), cwd=None):
     done = subprocess.run([os.fspath(part) for part in command], capture_output=True, text=True,
-                          timeout=600)
+                          timeout=600, cwd=cwd)
     if done.returncode not in codes:
         raise Broken(f"'{' '.join(map(str, command))}' ends with {done.returncode}: "
                      f"{(done.stderr or done.stdout).strip()[-2000:]}")
@@ -130,8 +130,8 @@ def check_abi(options, folder):
 
 
 def record_libraries(options, folder):
-    run(options.build / "bin" / "fp4-runner", ROOT / LIBRARY, "--ptxas=none", "--emit=so", "-o",
-        folder / "library.so")
+    run(options.build / "bin" / "fp4-runner", LIBRARY, "--ptxas=none", "--emit=so", "-o",
+        folder / "library.so", cwd=ROOT)
     manifest = run(options.build / "bin" / "fp4-run", folder / "library.so", "--list", "--json")
     (folder / "manifest.json").write_text(manifest.stdout)
 
@@ -152,11 +152,12 @@ def check_libraries(options, folder):
 
 
 def record_programs(options, folder):
+    """Bytecode has the locations of its source, so that a path from ROOT is given."""
     for name, (source, is_text) in PROGRAMS.items():
         opt = options.build / "bin" / "fp4-opt"
-        run(opt, ROOT / source, "--emit-bytecode", "-o", folder / f"{name}.mlirbc")
+        run(opt, source, "--emit-bytecode", "-o", folder / f"{name}.mlirbc", cwd=ROOT)
         if is_text:
-            run(opt, ROOT / source, "-o", folder / f"{name}.mlir")
+            run(opt, source, "-o", folder / f"{name}.mlir", cwd=ROOT)
 
 
 def check_programs(options, folder):
@@ -246,7 +247,7 @@ def check(options):
 
 
 def record(options):
-    folder = options.record or RECORD
+    folder = (options.record or RECORD).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     text = (ROOT / "pyproject.toml").read_text()
     write_json(folder / "version.json",
@@ -269,6 +270,7 @@ def main():
     for name in options.promises:
         if name not in PROMISES:
             parser.error(f"there is no promise '{name}', but {', '.join(PROMISES)}")
+    options.build = options.build.resolve()
     try:
         return check(options) if options.command == "check" else record(options)
     except (Broken, OSError) as error:
