@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 FP4_PACKAGES=(
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools cmake ninja-build
   libgtest-dev libgmock-dev libcli11-dev libexpected-dev libfmt-dev nlohmann-json3-dev
-  abigail-tools zlib1g-dev libzstd-dev python3 python3-numpy python3-pip python3-venv)
+  zlib1g-dev libzstd-dev python3 python3-numpy python3-pip python3-venv)
 FP4_PTXAS_WHEEL="nvidia-cuda-nvcc==13.0.88"   # the assembler that notebook/evidence.md speaks of
 FP4_LATER_PTXAS_WHEEL="nvidia-cuda-nvcc==13.5.37"   # the first assembler of PTX 9.5
 FP4_NVDISASM_WHEEL="nvidia-cuda-nvdisasm==13.2.78"   # the first release with a wheel of its own
@@ -28,15 +28,17 @@ install_packages() {
     "${missing[@]}" >/dev/null
 }
 
-# install_tool NAME WHEEL LOSS [FILE]: PyPI carries NVIDIA's tools. The tools are optional; LOSS is what does not work
-# without. Only the tool of the wheel, FILE where its name is another, is kept, in the last place where ours look for it.
+# install_tool NAME WHEEL LOSS [FILE]: PyPI carries NVIDIA's tools. The tools are optional; LOSS is
+# the part that does not work without. Only the tool of the wheel, FILE where its name is another, is
+# kept, in the last place where ours look for it.
 install_tool() {
   local name=$1 wheel=$2 loss=$3 file=${4:-$1} folder=build/toolchain
   command -v "$name" >/dev/null && return
   [ -x $folder/"$name" ] && return
   echo "== fetching $name ($wheel)"
   mkdir -p $folder/wheel
-  if PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --upgrade --target $folder/wheel "$wheel"; then
+  if PIP_ROOT_USER_ACTION=ignore python3 -m pip install -q --no-deps --upgrade \
+    --target $folder/wheel "$wheel"; then
     install -m 755 "$(find $folder/wheel -name "$file" -type f | head -n 1)" $folder/"$name"
   else
     echo "warning: $name could not be fetched; $loss"
