@@ -2,7 +2,8 @@
 # Makes the folder of Debian's arm64 packages that the preset aarch64 compiles against. Nothing is
 # installed, and no root is needed: apt reads lists of arm64 into the folder, and the packages that are
 # not there yet are downloaded and unpacked. With 'compiler', LLVM and MLIR are there, too; with
-# 'python', Python 3.11. Usage: arm_sysroot.sh [--to FOLDER] [compiler] [python]
+# 'python', Python 3.11. Exit code 77 where the lists have none of arm64.
+#   arm_sysroot.sh [--to FOLDER] [compiler] [python]
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 folder=$root/build-aarch64/sysroot
@@ -32,7 +33,11 @@ mapfile -t missing < <(printf '%s\n' "${packages[@]}" | sort -u | grep -vxFf "$s
 [ ${#missing[@]} = 0 ] && exit
 options=(-qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o "Dir::State=$state"
   -o "Dir::State::status=$state/status" -o "Dir::Cache=$state" -o APT::Sandbox::User=root)
-compgen -G "$state/lists/*Packages*" >/dev/null || apt-get "${options[@]}" update
+apt-get "${options[@]}" update # a server has only the versions of its newest lists
+if [ -z "$(apt-cache "${options[@]}" show "${missing[@]}" 2>/dev/null)" ]; then
+  echo "apt finds none of ${missing[*]}"
+  exit 77
+fi
 # /lib is a link to /usr/lib, as in an installed system. By way of this link clang names the headers of
 # libstdc++ as /lib/gcc/x/12/../../../../include, of which ninja makes /include.
 ln -sfn usr/lib "$folder/lib"
