@@ -129,7 +129,8 @@ class Wheels(unittest.TestCase):
         needs = re.findall(r"^Requires-Dist: (.*)$", content.read(name).decode(), re.M)
         version = self.metapackage.name.split("-")[1]
         self.assertIn(f"fp4-runtime=={version}", needs)
-        self.assertIn(f'fp4-compiler=={version}; platform_machine == "x86_64"', needs)
+        self.assertIn(f'fp4-compiler=={version}; platform_machine == "x86_64" or '
+                      'platform_machine == "aarch64"', needs)
         self.assertIn(f'fp4-sim=={version}; extra == "sim"', needs)
         self.assertTrue(self.metapackage.name.endswith("-py3-none-any.whl"))
         # No file of its own could clash with those of fp4-runtime.
