@@ -42,6 +42,19 @@ passed, skipped, failures = run_tests.read_junit(pathlib.Path("build/test-report
 assert passed > 5 and skipped == 1 and [text.split("\n")[0] for text in failures] == ["lint.sizes", "lint.merges"], failures
 PY
 
+# Tests that cannot fail, and a path of the machine in a binary file; each has a twin that may stay.
+printf '%s\n' 'set -e' '! grep a b' 'grep a b &&' '  grep c d' 'f() {' '  ! cmp a b' '}' \
+  'if ! cmp a b; then exit 1; fi' '[ -f a ] && [ -f b ] && exit' '! cmp a b || exit 1' "echo '" \
+  '! no command' "'" '[[ a && ! b ]]' >test/scripts/other.sh
+printf 'set -u\n! grep a b\n' >test/scripts/goes_on.sh
+printf '\0/home/user/tree/a.mlir\0' >packages/promises/other.bin
+printf '\0test/Dialect/a.mlir\0' >packages/promises/relative.bin
+git add -A
+lint 1 "error: test/scripts/other.sh:2: '! COMMAND' must be"$'\nother.sh:3: \'A && B\' must be\nother.bin: a binary file must have no path of a machine, but has \'/home/user/tree/a.mlir\'\nscripts failed' build scripts
+[ "$(python3 lint/check_scripts.py | wc -l)" = 3 ]
+rm test/scripts/{other,goes_on}.sh packages/promises/{other,relative}.bin
+git add -A
+
 # The twin without, and a ruff that finds something where it reads the programs.
 rm lib/Support/Long.def
 printf '#!/bin/sh\necho "$@"\n[ "$3" != --config ] || { echo "wrong & <late>"; exit 1; }\n' >build/python-env/bin/ruff

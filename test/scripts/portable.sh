@@ -5,7 +5,8 @@
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 triple=x86_64-w64-mingw32
-if ! [ -d "/usr/$triple/include" ] || ! compgen -G "/usr/lib/gcc/$triple/*-posix/include/c++" >/dev/null; then
+if ! [ -d "/usr/$triple/include" ] ||
+  ! compgen -G "/usr/lib/gcc/$triple/*-posix/include/c++" >/dev/null; then
   echo "the headers of $triple are missing (package g++-mingw-w64-x86-64-posix)"
   exit 77
 fi
@@ -32,7 +33,11 @@ for library in ISA Numerics Routes Runtime Reference Program; do
   together=()
   while IFS= read -r source; do
     [[ " ${skipped[*]} " == *" $source "* ]] && continue
-    if [[ "$alone" == *" ${source#lib/"$library"/} "* ]]; then batch "$source"; else together+=("$source"); fi
+    if [[ "$alone" == *" ${source#lib/"$library"/} "* ]]; then
+      batch "$source"
+    else
+      together+=("$source")
+    fi
     [ ${#together[@]} = 16 ] && { batch "${together[@]}"; together=(); }
   done < <(find "lib/$library" -name '*.cpp' | LC_ALL=C sort)
   batch "${together[@]}"
@@ -47,7 +52,10 @@ while IFS= read -r source; do
   [[ "$source" =~ ^lib/Sim/($(IFS='|'; echo "${rooms[*]}")) ]] || batch "$source"
 done < <(find lib/Sim -name '*.cpp' | LC_ALL=C sort)
 echo 'int main() { return getpid(); }' >"$scratch/wrong.cpp" # a call that Windows has not
-! compile "$scratch/wrong.cpp" >/dev/null
+if compile "$scratch/wrong.cpp" >/dev/null; then
+  echo "a call of POSIX compiles for $triple"
+  exit 1
+fi
 export -f compile
 export root scratch triple
 find "$scratch" -name 'unit*.cpp' -print0 | xargs -0 -n 1 -P "$(nproc)" bash -c 'compile "$1"' _

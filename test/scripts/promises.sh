@@ -5,7 +5,8 @@ set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 build="$(cd "$1" && pwd)"
 for tool in abidiff abidw clang-22 nm; do
-  command -v "$tool" >/dev/null || { echo "the check of the C ABI needs $tool (package abigail-tools)"; exit 77; }
+  command -v "$tool" >/dev/null ||
+    { echo "the check of the C ABI needs $tool (package abigail-tools)"; exit 77; }
 done
 if [ ! -x "$build/bin/fp4-runner" ]; then
   echo "this build has no compiler, and the record has programs of one"
@@ -17,7 +18,8 @@ record=$root/packages/promises
 # promises CODE WORDS ARGUMENTS...: the exit code, and a line that is printed.
 promises() {
   local code=0
-  timeout 300 python3 -B "$root/packages/promises.py" check --build "$build" "${@:3}" >"$scratch/log" 2>&1 || code=$?
+  timeout 300 python3 -B "$root/packages/promises.py" check --build "$build" "${@:3}" \
+    >"$scratch/log" 2>&1 || code=$?
   if [ "$code" != "$1" ] || ! grep -q -- "$2" "$scratch/log"; then
     echo "promises.py ${*:3} must end with $1 and '$2', but ended with $code:"
     cat "$scratch/log"
@@ -73,7 +75,7 @@ other 1 "libfp4.so must export fp4_gone" abi
 sed -i 's/"--device"/"--no-such-option"/' options.json
 other 1 "fp4-run.* --no-such-option must work" options
 sed -i '0,/"--sms"/s//"--multiprocessors"/; 0,/"--pdl"/s//"--overlap-launches"/' options.json
-! cmp -s options.json "$record/options.json"
+if cmp -s options.json "$record/options.json"; then exit 1; fi
 other 0 "0 broken" options
 sed -i '0,/fp4.quantize/s//fp4.quantise/' fp4.mlir
 other 1 "fp4-opt must read fp4.mlir" programs
@@ -84,7 +86,7 @@ other 1 "fp4-run must run the library" libraries
 
 # A tag names the record of a release.
 git init -q "$scratch/tree"
-cp -r --parents "$root/packages" "$scratch" && cp -r "$scratch/$root/packages" "$root/pyproject.toml" "$scratch/tree"
+cp -r "$root/packages" "$root/pyproject.toml" "$scratch/tree"
 cd "$scratch/tree"
 commit() { git add -A && git -c user.name=fp4 -c user.email=fp4@localhost commit -q -m "$1"; }
 commit one
@@ -92,8 +94,19 @@ git tag v0
 sed -i 's/"fp4_version"/"fp4_gone"/' packages/promises/exports.json
 commit two
 git tag v1
-check() { timeout 300 python3 -B packages/promises.py check --build "$build" --headers "$root/include" "$@" >"$scratch/log" 2>&1; }
-! check abi && grep -q "(v1): " "$scratch/log" && grep -q "libfp4.so must export fp4_gone" "$scratch/log"
-check --against v0 abi && grep -q "(v0): 0 broken" "$scratch/log"
-! check --against v2 abi && grep -q "tag v2 must have packages/promises" "$scratch/log"
+# tagged CODE WORDS ARGUMENTS...: as promises, for the copy.
+tagged() {
+  local code=0
+  timeout 300 python3 -B packages/promises.py check --build "$build" --headers "$root/include" \
+    "${@:3}" abi >"$scratch/log" 2>&1 || code=$?
+  if [ "$code" != "$1" ] || ! grep -q "$2" "$scratch/log"; then
+    echo "promises.py ${*:3} must end with $1 and '$2', but ended with $code:"
+    cat "$scratch/log"
+    exit 1
+  fi
+}
+tagged 1 "(v1): "
+tagged 1 "libfp4.so must export fp4_gone"
+tagged 0 "(v0): 0 broken" --against v0
+tagged 2 "tag v2 must have packages/promises" --against v2
 echo "what is broken is found"

@@ -37,9 +37,10 @@ diff -r "$copy/one" "$copy/two"
 (cd "$copy/one" && sha256sum --check --strict --quiet SHA256SUMS && [ "$(wc -l <SHA256SUMS)" = 3 ])
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 tar -tzf "$copy/one/fp4-$version.tar.gz" >"$copy/names"
-grep -qx "fp4-$version/PKG-INFO" "$copy/names" && grep -qx "fp4-$version/LICENSE" "$copy/names"
+grep -qx "fp4-$version/PKG-INFO" "$copy/names"
+grep -qx "fp4-$version/LICENSE" "$copy/names"
 grep -qx "# fp4 $version" "$copy/one/NOTES.md"
-! grep -q '^## ' "$copy/one/NOTES.md"
+if grep '^## ' "$copy/one/NOTES.md"; then exit 1; fi
 python3 - "$copy/one/fp4.cdx.json" <<'PY'
 import json, sys
 bill = json.load(open(sys.argv[1]))
@@ -61,7 +62,7 @@ echo >>README.md
 refused "the tree must be committed"
 commit "another README"
 utils/release.py --out "$copy/three" "${parts[@]}" >/dev/null
-! cmp -s "$copy/one/SHA256SUMS" "$copy/three/SHA256SUMS"
+if cmp -s "$copy/one/SHA256SUMS" "$copy/three/SHA256SUMS"; then exit 1; fi
 sed -i 's/^version = .*/version = "9.9.9"/' packages/fp4-sim/pyproject.toml
 commit "another version"
 refused "must need packages of its version 9.9.9"
