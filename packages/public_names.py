@@ -104,13 +104,19 @@ def read(root):
     return found
 
 
+def is_error(node):
+    return isinstance(node, ast.Raise) or (
+        isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "FORMER")
+
+
 def is_named(package, module, word):
-    """An error that gives the new name has the former one in a string of the module."""
+    """An error that gives the new name is in a `raise` of the module, or in its table FORMER."""
     trees = [tree for name, tree in package.trees.items() if tree is not None
              and (name == module or name.startswith(module + "."))]
     return any(isinstance(node, ast.Constant) and isinstance(node.value, str)
-               and node.value != word + " " and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", node.value)
-               for tree in trees for node in ast.walk(tree))
+               and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", node.value)
+               for tree in trees for error in ast.walk(tree) if is_error(error)
+               for node in ast.walk(error))
 
 
 def differences(name, before, now):

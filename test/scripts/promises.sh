@@ -62,7 +62,9 @@ edited python/fp4/program.py 's/^def load\(path/def load(extra, path/'
 python 1 "'extra' of fp4.load is new and must have a default"
 edited python/fp4/__init__.py 's/"load", "tiled"/"tiled"/'
 python 1 "fp4 must have load, or an error"
-echo 'FORMER = "load is read now"' >>"$scratch/python/fp4/__init__.py" # stands for an error that says so
+echo '"""load is a word of this module."""' >>"$scratch/python/fp4/__init__.py"
+python 1 "fp4 must have load, or an error"
+echo 'FORMER = {"load": "read"}' >>"$scratch/python/fp4/__init__.py"
 python 0 "0 broken"
 
 # A record of another release, which this one does not read.
