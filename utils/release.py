@@ -4,7 +4,7 @@
   release.py [--build build] [--out dist] [promises wheels sdist site notes sbom]
 
   promises  what CHANGELOG.md promises since the last tag (packages/promises.py), and a new record
-  wheels    packages/build_wheels.py, for manylinux_2_28
+  wheels    packages/build_wheels.py, for manylinux_2_28, of the machine of the build tree
   sdist     what git has, with the metadata that pip expects
   site      the documentation (docgen/build_site.py), as an archive
   notes     the part of CHANGELOG.md about this version, or about what is unreleased
@@ -95,8 +95,18 @@ def check_tools():
                                "note: pip install -r packages/requirements.txt")
 
 
+def compare_records(kept, fresh):
+    names = {file.name for folder in (kept, fresh) for file in folder.iterdir()}
+    for name in sorted(names):
+        pair = [folder / name for folder in (kept, fresh)]
+        if len({file.read_bytes() if file.is_file() else None for file in pair}) > 1:
+            raise ReleaseError(f"packages/promises/{name} must be that of this release, but it "
+                               "differs\nnote: packages/promises.py record writes it; commit it")
+
+
 def write_promises(options, version, out):
-    """Stops at a broken promise, and writes the record that this release promises."""
+    """Stops at a broken promise, and where packages/promises, which a tag keeps, is not the record
+    of this release."""
     compile_targets(options.build, "fp4-opt", "fp4-reduce", "fp4-runner", "fp4-run", "fp4-sim",
                     "FP4C", "FP4CRuntime")
     command = [sys.executable, "-B", ROOT / "packages" / "promises.py"]
@@ -105,6 +115,7 @@ def write_promises(options, version, out):
         record = pathlib.Path(folder, "promises")
         subprocess.run([*command, "record", "--build", options.build, "--record", record],
                        check=True)
+        compare_records(ROOT / "packages" / "promises", record)
         name = f"fp4-{version}-promises"
         (out / f"{name}.tar.gz").write_bytes(archive(record, name))
 
@@ -192,8 +203,10 @@ def write_checksums(out):
 
 
 def release(options):
-    if changed := said("git", "status", "--porcelain", "--untracked-files=no"):
-        raise ReleaseError(f"the tree must be committed, but this is changed:\n{changed}")
+    changed = said("git", "status", "--porcelain", "--untracked-files=no")
+    packed = said("git", "ls-files", "--others", "--exclude-standard", "python", "packages")
+    if changed or packed:  # wheels take every file of python/
+        raise ReleaseError(f"the tree must be committed, but this is changed:\n{changed}{packed}")
     if options.out.is_dir() and any(options.out.iterdir()):
         raise ReleaseError(f"--out must be an empty folder, but '{options.out}' has files")
     os.environ.setdefault("SOURCE_DATE_EPOCH", said("git", "log", "-1", "--format=%ct"))

@@ -58,6 +58,28 @@ fi
 grep -q "auditwheel must have version .*, but this Python has none" "$copy/log"
 grep -q "pip install -r packages/requirements.txt" "$copy/log"
 
+# The wheels would have a file that no commit has.
+touch python/fp4/new.py
+refused "must be committed, but this is changed"
+rm python/fp4/new.py
+touch docs/new.md
+utils/release.py --out "$copy/other" "${parts[@]}" >/dev/null
+rm docs/new.md
+
+# A record of another release is found, and the twin passes.
+cp -r packages/promises "$copy/record"
+record() { python3 -B -c "import pathlib, sys
+sys.path.insert(0, 'utils')
+import release
+release.compare_records(pathlib.Path('packages/promises'), pathlib.Path('$copy/record'))" 2>"$copy/log"; }
+record
+echo >>"$copy/record/options.json"
+if record; then
+  echo "a record of another release is taken"
+  exit 1
+fi
+grep -q "packages/promises/options.json must be that of this release" "$copy/log"
+
 echo >>README.md
 refused "the tree must be committed"
 commit "another README"
