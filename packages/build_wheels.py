@@ -79,6 +79,11 @@ def build(name, tree, folder):
     return next(folder.glob("*.whl"))
 
 
+def fits(name, accepted):
+    """True for a wheel that names an accepted platform: `auto` finds newer ones, too."""
+    return bool(accepted & set(name.removesuffix(".whl").split("-")[-1].split(".")))
+
+
 def audit(wheel, out, machine):
     """The wheel for the oldest platform that auditwheel accepts, or as it is."""
     if importlib.util.find_spec("auditwheel") is None or wheel.name.endswith("-any.whl"):
@@ -87,16 +92,19 @@ def audit(wheel, out, machine):
     platforms = [f"{name}_{machine}" for name in PLATFORMS]
     if machine != platform.machine():  # of another machine auditwheel knows no names of platforms
         platforms = ["auto"]
+    accepted = {f"{name}_{machine}" for name in PLATFORMS}
     for name in platforms:
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [sys.executable, "-m", "auditwheel", "repair", "--plat", name, "--only-plat",
                  "-w", folder, os.fspath(wheel)],
                 capture_output=True, text=True, env={**os.environ, "PATH": path})
-            if done.returncode == 0:
-                return pathlib.Path(shutil.copy(next(pathlib.Path(folder).glob("*.whl")), out))
+            repaired = next(pathlib.Path(folder).glob("*.whl"), None)
+            if done.returncode == 0 and fits(repaired.name, accepted):
+                return pathlib.Path(shutil.copy(repaired, out))
     print(done.stderr, file=sys.stderr)
-    raise SystemExit(f"error: auditwheel accepts {wheel.name} for none of {', '.join(platforms)}")
+    raise SystemExit(f"error: auditwheel accepts {wheel.name} for none of "
+                     f"{', '.join(sorted(accepted))}")
 
 
 def main():

@@ -20,8 +20,8 @@ import zipfile
 
 DEFINED = re.compile(r" DEFAULT +(?!UND)\S+ (\w+)@@?(GLIBC_[\d.]+)", re.M)
 NEEDED = re.compile(r" DEFAULT +UND (\w+)@(GLIBC_[\d.]+)", re.M)
-#: Of libgcc_s.so.1, whose version has a name of glibc's on Arm.
-UNWINDER = {("GLIBC_2.0", "__register_frame"), ("GLIBC_2.0", "__deregister_frame")}
+#: Symbols of libgcc_s.so.1, whose version has a name of glibc's on Arm.
+UNWINDER = {"aarch64": {("GLIBC_2.0", "__register_frame"), ("GLIBC_2.0", "__deregister_frame")}}
 MACHINE = re.compile(r"_(x86_64|aarch64)\.whl$")
 
 
@@ -75,7 +75,7 @@ def main():
             content = pathlib.Path(name, "content", pathlib.Path(wheel).name)
             zipfile.ZipFile(wheel).extractall(content)
             for file in elf_files(content):
-                needed = symbols(file, NEEDED) - UNWINDER
+                needed = symbols(file, NEEDED) - UNWINDER.get(machine[1], set())
                 missing = sorted(f"{name}@{version}" for version, name in needed - has[machine[1]])
                 bad += len(missing)
                 print(f"{file.relative_to(content)}: {len(needed)} symbols, "

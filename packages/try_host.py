@@ -127,6 +127,7 @@ def use_package(host, options, facts):
     host.run("compile", "python", "/try/sm_100a.py")
     simulate(host, "fp4-sim")
     if options.torch:
+        facts["torch"] = options.torch
         host.run("torch", "python", "/try/python/linear.py")
         host.run("torch, read-only cache", "sh", "-c", READ_ONLY)
 
@@ -162,7 +163,7 @@ def try_host(options):
         use_libraries(host, facts)
     wheels = {wheel.name: round(wheel.stat().st_size / 1e6, 2)
               for wheel in sorted(options.dist.glob("*.whl"))}
-    return {"date": datetime.date.today().isoformat(), **facts, "torch": options.torch,
+    return {"date": datetime.date.today().isoformat(), "torch": None, **facts,
             "wheels_mb": wheels, "steps": host.steps}
 
 
@@ -170,7 +171,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=pathlib.Path, required=True)
     parser.add_argument("--dist", type=pathlib.Path, default=ROOT / "dist")
-    parser.add_argument("--torch", metavar="VERSION", help="install and use this torch, too")
+    parser.add_argument("--torch", metavar="VERSION", help="install and use this torch, too, with Python 3.10 or later")
     parser.add_argument("--json", type=pathlib.Path, help="file to which the result is added")
     options = parser.parse_args()
     if not (options.root / "usr/bin/python3").exists():
