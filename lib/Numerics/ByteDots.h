@@ -19,10 +19,6 @@
 #define FP4_VNNI __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #elif defined(__aarch64__)
 #include <arm_neon.h>
-#ifdef __linux__
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#endif
 #define FP4_DOTPROD __attribute__((target("dotprod")))
 #endif
 
@@ -93,15 +89,6 @@ struct VnniDots {
 };
 
 #elif defined(__aarch64__)
-
-/// Returns true for Armv8.2 with dot products of bytes, which servers have since 2018.
-inline bool hasDotprod() {
-#ifdef __linux__
-  return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
-#else
-  return true; // every Mac
-#endif
-}
 
 /// Dot products of signed bytes: b's are at most 24.
 struct DotprodDots {

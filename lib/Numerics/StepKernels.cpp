@@ -4,6 +4,9 @@
 // multiply and add the bits are the same.
 #include "StepKernels.h"
 #include "ByteDots.h"
+
+#include "fp4/Support/Host.h"
+
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -120,7 +123,7 @@ const StepKernels kernels[] = {
     {"avx512-vnni", hasVnni, addExactlyVnniDots, addReferenceVnniDots},
     {"avx2", hasAvx2, addExactlyAvx2Dots, addReferenceAvx2Dots},
 #elif defined(__aarch64__)
-    {"neon-dotprod", hasDotprod, addExactlyDotprodDots, addReferenceDotprodDots},
+    {"neon-dotprod", hasArmByteDots, addExactlyDotprodDots, addReferenceDotprodDots},
     {"neon", always, addExactlyNeonDots, addReferenceNeonDots},
 #endif
     {"portable", always, addExactlyPortableDots, addReferencePortableDots},

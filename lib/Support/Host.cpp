@@ -4,6 +4,10 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <unistd.h>
+#ifdef __aarch64__
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 
 namespace fp4 {
 
@@ -17,6 +21,14 @@ std::string codeFolder() {
 
 uint64_t hostMemoryBytes() {
   return uint64_t(sysconf(_SC_PHYS_PAGES)) * uint64_t(sysconf(_SC_PAGE_SIZE));
+}
+
+bool hasArmByteDots() {
+#ifdef __aarch64__
+  return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+#else
+  return false;
+#endif
 }
 
 } // namespace fp4

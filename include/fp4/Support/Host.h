@@ -13,4 +13,8 @@ std::string codeFolder();
 /// The bytes of memory that this machine has.
 uint64_t hostMemoryBytes();
 
+/// Returns true for an Arm processor with dot products of bytes (Armv8.2), which servers have since
+/// 2018.
+bool hasArmByteDots();
+
 } // namespace fp4

@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------===//
 #include "BlockScaledMma.h"
 #include "Numerics/ByteDots.h"
+#include "fp4/Support/Host.h"
 
 #include <algorithm>
 #include <bit>
@@ -493,7 +494,7 @@ const BlockScaledKernel kernels[] = {
     {"avx512-vnni", hasVnni, runAvx512},
     {"avx2", hasAvx2, runAvx2Dots},
 #elif defined(__aarch64__)
-    {"neon-dotprod", hasDotprod, runDotprodDots},
+    {"neon-dotprod", hasArmByteDots, runDotprodDots},
     {"neon", always, runNeonDots},
 #endif
     {"baseline", always, runPortableDots},
