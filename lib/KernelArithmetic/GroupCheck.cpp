@@ -15,7 +15,7 @@ using namespace fp4;
 
 static_assert(sizeof(GroupReport) == kGroupReportWords * sizeof(int64_t));
 
-static void when(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> body) {
+void fp4::when(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> body) {
   auto branch = scf::IfOp::create(b, condition);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());

@@ -65,12 +65,6 @@ private:
     return LLVM::GEPOp::create(b, base.getType(), element, base,
                                ArrayRef<LLVM::GEPArg>{Value(index)});
   }
-  void when(Value condition, llvm::function_ref<void()> body) {
-    auto branch = scf::IfOp::create(b, condition);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    body();
-  }
   Value compare(arith::CmpIPredicate holds, Value x, Value y) {
     return arith::CmpIOp::create(b, holds, x, y);
   }
@@ -184,7 +178,7 @@ TableKernel::Groups TableKernel::groupsOf(Int32 cta, const Place &before) {
   return found;
 }
 
-/// Returns (i1) whether a group of this lane is wrong.
+/// Returns (i1) true where a group of this lane is wrong.
 Value TableKernel::anyWrong(const Groups &found) {
   Value any = found.areWrong.front();
   for (Value isWrong : ArrayRef(found.areWrong).drop_front())
@@ -200,7 +194,7 @@ void TableKernel::reportWrong(const Groups &found, Value isReported) {
   Value isFirst = arith::AndIOp::create(b, any, (wrong & ((1u << lane) - 1)) < 1);
   isFirst = arith::AndIOp::create(b, isFirst, thread < kWarp);
   Value none = arith::XOrIOp::create(b, isReported, arith::ConstantIntOp::create(b, 1, 1));
-  when(arith::AndIOp::create(b, isFirst, none), [&] {
+  when(b, arith::AndIOp::create(b, isFirst, none), [&] {
     Int32 group = firstGroup(block) + (kOfLane - 1);
     GroupNumbers numbers = found.rows.back().numbers;
     Int32 before = found.before.back().end;
@@ -235,7 +229,7 @@ void TableKernel::writeGroup(Int32 group, const Rows &rows, const Place &before)
   }
   if (tiles.hasGaps)
     writeRow(group + tiles.gapPlace(), {before.end, begin, zero(), zero()});
-  when(compare(arith::CmpIPredicate::eq, group, Int32(b, groups() - 1)), [&] {
+  when(b, compare(arith::CmpIPredicate::eq, group, Int32(b, groups() - 1)), [&] {
     writeRow(tiles.countPlace(), {after.tiles, zero(), zero(), zero()});
     Int32 all(b, b.createOrFold<arith::TruncIOp>(b.getI32Type(), tiles.offsets.limit));
     if (tiles.hasGaps)
@@ -257,7 +251,7 @@ void TableKernel::writeGroups(const Groups &found) {
               select(isIt, place.scaleRows, before.scaleRows)};
   }
   Int32 group = firstGroup(block) + warp;
-  when(group < groups(), [&] { writeGroup(group, rows, before); });
+  when(b, group < groups(), [&] { writeGroup(group, rows, before); });
 }
 
 void TableKernel::emit() {

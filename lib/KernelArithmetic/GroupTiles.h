@@ -31,14 +31,14 @@ struct GroupTiles {
   Int32 countPlace() const { return places; }
   Int32 gapPlace() const { return places + 1; }
 
-  /// Threads of a CTA of the kernel, of which each has a group.
+  /// Threads of a CTA of the kernel, each of which writes the tiles of one group.
   static constexpr int64_t kThreads = 128;
 };
 
-/// Emits the kernel, into a kernel of so many threads. A thread adds up what comes before its
-/// group, and writes the rows of its tiles. Offsets that decrease or exceed the rows are left in
-/// `report`. Wrong offsets make groups empty or shorter, so that no tile is outside of the operands
-/// and no two groups have a row in common.
+/// Emits the kernel, into a kernel of so many threads. Lanes of every warp add up the
+/// rows of all groups, and each thread writes the tiles of one. Offsets that decrease or exceed the
+/// rows are left in `report`. Wrong offsets make groups empty or shorter, so that no tile is
+/// outside of the operands and no two groups have a row in common.
 void emitGroupTiles(mlir::ImplicitLocOpBuilder &b, const GroupTiles &tiles, mlir::Value report,
                     mlir::Value table);
 
