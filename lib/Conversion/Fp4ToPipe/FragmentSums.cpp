@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
+#include "fp4/ISA/StagedSums.h"
 #include "fp4/Plans/WarpFragment.h"
 
 using namespace mlir;
@@ -69,8 +70,8 @@ SmallVector<Value> FragmentSums::gathered(ValueRange accs) {
   SmallVector<Value> all(accs);
   if (gemm.work.sliceRoles.empty())
     return all;
-  constexpr int64_t ofAccess = 4, ofRow = 8; // elements of a thread, and columns of a fragment
-  auto tile = SharedType::get({size[1] / ofRow, ofAccess * threads}, b.getF32Type());
+  auto tile =
+      SharedType::get({size[1] / hw::columnsOfSums, hw::sumsOfAccess * threads}, b.getF32Type());
   auto ofFragment = DistributionAttr::tensorOf(kind, size[1], b.getF32Type());
   for (int64_t slice = 1; slice < int64_t(all.size()); ++slice) {
     Value &sums = all[size_t(slice)];

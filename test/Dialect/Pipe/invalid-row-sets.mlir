@@ -100,3 +100,64 @@ func.func @lanes(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %c: !pi
   pipe.scales %c[0], %d block %k from %k, %k, %k : !pipe.shared<128x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> f32
   return
 }
+
+// -----
+
+func.func private @twin(!pipe.tensor_map<512x4xf32, rows_2_mod_4>)
+// (C670)
+// expected-error @+2 {{box of layout rows_2_mod_4 must have at most 512 rows and 256 columns, but got 1024x4}}
+// expected-note @+1 {{load a larger tile with several operations}}
+func.func private @bad(!pipe.tensor_map<1024x4xf32, rows_2_mod_4>)
+
+// -----
+
+func.func private @twin(!pipe.tensor_map<32x256xf32, rows_1_mod_4>)
+// (C670)
+// expected-error @+2 {{box of layout rows_1_mod_4 must have at most 1024 rows and 256 columns, but got 32x260}}
+// expected-note @+1 {{load a larger tile with several operations}}
+func.func private @bad(!pipe.tensor_map<32x260xf32, rows_1_mod_4>)
+
+// -----
+
+func.func @columns(%twin: memref<?x?xf32>, %bad: memref<?x?xf32>, %n: index) {
+  pipe.make_tensor_map %twin columns %n : memref<?x?xf32> -> !pipe.tensor_map<64x4xf32>
+  // (C491)
+  // expected-error @+2 {{map whose columns are a value must not have layout rows_2_mod_4, but got '!pipe.tensor_map<64x4xf32, rows_2_mod_4>'}}
+  // expected-note @+1 {{write 'columns 42' of a buffer with static columns}}
+  pipe.make_tensor_map %bad columns %n : memref<?x?xf32> -> !pipe.tensor_map<64x4xf32, rows_2_mod_4>
+  return
+}
+
+// -----
+
+func.func @strides(%twin: memref<?x42xf32, strided<[46, 1]>>, %bad: memref<?x42xf32, strided<[?, 1]>>) {
+  pipe.make_tensor_map %twin columns 42 : memref<?x42xf32, strided<[46, 1]>> -> !pipe.tensor_map<64x4xf32, rows_2_mod_4>
+  // (C108)
+  // expected-error @+2 {{row pitch must be static for layout rows_2_mod_4, but got 'memref<?x42xf32, strided<[?, 1]>>'}}
+  // expected-note @+1 {{pass a buffer whose strides are static, or copy it into one}}
+  pipe.make_tensor_map %bad columns 42 : memref<?x42xf32, strided<[?, 1]>> -> !pipe.tensor_map<64x4xf32, rows_2_mod_4>
+  return
+}
+
+// -----
+
+// Operands behind 'from' come together, also of powers.
+func.func @part_of_from(%p: !pipe.shared<4x64xf32>, %a: !pipe.shared<64x4xf32, rows_2_mod_4>, %b: !pipe.shared<16x4xf32, rows_2_mod_4>, %k: i32) {
+  "pipe.scales"(%a, %b, %k, %k, %k, %k) <{first = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 1, 1>}> : (!pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4>, i32, i32, i32, i32) -> vector<3xf32>
+  // (C324)
+  // expected-error @+2 {{from must have a row, a band and a block, but got 1 of 3}}
+  // expected-note @+1 {{write 'from %row, %band, %block', or nothing of it}}
+  "pipe.scales"(%a, %b, %k, %k) <{first = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 0>}> : (!pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4>, i32, i32) -> vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @block_of_from(%p: !pipe.shared<4x64xf32>, %k: i32) {
+  "pipe.scales"(%p, %k) <{first = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0, 0, 0>}> : (!pipe.shared<4x64xf32>, i32) -> vector<3xf32>
+  // (C324)
+  // expected-error @+2 {{from must have a row, a band and a block, but got 1 of 3}}
+  // expected-note @+1 {{write 'from %row, %band, %block', or nothing of it}}
+  "pipe.scales"(%p, %k, %k) <{first = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0, 0, 1>}> : (!pipe.shared<4x64xf32>, i32, i32) -> vector<3xf32>
+  return
+}

@@ -149,7 +149,7 @@ func.func @workspace(%v: tensor<64x32xf32, #pipe.distribution<wgmma>>, %p: !pipe
 func.func @sums(%v: tensor<64x16xf32, #pipe.distribution<wgmma>>) {
   %ok = pipe.stage %v : tensor<64x16xf32, #pipe.distribution<wgmma>> -> !pipe.shared<2x1024xf32>
   %one = pipe.stage %v : tensor<64x16xf32, #pipe.distribution<wgmma>> -> !pipe.shared<2x512xf32>
-  // (C670)
+  // (C672)
   // expected-error @+2 {{tile of sums must have a row for 8 columns of wgmma, but got '!pipe.shared<1x1024xf32>' and 'tensor<64x16xf32, #pipe.distribution<wgmma>>'}}
   // expected-note @+1 {{write !pipe.shared<2x1024xf32> for 16 columns and 256 threads}}
   %bad = pipe.stage %v : tensor<64x16xf32, #pipe.distribution<wgmma>> -> !pipe.shared<1x1024xf32>
@@ -159,7 +159,7 @@ func.func @sums(%v: tensor<64x16xf32, #pipe.distribution<wgmma>>) {
 // -----
 
 func.func @threads(%v: tensor<64x16xf32, #pipe.distribution<wgmma>>) {
-  // (C670)
+  // (C672)
   // expected-error @+2 {{tile of sums must be linear f32 with a row for 8 columns and 4 elements for each thread, but got '!pipe.shared<2x256xf32>' for 16 columns}}
   // expected-note @+1 {{write !pipe.shared<2x1024xf32> for 16 columns and 256 threads}}
   %bad = pipe.stage %v : tensor<64x16xf32, #pipe.distribution<wgmma>> -> !pipe.shared<2x256xf32>
@@ -170,7 +170,7 @@ func.func @threads(%v: tensor<64x16xf32, #pipe.distribution<wgmma>>) {
 
 func.func @read_sums(%t: !pipe.shared<2x1024xf32>, %n: i32) {
   %ok = pipe.read %t[8] : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
-  // (C670)
+  // (C672)
   // expected-error @+2 {{tile of sums must be linear f32 with a row for 8 columns and 4 elements for each thread, but got '!pipe.shared<2x1024xf32>' for 24 columns}}
   // expected-note @+1 {{write !pipe.shared<2x1024xf32> for 16 columns and 256 threads}}
   %bad = pipe.read %t[8] : !pipe.shared<2x1024xf32> -> tensor<64x16xf32, #pipe.distribution<wgmma>>
@@ -180,9 +180,30 @@ func.func @read_sums(%t: !pipe.shared<2x1024xf32>, %n: i32) {
 // -----
 
 func.func @column_of_sums(%t: !pipe.shared<2x1024xf32>, %n: i32) {
-  // (C670)
-  // expected-error @+2 {{column of sums in shared memory must be a number and a multiple of 8, of a result of wgmma}}
+  // (C672)
+  // expected-error @+2 {{column of sums in shared memory must be a number, a multiple of 8 from 0 on, of a result of wgmma, but got a value of 'tensor<64x8xf32, #pipe.distribution<wgmma>>'}}
   // expected-note @+1 {{write '[8]' and tensor<64xNxf32, #pipe.distribution<wgmma>>}}
   %bad = pipe.read %t[%n] : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  return
+}
+
+// -----
+
+func.func @before_sums(%t: !pipe.shared<2x1024xf32>) {
+  %ok = pipe.read %t[0] : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  // (C672)
+  // expected-error @+2 {{column of sums in shared memory must be a number, a multiple of 8 from 0 on, of a result of wgmma, but got -8 of}}
+  // expected-note @+1 {{write '[8]' and tensor<64xNxf32, #pipe.distribution<wgmma>>}}
+  %bad = pipe.read %t[-8] : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  return
+}
+
+// -----
+
+func.func @behind_all_sums(%t: !pipe.shared<2x1024xf32>) {
+  // (C672)
+  // expected-error @+2 {{tile of sums must be linear f32 with a row for 8 columns and 4 elements for each thread, but got '!pipe.shared<2x1024xf32>' for 9223372036854775808 columns}}
+  // expected-note @+1 {{write !pipe.shared<2x1024xf32> for 16 columns and 256 threads}}
+  %bad = pipe.read %t[9223372036854775800] : !pipe.shared<2x1024xf32> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }

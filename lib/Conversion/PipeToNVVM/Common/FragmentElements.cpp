@@ -12,6 +12,7 @@
 
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/ISA/FragmentLayout.h"
+#include "fp4/ISA/StagedSums.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -52,14 +53,14 @@ struct LowerReadSums : PipePattern<pipe::ReadOp> {
       return rewriter.notifyMatchFailure(op, "reads tensor memory or a fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
-    auto piece = VectorType::get(kSumsOfAccess, b.getF32Type());
+    auto piece = VectorType::get(hw::sumsOfAccess, b.getF32Type());
     Value own = placeOfSums(b, op, state, adaptor.getAccumulator());
     int64_t row = int64_t(*op.getFirst()) / hw::fragmentTileColumns;
     SmallVector<Value> sums;
     for (; int64_t(sums.size()) < type.getNumElements(); ++row) {
       Value place = offsetPointer(b, b.getLoc(), own, row * tile.getInnerBytes());
-      Value four = LLVM::LoadOp::create(b, piece, place, 4 * kSumsOfAccess);
-      for (int64_t i = 0; i < kSumsOfAccess; ++i)
+      Value four = LLVM::LoadOp::create(b, piece, place, 4 * hw::sumsOfAccess);
+      for (int64_t i = 0; i < hw::sumsOfAccess; ++i)
         sums.push_back(vector::ExtractOp::create(b, four, i));
     }
     rewriter.replaceOp(op, vector::FromElementsOp::create(b, type, sums).getResult());

@@ -5,6 +5,8 @@
 
 #include "SmallBuilders.h"
 
+#include "fp4/ISA/StagedSums.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 
@@ -99,7 +101,7 @@ Value fp4::keptConstant(ImplicitLocOpBuilder &b, const KernelState &state, uint3
 
 Value fp4::placeOfSums(ImplicitLocOpBuilder &b, Operation *op, const KernelState &state,
                        Value tile) {
-  constexpr int64_t bytes = 4 * kSumsOfAccess;
+  constexpr int64_t bytes = 4 * hw::sumsOfAccess;
   return stridedPointer(b, b.getLoc(), tile, threadOfRole(b, op, state), bytes);
 }
 

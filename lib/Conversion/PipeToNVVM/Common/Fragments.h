@@ -64,9 +64,7 @@ llvm::SmallVector<mlir::Value> loadAccumulator(mlir::ImplicitLocOpBuilder &b,
 llvm::SmallVector<mlir::Value> orZeros(mlir::ImplicitLocOpBuilder &b, mlir::Value accumulate,
                                        llvm::SmallVector<mlir::Value> elements);
 
-/// Sums that a thread stages or reads in one access to shared memory, and the first place of those
-/// of this thread in a `tile` of them (`pipe.stage`).
-inline constexpr int64_t kSumsOfAccess = 4;
+/// The first place of the sums of this thread in a `tile` of them (fp4/ISA/StagedSums.h).
 mlir::Value placeOfSums(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
                         const KernelState &state, mlir::Value tile);
 

@@ -13,6 +13,7 @@
 #include "SmallBuilders.h"
 
 #include "fp4/ISA/FragmentLayout.h"
+#include "fp4/ISA/StagedSums.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -97,8 +98,8 @@ struct LowerStageSums : fp4::PipePattern<fp4::pipe::StageOp> {
     fp4::pipe::SharedType tile = op.getDest().getType();
     Value own = fp4::placeOfSums(b, op, state, adaptor.getDest());
     for (int64_t row = 0; row < tile.getRows(); ++row)
-      fp4::storePiece(rewriter, op.getLoc(), adaptor.getValue(), row * fp4::kSumsOfAccess,
-                      fp4::kSumsOfAccess,
+      fp4::storePiece(rewriter, op.getLoc(), adaptor.getValue(), row * fp4::hw::sumsOfAccess,
+                      fp4::hw::sumsOfAccess,
                       fp4::offsetPointer(b, op.getLoc(), own, row * tile.getInnerBytes()));
     rewriter.eraseOp(op);
     return success();

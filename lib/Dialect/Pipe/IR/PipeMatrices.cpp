@@ -123,6 +123,17 @@ static LogicalResult verifyPitch(MakeTensorMapOp op, int64_t pitch) {
                   "the layout says how many elements a row of the buffer has, modulo 4");
 }
 
+/// (C108) The sets of rows of a map begin at distances that the compiler knows.
+static LogicalResult verifyPitchOfSets(MakeTensorMapOp op, int64_t pitch) {
+  Layout layout = op.getType().getLayout();
+  if (rowSets(layout).count() == 1 || !ShapedType::isDynamic(pitch))
+    return success();
+  return withNote(op.emitOpError()
+                      << "row pitch must be static for layout " // (C108)
+                      << stringifyLayout(layout) << ", but got " << op.getBuffer().getType(),
+                  "pass a buffer whose strides are static, or copy it into one");
+}
+
 /// A map whose columns are a number.
 static LogicalResult verifyStaticMap(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
@@ -147,6 +158,8 @@ static LogicalResult verifyStaticMap(MakeTensorMapOp op) {
                     packed ? "two elements share a byte: pad the rows with a zero"
                            : "write the columns that exist");
   int64_t bytes = columns * bitsInMemory(map.getElementType(), map.getLayout()) / 8;
+  if (failed(verifyPitchOfSets(op, pitch))) // (C108)
+    return failure();
   if (ShapedType::isDynamic(pitch)) // checked where strides come in
     pitch = llvm::alignTo(bytes, 16);
   if (failed(verifyPitch(op, pitch)))
@@ -163,6 +176,11 @@ static LogicalResult verifyDynamicMap(MakeTensorMapOp op) {
   auto buffer = dyn_cast<MemRefType>(op.getBuffer().getType());
   TensorMapType map = op.getType();
   Type element = map.getElementType();
+  if (rowSets(map.getLayout()).count() > 1)
+    return withNote(op.emitOpError() // (C491)
+                        << "map whose columns are a value must not have layout "
+                        << stringifyLayout(map.getLayout()) << ", but got " << map,
+                    "write 'columns 42' of a buffer with static columns");
   bool hasBytes = isa<Float4E2M1FNType>(element) || isByteElementType(element);
   bool isOfScales = map.isScales();
   Type expected = hasBytes || isOfScales ? IntegerType::get(op.getContext(), 8) : element;

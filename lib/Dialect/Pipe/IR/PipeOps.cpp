@@ -15,6 +15,7 @@
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/ISA/StagedSums.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/IR/Builders.h"
@@ -267,14 +268,14 @@ static LogicalResult verifyFragmentRead(ReadOp op, FragmentType acc) {
                   "read fewer columns, or from an earlier one on"); // (C182)
 }
 
-/// (C670) Sums in shared memory, which the threads of another role have staged.
-static LogicalResult verifySumsTile(Operation *op, SharedType tile, int64_t columns) {
-  constexpr int64_t ofAccess = 4, ofRow = 8; // elements of a thread, and columns of a fragment
+/// (C672) Sums in shared memory, which the threads of another role have staged.
+static LogicalResult verifySumsTile(Operation *op, SharedType tile, uint64_t columns) {
+  constexpr int64_t ofAccess = hw::sumsOfAccess, ofRow = hw::columnsOfSums;
   auto region = op->getParentOfType<RoleRegionOp>();
   int64_t threads = region ? region.getRole().getNumThreads() : tile.getColumns() / ofAccess;
   bool isOfThreads = tile.getColumns() == ofAccess * threads && threads % kMmaM == 0;
   if (tile.getElementType().isF32() && tile.getLayout() == Layout::Linear && isOfThreads &&
-      columns % ofRow == 0 && columns <= ofRow * tile.getRows())
+      columns % ofRow == 0 && columns <= uint64_t(ofRow * tile.getRows()))
     return success();
   return withNote(op->emitOpError() << "tile of sums must be linear f32 with a row for 8 columns "
                                        "and 4 elements for each thread, but got "
@@ -282,15 +283,18 @@ static LogicalResult verifySumsTile(Operation *op, SharedType tile, int64_t colu
                   "write !pipe.shared<2x1024xf32> for 16 columns and 256 threads");
 }
 
-/// (C670) Columns of sums in shared memory.
+/// (C672) Columns of sums in shared memory.
 static LogicalResult verifySumsRead(ReadOp op, SharedType tile) {
   RankedTensorType value = op.getResult().getType();
-  constexpr int64_t unit = 8;
-  if (!op.getColumn() && op.getFirst() && !op.getRow() && int64_t(*op.getFirst()) % unit == 0 &&
+  bool isNumber = !op.getColumn() && op.getFirst() && !op.getRow();
+  int64_t first = isNumber ? int64_t(*op.getFirst()) : 0;
+  if (isNumber && first >= 0 && first % hw::columnsOfSums == 0 &&
       distributionOf(value).getKind() == FragmentKind::Wgmma)
-    return verifySumsTile(op, tile, int64_t(*op.getFirst()) + value.getDimSize(1));
-  return withNote(op.emitOpError("column of sums in shared memory must be a number and a multiple "
-                                 "of 8, of a result of wgmma"),
+    return verifySumsTile(op, tile, uint64_t(first) + uint64_t(value.getDimSize(1)));
+  return withNote(op.emitOpError()
+                      << "column of sums in shared memory must be a number, a multiple of "
+                      << hw::columnsOfSums << " from 0 on, of a result of wgmma, but got "
+                      << (isNumber ? std::to_string(first) : "a value") << " of " << value,
                   "write '[8]' and tensor<64xNxf32, #pipe.distribution<wgmma>>");
 }
 
@@ -416,10 +420,10 @@ void StageOp::fillSlot(OpBuilder &builder, Value slot, Value) {
   create(builder, getLoc(), Type(), getValue(), slot);
 }
 
-/// (C670) All columns of a fragment of wgmma.
+/// (C672) All columns of a fragment of wgmma.
 static LogicalResult verifyStagedSums(StageOp op, SharedType tile, RankedTensorType value) {
   if (distributionOf(value).getKind() == FragmentKind::Wgmma &&
-      value.getDimSize(1) == 8 * tile.getRows())
+      value.getDimSize(1) == hw::columnsOfSums * tile.getRows())
     return verifySumsTile(op, tile, value.getDimSize(1));
   return withNote(op.emitOpError()
                       << "tile of sums must have a row for 8 columns of wgmma, but got " << tile

@@ -214,7 +214,19 @@ static LogicalResult verifyPowers(ScalesOp op) {
                   "write vector<3xf32>"); // (C341)
 }
 
+/// (C324) The numbers behind 'from' come together.
+static LogicalResult verifyFrom(ScalesOp op) {
+  int64_t given = bool(op.getFromA()) + bool(op.getFromB()) + bool(op.getFromBlock());
+  if (given == 0 || given == 3)
+    return success();
+  return withNote(op.emitOpError()
+                      << "from must have a row, a band and a block, but got " << given << " of 3",
+                  "write 'from %row, %band, %block', or nothing of it");
+}
+
 LogicalResult ScalesOp::verify() {
+  if (failed(verifyFrom(*this))) // (C324)
+    return failure();
   bool ofBuffers = getRow() && getColumn() && getColumns() && !getFirst() && !getFromA() &&
                    getB() && isa<GlobalType>(getB().getType());
   bool ofTiles = !getRow() && !getColumn() && !getColumns() && !getRows() && getFirst() &&

@@ -358,6 +358,21 @@ static LogicalResult verifyRowSets(EmitError emitError, ArrayRef<int64_t> shape,
                   "round the rows up: nobody reads those behind the last one");
 }
 
+/// (C670) The box of each set of rows.
+static LogicalResult verifyBoxOfSets(EmitError emitError, ArrayRef<int64_t> shape, Type element,
+                                     Layout layout) {
+  constexpr int64_t most = 256; // TMA: elements of a box in a direction
+  if (failed(verifyRowSets(emitError, shape, element, layout)))
+    return failure();
+  int64_t rows = most * rowSets(layout).count();
+  if (shape[0] <= rows && shape[1] <= most)
+    return success();
+  return withNote(emitError() << "box of layout " << stringifyLayout(layout)
+                              << " must have at most " << rows << " rows and " << most
+                              << " columns, but got " << shape[0] << "x" << shape[1],
+                  "load a larger tile with several operations");
+}
+
 LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                  Layout layout) {
   if (!element.isIntOrFloat())
@@ -449,7 +464,7 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
     return verifyScaleTile(emitError, shape, element, layout);
   if (rowSets(layout).count() > 1) {
     if (!residue)
-      return verifyRowSets(emitError, shape, element, layout);                 // (C670)
+      return verifyBoxOfSets(emitError, shape, element, layout);               // (C670)
     return withNote(emitError() << "map of layout " << stringifyLayout(layout) // (C670)
                                 << " must have no residue, but got one",
                     "leave 'residue' out: rows behind the last one load as zeros");

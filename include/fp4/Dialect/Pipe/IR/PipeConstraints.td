@@ -40,8 +40,9 @@ def : Pipe_Constraints<"Types", [{
   - (C653) a tensor with a `#pipe.distribution` has the rows of one instruction, 64 of `wgmma` and 16
     of `mma_sync`, by 1 or a multiple of 8 columns, 128 rows of `lanes`, or of `columns` a multiple of 4
     rows by 32 columns.
-  - (C670) tiles and boxes of layout `rows_P_mod_4` have a multiple of 4 columns of f32, and of 16 rows
-    for P = 2 or of 32 rows. Their map has no residue and no planes.
+  - (C670) tiles and boxes of layout `rows_P_mod_4` have a multiple of 4 columns of f32, and of 16
+    rows for P = 2 or of 32 rows. Their map has no residue and no planes, and of each set of rows at
+    most 256 rows and columns.
   - (C290) layout swizzle_128B_b4x16_p64 is for elements of f4E2M1FN, and layout
     swizzle_128B_b6x16_p32 for f6E2M3FN and f6E3M2FN. A box has 128 of them in a row.
   - (C106) the payload of a `!pipe.channel` lies in one memory.
@@ -54,13 +55,14 @@ def : Pipe_Constraints<"Host operations", [{
   - (C139) `pipe.device_constant` has as many bytes as its buffer.
   - (C128) `pipe.view` of a buffer as another: both are row-major, and the result starts at a
     multiple of 32 bytes and ends within the source. Other views have no field of this one.
-  - (C108) the row pitch of a buffer under `pipe.make_tensor_map` is a multiple of 16 bytes, or for a
-    map of layout `rows_P_mod_4` P elements modulo 4, and holds `columns` elements, or is checked at run time by the entry point. The buffer of a map of
-    scales has rows of the 512-byte blocks that `columns` scales need. Columns are a number or a
-    value, and not both.
+  - (C108) the row pitch of a buffer under `pipe.make_tensor_map` holds `columns` elements and is a
+    multiple of 16 bytes, or is checked at run time by the entry point. Under a map of layout
+    `rows_P_mod_4` the pitch is static, and P elements modulo 4. The buffer of a map of scales has
+    rows of the 512-byte blocks that `columns` scales need. Columns are a number or a value, and not
+    both.
   - (C491) the buffer of a `pipe.make_tensor_map` whose columns are a value is a row-major matrix
     with dynamic columns, of the elements of the map or of bytes of them, or has rows of 512-byte
-    scale tiles.
+    scale tiles. The layout of the map is not `rows_P_mod_4`.
   - (C292) with a map of one of the layouts of (C290), `columns` are a multiple of 128 and the row
     pitch is a multiple of 32 bytes.
 }]>;
@@ -122,8 +124,8 @@ def : Pipe_Constraints<"Tile operations", [{
     a value.
   - (C182) `pipe.read` of a fragment: the result has its distribution, and is within the fragment,
     from a multiple of 8 columns on, a number, and of mma_sync from a multiple of 16 rows on.
-  - (C670) `pipe.stage` and `pipe.read` of f32 sums of wgmma: a linear tile has a row for 8 columns,
-    with 4 elements of each thread of the role.
+  - (C672) `pipe.stage` and `pipe.read` of f32 sums of wgmma: a linear tile has a row for 8 columns,
+    with 4 elements of each thread of the role. A read begins at a multiple of 8 columns within it.
   - (C118) `pipe.store` of threads, at a column that is a value: the buffer has two dimensions of
     the elements of the value; `rows` is given where its rows are dynamic. `lanes` have 1, 2, 4, ..
     columns of f32, bf16, f16, f8E8M0FNU or the elements of a format, at least 16 bytes of f4E2M1FN,
@@ -285,8 +287,9 @@ def : Pipe_Constraints<"Products promoted to fp32", [{
   - (C324) `pipe.scales` of tiles: both are of f32 without a swizzle and have as many columns, one
     for each block of k. The row is a number. Beside a vector, A has 64 rows for each warpgroup of
     the role, from the row on, which is a multiple of 64, and the vector has two elements, and one
-    for each row of `b`. If both are of layout `rows_P_mod_4`, and only then, `from` has the numbers of
-    their first rows and block. The vector may then have fewer scales of `b`, and no number is given.
+    for each row of `b`. If both are of layout `rows_P_mod_4`, and only then, `from` has three
+    operands, their first rows and block. The vector may then have fewer scales of `b`, and no number
+    is given.
   - (C376) `pipe.scales` of tiles that gives a number: A has 128 rows from row 0 on. B has one row,
     or one for each warpgroup of the role.
   - (C341) `pipe.scales` of powers alone: the tile is of f32 without a swizzle and has 64 columns for
