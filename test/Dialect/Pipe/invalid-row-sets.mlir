@@ -13,7 +13,7 @@ func.func private @bad(!pipe.shared<16x4xf32, rows_1_mod_4>)
 
 func.func private @twin(!pipe.tensor_map<16x8xf32, rows_2_mod_4>)
 // (C670)
-// expected-error @+2 {{tile of layout rows_2_mod_4 must have a multiple of 16 rows by one of 4 columns of f32, but got 16x6x'f32'}}
+// expected-error @+2 {{tile of layout rows_2_mod_4 must have a multiple of 16 rows by one of 4 columns of f32, at most 256 of a set, but got 16x6x'f32'}}
 // expected-note @+1 {{round the rows up: nobody reads those behind the last one}}
 func.func private @bad(!pipe.tensor_map<16x6xf32, rows_2_mod_4>)
 
@@ -105,16 +105,16 @@ func.func @lanes(%a: !pipe.shared<128x4xf32>, %b: !pipe.shared<1x4xf32>, %c: !pi
 
 func.func private @twin(!pipe.tensor_map<512x4xf32, rows_2_mod_4>)
 // (C670)
-// expected-error @+2 {{box of layout rows_2_mod_4 must have at most 512 rows and 256 columns, but got 1024x4}}
-// expected-note @+1 {{load a larger tile with several operations}}
+// expected-error @+2 {{tile of layout rows_2_mod_4 must have a multiple of 16 rows by one of 4 columns of f32, at most 256 of a set, but got 1024x4x'f32'}}
+// expected-note @+1 {{round the rows up: nobody reads those behind the last one}}
 func.func private @bad(!pipe.tensor_map<1024x4xf32, rows_2_mod_4>)
 
 // -----
 
 func.func private @twin(!pipe.tensor_map<32x256xf32, rows_1_mod_4>)
 // (C670)
-// expected-error @+2 {{box of layout rows_1_mod_4 must have at most 1024 rows and 256 columns, but got 32x260}}
-// expected-note @+1 {{load a larger tile with several operations}}
+// expected-error @+2 {{tile of layout rows_1_mod_4 must have a multiple of 32 rows by one of 4 columns of f32, at most 256 of a set, but got 32x260x'f32'}}
+// expected-note @+1 {{round the rows up: nobody reads those behind the last one}}
 func.func private @bad(!pipe.tensor_map<32x260xf32, rows_1_mod_4>)
 
 // -----

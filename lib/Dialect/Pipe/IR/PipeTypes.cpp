@@ -346,31 +346,19 @@ static LogicalResult verifyPadding(EmitError emitError, Type element, Layout lay
 
 /// (C670) Rows in sets. Each set begins where TMA can write, at a multiple of 128 bytes.
 static LogicalResult verifyRowSets(EmitError emitError, ArrayRef<int64_t> shape, Type element,
-                                   Layout layout) {
+                                   Layout layout, bool isBox = false) {
   constexpr int64_t rowsOfLine = 128 / (4 * hw::RowSets::unit);
   int64_t rows = rowSets(layout).count() * rowsOfLine;
-  if (element.isF32() && shape[0] % rows == 0 && shape[1] % hw::RowSets::unit == 0)
+  int64_t longest = std::max(shape[0] / rowSets(layout).count(), shape[1]); // TMA: of a box
+  if (element.isF32() && shape[0] % rows == 0 && shape[1] % hw::RowSets::unit == 0 &&
+      (!isBox || longest <= 256))
     return success();
   return withNote(emitError() << "tile of layout " << stringifyLayout(layout)
                               << " must have a multiple of " << rows << " rows by one of "
-                              << hw::RowSets::unit << " columns of f32, but got " << shape[0] << "x"
-                              << shape[1] << "x" << element,
+                              << hw::RowSets::unit << " columns of f32"
+                              << (isBox ? ", at most 256 of a set" : "") << ", but got " << shape[0]
+                              << "x" << shape[1] << "x" << element,
                   "round the rows up: nobody reads those behind the last one");
-}
-
-/// (C670) The box of each set of rows.
-static LogicalResult verifyBoxOfSets(EmitError emitError, ArrayRef<int64_t> shape, Type element,
-                                     Layout layout) {
-  constexpr int64_t most = 256; // TMA: elements of a box in a direction
-  if (failed(verifyRowSets(emitError, shape, element, layout)))
-    return failure();
-  int64_t rows = most * rowSets(layout).count();
-  if (shape[0] <= rows && shape[1] <= most)
-    return success();
-  return withNote(emitError() << "box of layout " << stringifyLayout(layout)
-                              << " must have at most " << rows << " rows and " << most
-                              << " columns, but got " << shape[0] << "x" << shape[1],
-                  "load a larger tile with several operations");
 }
 
 LogicalResult GlobalType::verify(EmitError emitError, ArrayRef<int64_t> shape, Type element,
@@ -464,7 +452,7 @@ LogicalResult TensorMapType::verify(EmitError emitError, ArrayRef<int64_t> shape
     return verifyScaleTile(emitError, shape, element, layout);
   if (rowSets(layout).count() > 1) {
     if (!residue)
-      return verifyBoxOfSets(emitError, shape, element, layout);               // (C670)
+      return verifyRowSets(emitError, shape, element, layout, /*isBox=*/true); // (C670)
     return withNote(emitError() << "map of layout " << stringifyLayout(layout) // (C670)
                                 << " must have no residue, but got one",
                     "leave 'residue' out: rows behind the last one load as zeros");
