@@ -62,7 +62,7 @@ int32_t fp4_entry_refuse(void **args) {
   return 1;
 }
 
-/* How often the library was bound. */
+/* The number of calls of fp4_bind. */
 int32_t fp4_entry_binds(void **args) {
   *(uint64_t *)args[0] = (uint64_t)binds;
   return 0;
