@@ -169,13 +169,16 @@ func.func @held(%w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, 
 }
 
 func.func @scales(%sa: !pipe.global<?x56xf32>, %sb: !pipe.global<32x56xf32>, %m0: i32, %n0: i32, %k: i32, %m: i32,
-                  %ta: !pipe.shared<256x4xf32>, %tb: !pipe.shared<1x4xf32>, %p: !pipe.shared<4x128xf32>) {
+                  %ta: !pipe.shared<256x4xf32>, %tb: !pipe.shared<1x4xf32>, %p: !pipe.shared<4x128xf32>,
+                  %tc: !pipe.shared<64x4xf32, rows_2_mod_4>, %td: !pipe.shared<16x4xf32, rows_2_mod_4>, %k0: i32) {
   %s = pipe.scales %sa[%m0], %sb[%n0 of 128] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> vector<3xf32>
   %t = pipe.scales %sa[%m0], %sb[%n0 of 64] block %k rows %m
       : !pipe.global<?x56xf32>, !pipe.global<32x56xf32> -> f32
   %u = pipe.scales %ta[128], %tb block %k : !pipe.shared<256x4xf32>, !pipe.shared<1x4xf32>
       -> vector<3xf32>
+  %w = pipe.scales %tc[0], %td block %k from %m0, %n0, %k0
+      : !pipe.shared<64x4xf32, rows_2_mod_4>, !pipe.shared<16x4xf32, rows_2_mod_4> -> vector<3xf32>
   %v = pipe.scales %p[0] block %k : !pipe.shared<4x128xf32> -> vector<3xf32>
   return
 }
