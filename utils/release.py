@@ -151,10 +151,20 @@ def archive(folder, name):
     return gzip.compress(packed.getvalue(), mtime=0)
 
 
+def check_explorer(page):
+    """The explorer shows machine code, and leaves it out where nothing disassembles: a site of such
+    a machine would have other bytes."""
+    reason = re.search(r'"no_sass":"([^"]*)"', page.read_text())[1]
+    if reason:
+        raise ReleaseError(f"the site must show machine code, but {reason}\n"
+                           "note: utils/setup.sh installs ptxas and nvdisasm")
+
+
 def write_site(options, version, out):
     check_tools()
     subprocess.run([sys.executable, ROOT / "docgen" / "build_site.py", "--build", options.build],
                    check=True)
+    check_explorer(ROOT / "build" / "site" / "generated" / "explorer.html")
     name = f"fp4-{version}-site"
     (out / f"{name}.tar.gz").write_bytes(archive(ROOT / "build" / "site", name))
 

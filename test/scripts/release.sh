@@ -66,6 +66,21 @@ touch docs/new.md
 utils/release.py --out "$copy/other" "${parts[@]}" >/dev/null
 rm docs/new.md
 
+# A site without machine code has other bytes than one with it.
+explorer() {
+  echo "{\"no_sass\":\"$1\"}" >"$copy/explorer.html"
+  python3 -B -c "import pathlib, sys
+sys.path.insert(0, 'utils')
+import release
+release.check_explorer(pathlib.Path('$copy/explorer.html'))" 2>"$copy/log"
+}
+explorer ""
+if explorer "there is no nvdisasm"; then
+  echo "a site without machine code is released"
+  exit 1
+fi
+grep -q "must show machine code, but there is no nvdisasm" "$copy/log"
+
 # A record of another release is found, and the twin passes.
 cp -r packages/promises "$copy/record"
 record() { python3 -B -c "import pathlib, sys
