@@ -4,6 +4,11 @@ set(FP4_CXX_FLAGS -Wall -Wextra -Wno-unused-parameter)
 if(FP4_WERROR)
   list(APPEND FP4_CXX_FLAGS -Werror)
 endif()
+# clang fuses multiply-adds for Arm hosts unless it is told not to: costs of plans, and so plans, would
+# be others than on x86-64. Precompiled headers and their users must have the same flag.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  add_compile_options(-ffp-contract=off)
+endif()
 if(FP4_SANITIZE)
   list(JOIN FP4_SANITIZE "," _fp4_sanitizers)
   # The runtime is a shared library, which programs that are not instrumented can preload: they load

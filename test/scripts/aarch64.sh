@@ -18,6 +18,10 @@ code=0
 [ -f "$tree/build.ninja" ] || cmake --preset aarch64 -S "$root" >"$tree/configure.log" 2>&1 ||
   { cat "$tree/configure.log"; exit 1; }
 ninja -C "$tree" -j2 --quiet FP4NumericsTests FP4SimAsyncTests FP4SimCheckTests fp4-cts
+if grep '"command":' "$tree/compile_commands.json" | grep -v -- -ffp-contract=off; then
+  echo "these files may fuse multiply-adds"
+  exit 1
+fi
 
 # arm PROCESSOR TEST [FILTER]: runs unit tests of the tree. max has dot products of bytes, and a
 # cortex-a72 has none.
