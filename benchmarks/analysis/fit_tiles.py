@@ -32,7 +32,7 @@ SMS, WARPGROUPS, DEPTH = 132, 128, 128
 #: clock.
 WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "shared": 1.7, "epilogueRow": 15,
            "launch": 2000, "memoryBytes": 1600, "workspace": 3000, "workspaceRow": 20, "cluster": 2000,
-           "clusterRow": 10}
+           "clusterRow": 10, "share": 5000, "shareRow": 80}
 #: Besides the rates of the struct: a kernel that dequantizes the activations before.
 PREPARATION = 1500.0
 #: The same of PromotedRates.
@@ -47,9 +47,10 @@ KINDS = {"halves": ("bf16_nvfp4", "bf16_mxfp4", "nvfp4_nvfp4", "mxfp4_mxfp4"), "
          "promotedBytes": ("e4m3_mxfp4",), "fp8": ("fp8",)}
 COLUMNS = [{"name": name, "title": name.replace("_", " "), "unit": unit} for name, unit in (
     ("kind", None), ("form", None), ("m", None), ("n", None), ("k", None), ("rows", None), ("columns", None),
-    ("depth", None), ("splits", None), ("us", "us"), ("mhz", "MHz"))]
+    ("depth", None), ("splits", None), ("workers", None), ("us", "us"), ("mhz", "MHz"))]
 KEY = [column["name"] for column in COLUMNS[:-2]]
-CASE = re.compile(r"(?P<form>[a-z_]*, )?split_k (?P<splits>\d+), .*tile = \[(?P<tile>[\d, ]+)\]")
+CASE = re.compile(r"(?P<form>[a-z_]*, )?(split_k (?P<splits>\d+)|stream_k (?P<workers>\d+)x\d+x\d+), "
+                  r".*tile = \[(?P<tile>[\d, ]+)\]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Kernel:
     columns: int
     depth: int
     splits: int
+    workers: int  # that share the tiles, or 0
     cycles: float
     us: float
 
@@ -81,8 +83,8 @@ def collect(target: pathlib.Path, sources: list[pathlib.Path]) -> None:
                     continue
                 tile = dict(zip(("rows", "columns", "depth"), map(int, found["tile"].split(","))))
                 row = {"kind": problem["kind"], "form": (found["form"] or "").rstrip(", "), "m": problem["m"],
-                       "n": problem["n"], "k": problem["k"], **tile, "splits": int(found["splits"]),
-                       "us": round(result["us"], 2), "mhz": round(result["mhz"])}
+                       "n": problem["n"], "k": problem["k"], **tile, "splits": int(found["splits"] or 1),
+                       "workers": int(found["workers"] or 0), "us": round(result["us"], 2), "mhz": round(result["mhz"])}
                 rows[tuple(row[name] for name in KEY)] = row
     machine = report["machine"]
     head = {"area": "gemm-tiles", "card": re.search(r"H\d+", machine["device"])[0], "device": machine["device"],
@@ -106,9 +108,9 @@ def read(paths: list[pathlib.Path], kind: str) -> list[Kernel]:
                 continue
             name = f"{row['kind']} {row['m']} {row['n']} {row['k']}"
             kernel = Kernel(name, row["form"] == "prepacked", 16 if row["kind"].endswith("nvfp4") else 32, row["m"],
-                            row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"],
+                            row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"], row.get("workers", 0),
                             row["us"] * row["mhz"], row["us"])
-            key = name, row["rows"], row["columns"], row["splits"], row["depth"] if kind == "fp8" else 0
+            key = name, *(row.get(part, 0) for part in ("rows", "columns", "splits", "workers")), row["depth"] if kind == "fp8" else 0
             if key not in best or kernel.us < best[key].us:
                 best[key] = kernel
     return list(best.values())
@@ -128,6 +130,9 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
         return max(cycles * (rate["shared"] if running > SMS else 1), running * stored * wide / rate["memoryBytes"])
 
     k_tiles = kernel.k / (DEPTH * kernel.splits)
+    if kernel.workers:
+        of_tile = k_tiles * k_tile(kernel.workers) + rate["epilogueRow"] * rows * wide
+        return float(rate["launch"] + ctas / kernel.workers * of_tile + rate["share"] + rate["shareRow"] * rows * wide)
     cycles = rate["launch"] + PREPARATION * kernel.converted + waves * rate["epilogueRow"] * rows * wide
     cycles += k_tiles * ((waves - 1) * k_tile(places) + k_tile(ctas - (waves - 1) * places))
     if kernel.splits == 2 and rows <= 128 and wide == 1:

@@ -28,6 +28,8 @@ constexpr WeightRates halves = {
     .workspaceRow = 29.3,
     .cluster = 1060,
     .clusterRow = 16,
+    .share = 7580,
+    .shareRow = 75,
     .mark = Mark::Fitted,
     .source = measured,
 };
@@ -45,6 +47,8 @@ constexpr WeightRates bytes = {
     .workspaceRow = 24.1,
     .cluster = 3660,
     .clusterRow = 8.8,
+    .share = 4120,
+    .shareRow = 112,
     .mark = Mark::Fitted,
     .source = measured,
 };
@@ -62,6 +66,8 @@ constexpr WeightRates promotedBytes = {
     .workspaceRow = 18.2,
     .cluster = 3530,
     .clusterRow = 9.8,
+    .share = 0, // no CTAs share tiles
+    .shareRow = 0,
     .mark = Mark::Fitted,
     .source = measured,
 };

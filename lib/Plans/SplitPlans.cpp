@@ -1,9 +1,10 @@
 //===- SplitPlans.cpp - Split-K factors of a GEMM -------------------------===//
 //
-// The pass fp4-choose-splits gives matmuls whose `split_k` is a policy their factors. A factor is
-// an order of sums, so it belongs to the program: no plan changes it afterwards, and the reference
-// reads it. The pass compares the cost of the cheapest tile with each factor by the model of the
-// planner, or of the waves of all tiles where the model has no split-K.
+// The pass fp4-choose-splits gives matmuls whose `split_k` is a policy their factors, or workers
+// that share tiles. Both are orders of sums, so they belong to the program: no plan changes them
+// afterwards, and the reference reads them. The pass compares the cost of the cheapest tile with
+// each factor by the model of the planner, or of the waves of all tiles where the model has no
+// split-K.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +34,8 @@ static constexpr int64_t kFixedRows = 16;
 /// The part of the cost that a larger factor must save: by a model of the planner; and by waves, or
 /// by the model of promoted sums, which costs reductions too little.
 static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfWaves = 0.1;
+/// The part of the cost that workers must save which share tiles: more than the model errs.
+static constexpr double kLeastGainOfShares = 0.03;
 
 /// Returns true when K of `op` may be cut: of groups, whose CTAs have k slices, where a model knows
 /// these.
@@ -148,9 +151,38 @@ static SmallVector<BlockScaledMatmulOp::RowSplit> chooseFactors(BlockScaledMatmu
   return splits;
 }
 
-/// Gives `op` the factors: one in `work`, or several in cases.
+/// Returns true when CTAs may share the tiles of `op`, a GEMM of weights in registers.
+static bool mayShareTiles(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+  const route::Record *record =
+      route::findRoute(signatureOf(op).with(route::Limit::Shares, true), target);
+  return record && record->planner == route::Planner::Weight;
+}
+
+/// Workers and the tile that they share, where they take fewer cycles than any factor: under
+/// `fastest`, of a GEMM with more tiles than SMs and without a plan.
+static SmallVector<int64_t> chooseShares(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  if (op.getSplitPolicy() != SplitPolicy::Fastest || lhs.isDynamicDim(0) || op.isGrouped() ||
+      !mayBeCut(op, target) || !hasWeightRates(op, target) || !plansOn(op).empty() ||
+      !mayShareTiles(op, target))
+    return {};
+  MatmulSize size = sizeOfRows(op, lhs.getDimSize(0));
+  SharedTile shared = fastestSharedTile(op, size, target);
+  size.splits = fastestFactor(op, size.m, target);
+  if (shared.cycles >= (1 - kLeastGainOfShares) * weightCycles(op, size, target))
+    return {};
+  return {int64_t(target.sms), shared.tile[0], shared.tile[1]};
+}
+
+/// Gives `op` workers that share tiles, or the factors: one in `work`, or several in cases.
 static void chooseSplits(BlockScaledMatmulOp op, const hw::TargetModel &target) {
   WorkAttr work = *op.getWork();
+  if (SmallVector<int64_t> shares = chooseShares(op, target); !shares.empty()) {
+    op.setWorkAttr(WorkAttr::get(op.getContext(), std::nullopt, std::nullopt, shares,
+                                 work.getGroups(), work.getExpectedRows(),
+                                 work.getUnspecifiedRows()));
+    return;
+  }
   SmallVector<BlockScaledMatmulOp::RowSplit> splits = chooseFactors(op, target);
   std::optional<int64_t> factor;
   if (splits.size() == 1 && splits.front().factor > 1)

@@ -227,6 +227,18 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
   return least;
 }
 
+SharedTile fp4::fastestSharedTile(BlockScaledMatmulOp product, MatmulSize size,
+                                  const hw::TargetModel &target) {
+  hw::WeightRates rates = ratesOf(product, target);
+  size.sharers = target.sms;
+  auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
+    return rows % int64_t(numerics::streamUnit) == 0 && mostResident(rows, columns) == 1 &&
+           tilesOfRows(size, rows) * (size.n / columns) > size.sharers &&
+           hasShape(product, rows, columns, target);
+  });
+  return {tile, tile[0] ? cyclesOfWeights(size, tile, rates, target) : INFINITY};
+}
+
 /// The rows of a tile of so many k slices: those of `chooseRows`, or the most that such a tile may
 /// have beside the sums of all slices.
 static int64_t chooseRowsOfSlices(Operation *op, const KernelPlan &partial, const MatmulSize &size,

@@ -130,6 +130,16 @@ bool fp4::runAtOnce(const MatmulSize &size, std::array<int64_t, 2> tile,
   return countCtas(size, tile) <= int64_t(target.sms) * residentOf(size, tile);
 }
 
+/// Cycles of tiles that CTAs share: each CTA has an equal part of all k tiles, and leaves sums.
+static double cyclesOfShares(const MatmulSize &size, std::array<int64_t, 2> tile,
+                             double cyclesOfTile, const hw::WeightRates &rates) {
+  auto rows = double(tile[0] * tile[1] / kTileN);
+  return rates.launch +
+         double(countCtas(size, tile)) / double(size.sharers) *
+             (cyclesOfTile + rates.epilogueRow * rows) +
+         rates.share + rates.shareRow * rows;
+}
+
 double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
                             const hw::WeightRates &rates, const hw::TargetModel &target) {
   constexpr int64_t depth = 128;
@@ -142,6 +152,8 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   auto ofWave = [&](int64_t count) {
     return cyclesOfKTile(count, tile, size.sliced, bytes, rates, target);
   };
+  if (size.sharers)
+    return cyclesOfShares(size, tile, kTiles * ofWave(size.sharers), rates);
   double ofWaves = double(waves - 1) * ofWave(places) + ofWave(last);
   return rates.launch + kTiles * ofWaves +
          double(waves) * (rates.epilogueRow * double(rows * columns / kTileN) +

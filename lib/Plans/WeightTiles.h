@@ -61,6 +61,16 @@ double cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
 bool hasWeightRates(BlockScaledMatmulOp product, const hw::TargetModel &target);
 double weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
                     const hw::TargetModel &target);
+
+/// A tile that all SMs share, and the cycles of the GEMM.
+struct SharedTile {
+  std::array<int64_t, 2> tile; ///< rows and columns; zeros where no tile is shared
+  double cycles;
+};
+/// The fastest tile of a GEMM with `hasWeightRates` that all SMs share (stream-K).
+SharedTile fastestSharedTile(BlockScaledMatmulOp product, MatmulSize size,
+                             const hw::TargetModel &target);
+
 /// The rows and columns of the tile that takes the fewest cycles, of all with multiples of 8 rows
 /// that are no more than the GEMM needs and that `isLegal` accepts; of equals, the widest and then
 /// the tallest.

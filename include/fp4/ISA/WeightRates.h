@@ -27,6 +27,8 @@ struct WeightRates {
   double workspace, workspaceRow; ///< a reduction of split-K in a workspace, and for each row of
                                   ///< 128 columns and each range
   double cluster, clusterRow;     ///< a reduction of two ranges in a cluster, and for each row
+  double share, shareRow; ///< the parts of tiles that CTAs share (stream-K), and for each row of
+                          ///< 128 columns
   Mark mark;
   std::string_view source;
 };
