@@ -23,7 +23,7 @@ if torch is not None:
     from fp4.torch.norm_programs import Norm
     from fp4.torch.rotation_programs import Rotation
 
-NAMES = ("Llama", "Mistral", "Qwen2", "Qwen3")
+NAMES = ("Llama", "Mistral", "Qwen2", "Qwen3", "Gemma3")
 MIXTURES = ("Mixtral", "Qwen3Moe", "GptOss")
 MOST = 2.0
 
@@ -99,6 +99,9 @@ class Decoding(unittest.TestCase):
                               ("GptOss", {"sliding_window": 7, "num_hidden_layers": 2,
                                           "layer_types": ["sliding_attention",
                                                           "full_attention"]}),
+                              ("Gemma3", {"sliding_window": 7, "num_hidden_layers": 2,
+                                          "layer_types": ["sliding_attention",
+                                                          "full_attention"]}),
                               ("Mistral", {"sliding_window": 64})):
             with self.subTest(name, **options):
                 self.follow(name, steps=2, **options)
@@ -171,13 +174,17 @@ class Decoding(unittest.TestCase):
         self.check_fallback(ours, exact)
 
     def test_what_no_decoder_runs(self) -> None:
+        soft = model("Gemma3", final_logit_softcapping=30.0)
+        both = model("Gemma3", use_bidirectional_attention=True)
         gpt2 = quantized("GPT2", weight_only=True)[1]
         wide = model("Llama").float()
         turned = model("Llama", rope_parameters={"rope_type": "dynamic", "factor": 2.0,
                                                  "rope_theta": 10000.0})
         for other, text in ((gpt2, "must be a causal language model of llama, .* of gpt2"),
                             (wide, "must be bfloat16, but its parameters are float32"),
-                            (turned, "must have rotary embeddings of .*, but has dynamic")):
+                            (turned, "must have rotary embeddings of .*, but has dynamic"),
+                            (soft, "must have no final_logit_softcapping, but has 30.0"),
+                            (both, "must be causal")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.Decoder(other, 1, 8)
 
@@ -220,6 +227,20 @@ class Programs(unittest.TestCase):
         if norm is not None:
             y = (y.float() * weights[0].float()).bfloat16()
         return x, ft.rotate(y, angles, places), out
+
+    def test_a_norm_in_front_of_the_residual(self) -> None:
+        """The bits of two norms, one kernel, beside those of the norms alone."""
+        torch.manual_seed(1)
+        x, residual = torch.randn(2, 5, 640).bfloat16()
+        before, weight = torch.randn(2, 640).bfloat16()
+        what = Norm(640, "bf16", "rms", 1e-6, "bf16", offset=1.0, residual="rounded", before=True)
+        compiled = fp4.compile(decoder_programs.norm_text(what), target="sm_90a", pdl="all")
+        self.assertEqual(len(compiled.kernels), 1)
+        device = fp4.Device("sim", target="sm_90a", check="strict")
+        y, h = compiled.program(device)(x, residual, before, weight)
+        normed = ft.rms_norm(x, before, weight_offset=1.0)
+        self.assertTrue(torch.equal(h, residual + normed))
+        self.assertTrue(torch.equal(y, ft.rms_norm(residual + normed, weight, weight_offset=1.0)))
 
     def test_heads_go_to_their_rows(self) -> None:
         for norm in (None, Norm(64, "bf16", "rms", 1e-6, "bf16", is_normed_rounded=True)):

@@ -99,11 +99,25 @@ class Gate(unittest.TestCase):
                     expected = torch.nn.functional.silu(sums[0]) * sums[1]
                     torch.testing.assert_close(unit(x).float(), expected, rtol=2**-8, atol=1e-4)
 
+    def test_gelu_equals_plain_torch(self) -> None:
+        """Large sums too, where the sigmoid is 0 or 1 and the cube is far above it."""
+        gate, up = layer(128, 1), layer(128, 2)
+        unit = ft.WeightOnlyGate(gate, up, "gelu_tanh")
+        weights = [ft.dequantize(one.unpack(), torch.float32)[:, :K] for one in (gate, up)]
+        with torch.no_grad():
+            for factor in (1.0, 100.0):
+                x = matrix(12, K) * factor
+                sums = [x.float() @ weight.T for weight in weights]
+                expected = torch.nn.functional.gelu(sums[0], approximate="tanh") * sums[1]
+                torch.testing.assert_close(unit(x).float(), expected, rtol=2**-7, atol=1e-4)
+            self.assertFalse(torch.equal(unit(x), ft.WeightOnlyGate(gate, up)(x)))
+
     def test_has_the_bits_of_the_reference_model(self) -> None:
-        unit = ft.WeightOnlyGate(layer(128, 1), layer(128, 2))
-        with strict(), torch.no_grad():
-            for count in (1, 9, 20, 70):
-                unit(matrix(count, K))
+        for activation in ("silu", "gelu_tanh"):
+            unit = ft.WeightOnlyGate(layer(128, 1), layer(128, 2), activation)
+            with strict(), torch.no_grad():
+                for count in (1, 9, 20, 70):
+                    unit(matrix(count, K))
 
     def test_rows_do_not_change_each_other(self) -> None:
         unit, x = ft.WeightOnlyGate(layer(128, 1), layer(128, 2)), matrix(130, K)
@@ -126,6 +140,8 @@ class Gate(unittest.TestCase):
                 (one, torch.nn.Linear(K, 128), "'up' must be a WeightOnlyLinear, but is a Linear")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.WeightOnlyGate(gate, up)
+        with self.assertRaisesRegex(fp4.UsageError, "'activation' must be silu or gelu_tanh, but"):
+            ft.WeightOnlyGate(one, one, "gpt_oss")
         with self.assertRaisesRegex(fp4.UsageError, "'input' must have 320 columns, but got"):
             ft.WeightOnlyGate(one, one)(matrix(2, K + 64))
         with self.assertRaisesRegex(fp4.UsageError, "'x' must be bfloat16 beside weights of mxfp4"):

@@ -44,9 +44,10 @@ def model(name: str, **options: Any) -> Any:
         sizes = {**SIZES, "intermediate_size": 128}
         if name in ("Mixtral", "GptOss"):
             sizes |= {"num_local_experts": 4, "num_experts_per_tok": 2}
-        if name in ("Qwen3", "GptOss"):
+        if name in ("Qwen3", "GptOss", "Gemma3"):
             sizes |= {"head_dim": 64}
-        config = getattr(transformers, f"{name}Config")(**{**sizes, **options})
+        text = "Text" if name == "Gemma3" else ""
+        config = getattr(transformers, f"{name}{text}Config")(**{**sizes, **options})
     kind = getattr(transformers, "GPT2LMHeadModel" if name == "GPT2" else f"{name}ForCausalLM")
     made = kind._from_config(config, dtype=torch.bfloat16).eval()
     with torch.no_grad():  # weights as of a trained model: the first ones are too small to matter

@@ -12,7 +12,7 @@ import torch
 from ..errors import UsageError
 from . import decoder_programs, programs, weight_programs
 from .attend import Attention
-from .decoder_layers import Fallbacks, Layer, check_model, layers_of, rounds_first
+from .decoder_layers import Fallbacks, Layer, check_model, family_of, layers_of
 from .decoder_programs import Heads
 from .execution import run_into
 from .norm_programs import Norm
@@ -52,10 +52,10 @@ class Decoder:
         fallbacks: layers that run by torch, and why; empty unless `allow_fallback` is on.
 
     Args:
-        model: a Llama, Mistral, Mixtral, Qwen2, Qwen3, Qwen3-MoE or gpt-oss of transformers with a
-            language head, in bfloat16, whose layers are WeightOnlyLinear and RoutedExperts
-            (`quantize_`, or a checkpoint). The decoder shares its weights: projections of queries,
-            keys and values become parts of one.
+        model: a Llama, Mistral, Mixtral, Qwen2, Qwen3, Qwen3-MoE, gpt-oss or Gemma 3 (text) of
+            transformers with a language head, in bfloat16, whose layers are WeightOnlyLinear and
+            RoutedExperts (`quantize_`, or a checkpoint). The decoder shares its weights:
+            projections of queries, keys and values become parts of one.
         sequences: that are decoded at a time, all with prompts of one length.
         tokens: of each sequence for which the caches have room, at most.
         page_tokens: tokens of a page.
@@ -83,9 +83,10 @@ class Decoder:
         self.token = torch.zeros(sequences, dtype=torch.int64, device=device)
         self._places = _Places(self._config, sequences, tokens, page_tokens, device)
         self.caches = self._places.caches(len(self._layers))
-        self._angles = _angles(model.model.rotary_emb, self._places.heads[2],
-                               self._places.tokens, device)
-        self._rounds_first = rounds_first(self._config)
+        self._angles = {kind: _angles(model.model.rotary_emb, kind, self._places.heads[2],
+                                      self._places.tokens, device)
+                        for kind in {layer.kind for layer in self._layers}}
+        self._family = family_of(self._config)
         self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor] | None = None
         self._used = 0
 
@@ -200,30 +201,31 @@ class Decoder:
         y, _ = self._normed(h, None, self._layers[0].norm)
         for number, layer in enumerate(self._layers):
             a = self._attended(layer, self.caches[number], y, places, count)
-            y, h = self._normed(layer.out(a), h, layer.norm_behind)
+            y, h = self._normed(layer.out(a), h, layer.norm_behind, layer.norm_of_out)
             d = layer.mlp(y)
             if number + 1 < len(self._layers):
-                y, h = self._normed(d, h, self._layers[number + 1].norm)
+                y, h = self._normed(d, h, self._layers[number + 1].norm, layer.norm_of_mlp)
         self._places.end(count)
         if count > 1:
             d, h = (x.view(sequences, count, -1)[:, -1].contiguous() for x in (d, h))
-        y, _ = self._normed(d, h, self._norm)
+        y, _ = self._normed(d, h, self._norm, self._layers[-1].norm_of_mlp)
         logits: torch.Tensor = self._head(y)
         self.token.copy_(_best(logits))
         return logits
 
-    def _normed(self, x: torch.Tensor, residual: torch.Tensor | None,
-                weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The norm of x + residual, and the sum; of x alone, which is the sum then."""
+    def _normed(self, x: torch.Tensor, residual: torch.Tensor | None, weight: torch.Tensor,
+                before: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """The norm of x + residual, and the sum; of x alone, which is the sum then. With `before`,
+        the weight of its own norm, x is normed first."""
         what = Norm(x.shape[1], "bf16", "rms", self._config.rms_norm_eps, "bf16",
-                    residual="" if residual is None else "rounded",
-                    is_normed_rounded=self._rounds_first)
+                    offset=self._family.offset, residual="" if residual is None else "rounded",
+                    before=before is not None, is_normed_rounded=self._family.rounds_first)
         y = torch.empty_like(x)
         if residual is None:
             run_into(decoder_programs.norm, (what,), (y,), x, weight)
             return y, x
         total = torch.empty_like(x)
-        run_into(decoder_programs.norm, (what,), (y, total), x, residual, weight)
+        run_into(decoder_programs.norm, (what,), (y, total), x, residual, before, weight)
         return y, total
 
     def _attended(self, layer: Layer, cache: PagedCache, y: torch.Tensor,
@@ -232,15 +234,16 @@ class Decoder:
         positions, *rows = places
         heads, key_heads, size = self._places.heads
         norm = None if layer.head_weights is None else Norm(
-            size, "bf16", "rms", self._config.rms_norm_eps, "bf16",
-            is_normed_rounded=self._rounds_first)
-        rotation = Rotation(heads + 2 * key_heads, size, "bf16", self._angles.shape[1], "f32",
+            size, "bf16", "rms", self._config.rms_norm_eps, "bf16", offset=self._family.offset,
+            is_normed_rounded=self._family.rounds_first)
+        angles = self._angles[layer.kind]
+        rotation = Rotation(heads + 2 * key_heads, size, "bf16", angles.shape[1], "f32",
                             False, norm, has_head_weights=norm is not None)
         what = Heads(rotation, len(y) * heads, cache.key.numel() // size)
         query = y.new_empty(len(y) * heads, size)
         run_into(decoder_programs.heads, (what,),
                  (query, cache.key.view(-1, size), cache.value.view(-1, size)),
-                 layer.qkv(y).view(len(y), -1, size), positions, self._angles, layer.head_weights,
+                 layer.qkv(y).view(len(y), -1, size), positions, angles, layer.head_weights,
                  *rows)
         query = query.view(len(self.token), count, heads, size)
         found = torch.empty_like(query)
@@ -339,10 +342,12 @@ def _best(logits: torch.Tensor) -> torch.Tensor:
     return (places.gather(1, part) + part * (logits.shape[1] // parts)).flatten()
 
 
-def _angles(rotary: Any, size: int, tokens: int, device: torch.device) -> torch.Tensor:
-    """[tokens, size]: cosines, then sines, of the first half of a head in float32."""
+def _angles(rotary: Any, kind: str, size: int, tokens: int, device: torch.device) -> torch.Tensor:
+    """[tokens, size]: cosines, then sines, of the first half of a head in float32, of layers of one
+    kind where kinds have angles of their own."""
     places = torch.arange(tokens, device=device)[None]
+    kinds = (kind,) if kind else ()
     with torch.no_grad():
-        cosines, sines = rotary(torch.empty(0, dtype=torch.float32, device=device), places)
+        cosines, sines = rotary(torch.empty(0, dtype=torch.float32, device=device), places, *kinds)
     half = size // 2  # some rotations repeat it
     return torch.cat([cosines[0, :, :half], sines[0, :, :half]], -1).float().contiguous()

@@ -17,11 +17,30 @@ from .weight_only import WeightOnlyLinear
 
 _Call = Callable[[torch.Tensor], torch.Tensor]
 
-#: Values of `model_type` whose layers are: RMSNorm, attention with rotated heads, its residual,
-#: RMSNorm, a gated unit or a mixture of experts, its residual.
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen3_moe", "gpt_oss")
-#: Families whose RMSNorm multiplies by its weight before it rounds.
-_ROUNDED_LAST = ("gpt_oss",)
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """The facts about models of one `model_type`.
+
+    Attributes:
+        rounds_first: RMSNorm rounds the normed value before it multiplies by its weight.
+        offset: what RMSNorm adds to its weight, or None.
+        has_kinds: layers have angles by their kind.
+    """
+
+    rounds_first: bool = True
+    offset: float | None = None
+    has_kinds: bool = False
+
+
+#: Models whose layers are: RMSNorm, attention with rotated heads, its residual, RMSNorm, a gated
+#: unit or a mixture of experts, its residual. Gemma has an RMSNorm in front of each residual too.
+FAMILIES = {**dict.fromkeys(("llama", "mistral", "qwen2", "qwen3", "mixtral", "qwen3_moe"),
+                            Family()),
+            "gpt_oss": Family(rounds_first=False),
+            "gemma3_text": Family(rounds_first=False, offset=1.0, has_kinds=True)}
+#: Activations of gated units by the names of transformers.
+_ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh"}
 #: Kinds of rotary embeddings whose angles depend on the position alone.
 _ROTATIONS = ("default", "linear", "llama3", "yarn", "proportional")
 
@@ -39,6 +58,8 @@ class Layer:
         scale: of attention.
         window: the last keys that a token sees, its own included; None where it sees all.
         sinks: float32 [heads], a logit of each head that takes part in its softmax, or None.
+        norm_of_out, norm_of_mlp: weights of RMSNorm of what is added to the residual, or None.
+        kind: the kind of the layer, by which its angles are chosen, where a model has several.
     """
 
     norm: torch.Tensor
@@ -50,6 +71,9 @@ class Layer:
     scale: float
     window: int | None = None
     sinks: torch.Tensor | None = None
+    norm_of_out: torch.Tensor | None = None
+    norm_of_mlp: torch.Tensor | None = None
+    kind: str = ""
 
 
 class Fallbacks:
@@ -87,9 +111,17 @@ def check_model(model: Any) -> Any:
         raise UsageError(f"'model' must be bfloat16, but its parameters are {names}",
                          "call model.bfloat16() before it is quantized")
     rotary = getattr(model.model.rotary_emb, "rope_type", "default")
-    if rotary not in _ROTATIONS:
-        raise UsageError(f"'model' must have rotary embeddings of {', '.join(_ROTATIONS)}, but has "
-                         f"{rotary}", "its angles depend on the length, which the device has")
+    for kind in rotary.values() if isinstance(rotary, dict) else (rotary,):
+        if kind not in _ROTATIONS:
+            raise UsageError(f"'model' must have rotary embeddings of {', '.join(_ROTATIONS)}, but "
+                             f"has {kind}", "its angles depend on the length, which the device has")
+    for name in ("final_logit_softcapping", "attn_logit_softcapping"):
+        if getattr(config, name, None) is not None:
+            raise UsageError(f"'model' must have no {name}, but has {getattr(config, name)}",
+                             "fp4.torch.quantize_ serves other models, layer by layer")
+    if getattr(config, "use_bidirectional_attention", False):
+        raise UsageError("'model' must be causal, but its tokens see those behind them",
+                         "fp4.torch.quantize_ serves other models, layer by layer")
     return config
 
 
@@ -110,13 +142,17 @@ class _Reader:
         qkv = self.together(f"{name}.self_attn",
                             {part: getattr(attention, part)
                              for part in ("q_proj", "k_proj", "v_proj")})
-        return Layer(_weight_of(f"{name}.input_layernorm", layer.input_layernorm, self.config),
-                     qkv, _head_weights(attention, self.config),
-                     self.one(f"{name}.self_attn.o_proj", attention.o_proj),
-                     _weight_of(f"{name}.post_attention_layernorm", layer.post_attention_layernorm,
-                                self.config),
+        names = ["input_layernorm", "post_attention_layernorm"]
+        if hasattr(layer, "pre_feedforward_layernorm"):
+            names = ["input_layernorm", "pre_feedforward_layernorm", "post_attention_layernorm",
+                     "post_feedforward_layernorm"]
+        norm, norm_behind, *others = (_weight_of(f"{name}.{one}", getattr(layer, one), self.config)
+                                      for one in names)
+        return Layer(norm, qkv, _head_weights(attention, self.config),
+                     self.one(f"{name}.self_attn.o_proj", attention.o_proj), norm_behind,
                      self.mlp(f"{name}.mlp", layer.mlp), float(attention.scaling), window,
-                     None if sinks is None else sinks.detach().float())
+                     None if sinks is None else sinks.detach().float(), *(others or (None, None)),
+                     kind=attention.layer_type if family_of(self.config).has_kinds else "")
 
     def one(self, name: str, layer: torch.nn.Module) -> _Call:
         if not isinstance(layer, WeightOnlyLinear):
@@ -160,12 +196,14 @@ class _Reader:
         before = len(self.fallbacks.reasons)
         gate = self.one(f"{name}.gate_proj", mlp.gate_proj)
         up = self.one(f"{name}.up_proj", mlp.up_proj)
-        activation = getattr(self.config, "hidden_act", "silu")
-        if activation not in ("silu", "swish"):
-            self.fallbacks.reasons[name] = f"has the activation {activation}, and not silu"
+        activation = getattr(self.config, "hidden_activation", None) or getattr(
+            self.config, "hidden_act", "silu")
+        if activation not in _ACTIVATIONS:
+            self.fallbacks.reasons[name] = (f"has the activation {activation}, and not one of "
+                                            f"{', '.join(_ACTIVATIONS)}")
         if len(self.fallbacks.reasons) == before:
             try:
-                return WeightOnlyGate(mlp.gate_proj, mlp.up_proj)
+                return WeightOnlyGate(mlp.gate_proj, mlp.up_proj, _ACTIVATIONS[activation])
             except UsageError as error:
                 self.fallbacks.reasons[name] = f"cannot be one kernel: {error.message}"
         return lambda x: mlp.act_fn(gate(x)) * up(x)
@@ -176,9 +214,8 @@ def _first(results: Any) -> torch.Tensor:
     return y
 
 
-def rounds_first(config: Any) -> bool:
-    """Returns True where RMSNorm rounds the normed value before it multiplies by its weight."""
-    return config.model_type not in _ROUNDED_LAST
+def family_of(config: Any) -> Family:
+    return FAMILIES[config.model_type]
 
 
 def _window_of(config: Any, number: int) -> int | None:
@@ -192,7 +229,7 @@ def _window_of(config: Any, number: int) -> int | None:
 
 def _weight_of(name: str, norm: Any, config: Any) -> torch.Tensor:
     """The weight of an RMSNorm with the epsilon of all."""
-    epsilon = getattr(norm, "variance_epsilon", None)
+    epsilon = getattr(norm, "variance_epsilon", getattr(norm, "eps", None))
     if epsilon is None or epsilon != config.rms_norm_eps:
         raise UsageError(f"'{name}' must be an RMSNorm with the epsilon of the configuration, "
                          f"{config.rms_norm_eps}, but is a {type(norm).__name__} with {epsilon}",

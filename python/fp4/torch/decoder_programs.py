@@ -8,7 +8,7 @@ import dataclasses
 import functools
 
 from . import attend, norm_programs, programs
-from .norm_programs import Norm
+from .norm_programs import Norm, norm_text
 from .programs import Runnable
 from .rotation_programs import Rotation, begin_rotation
 from .row_programs import Tensor, Text
@@ -19,7 +19,7 @@ _PDL = "all"
 @functools.lru_cache(maxsize=256)
 def norm(what: Norm, target: str) -> Runnable:
     """The program of norm_programs.norm."""
-    return programs.compile_text(norm_programs.norm_text(what), target, pdl=_PDL)
+    return programs.compile_text(norm_text(what), target, pdl=_PDL)
 
 
 @functools.lru_cache(maxsize=256)

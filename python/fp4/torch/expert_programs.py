@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 
 from . import weight_programs
 from .programs import Runnable
@@ -15,8 +16,8 @@ from .programs import Runnable
 
 @dataclasses.dataclass(frozen=True)
 class Gate:
-    """The gated activation of an expert: y = g * sigmoid(slope * g) * (u + shift), where g and u
-    are the limited sums of the gate and of the up projection.
+    """The gated activation of an expert: y = g * sigmoid(slope * (g + cubic * g^3)) * (u + shift),
+    where g and u are the limited sums of the gate and of the up projection.
 
     Attributes:
         limit: g is at most as large, and u in magnitude; None without one.
@@ -25,6 +26,7 @@ class Gate:
     slope: float
     shift: float
     limit: float | None
+    cubic: float = 0.0
 
     def text(self) -> str:
         """The operations that make %y of %gate and %up."""
@@ -38,11 +40,20 @@ class Gate:
     %u = arith.maximumf %under, %least : f32
 """
             gate, up = "%g", "%u"
+        inner = gate
+        if self.cubic:
+            lines += f"""    %cubic = arith.constant {self.cubic:.9e} : f32
+    %square = arith.mulf {gate}, {gate} : f32
+    %part = arith.mulf %square, %cubic : f32
+    %factor = arith.addf %part, %one : f32
+    %inner = arith.mulf {gate}, %factor : f32
+"""
+            inner = "%inner"
         if self.slope == 1.0:
-            lines += f"    %scaled = arith.negf {gate} : f32\n"
+            lines += f"    %scaled = arith.negf {inner} : f32\n"
         else:
             lines += f"""    %slope = arith.constant {-self.slope:.9e} : f32
-    %scaled = arith.mulf {gate}, %slope : f32
+    %scaled = arith.mulf {inner}, %slope : f32
 """
         lines += f"""    %exp = math.exp %scaled : f32
     %below = arith.addf %exp, %one : f32
@@ -56,8 +67,10 @@ class Gate:
         return lines + f"    %y = arith.mulf %glu, {up} : f32\n"
 
 
-#: The activations of gated layers, with the numbers that they have where a layer gives none.
-ACTIVATIONS = {"silu": Gate(1.0, 0.0, None), "gpt_oss": Gate(1.702, 1.0, 7.0)}
+#: The activations of gated layers, with the numbers that they have where a layer gives none. GELU
+#: by tanh is a sigmoid: (1 + tanh(z)) / 2 = sigmoid(2 z), and 2 z = sqrt(8 / pi) (g + 0.044715 g^3).
+ACTIVATIONS = {"silu": Gate(1.0, 0.0, None), "gpt_oss": Gate(1.702, 1.0, 7.0),
+               "gelu_tanh": Gate(math.sqrt(8 / math.pi), 0.0, None, 0.044715)}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -94,7 +94,8 @@ def activated(gate: torch.Tensor, up: torch.Tensor, rule: Gate) -> torch.Tensor:
     """Applies the gate of a layer to its sums, in their dtype, by torch."""
     if rule.limit is not None:
         gate, up = gate.clamp(max=rule.limit), up.clamp(-rule.limit, rule.limit)
-    return gate * torch.sigmoid(rule.slope * gate) * (up + rule.shift)
+    inner = gate + rule.cubic * gate**3 if rule.cubic else gate
+    return gate * torch.sigmoid(rule.slope * inner) * (up + rule.shift)
 
 
 def experts_of(offsets: torch.Tensor) -> int:

@@ -1,5 +1,5 @@
 """The programs behind gated units of prepacked weights: two matmuls of the same activations, and
-silu(gate) * up of their sums, in one kernel."""
+the activation of the gate times the up projection, in one kernel."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Gated:
             scale blocks.
         element: of the activations and of the result, "bf16" or "f16".
         alpha_ranks: of the scales of both weights: 0, 1 where every row has one, -1 without one.
+        activation: a name of expert_programs.ACTIVATIONS.
     """
 
     rows: int
@@ -27,13 +28,14 @@ class Gated:
     element: str
     format: str
     alpha_ranks: tuple[int, int] = (-1, -1)
+    activation: str = "silu"
 
 
 @functools.lru_cache(maxsize=256)
 def gated(what: Gated, target: str) -> Runnable:
     """(x [M, columns], whose rows may have gaps between them; packed weights of the gate, and of
     the up projection; alpha of each where there is one, [] or [1, rows]) -> [M, rows]. Both fp32
-    sums are multiplied by their alpha, silu(gate) * up is in fp32 and is rounded once."""
+    sums are multiplied by their alpha, the gated product is in fp32 and is rounded once."""
     weight_programs.check_target(target)
     packed = weight_programs.packed_type(what.rows, what.columns, what.format)
     given = {"x": f"tensor<?x{what.columns}x{what.element}>", "wg": packed, "wu": packed}
@@ -52,7 +54,7 @@ def gated(what: Gated, target: str) -> Runnable:
     -> ({y} {{fp4.name = "y"}}) {{
   %result = fp4.matmul %x, %wg with %wu{clauses} epilogue() {{
   ^bb0(%gate: f32, %up: f32):
-{ACTIVATIONS["silu"].text()}\
+{ACTIVATIONS[what.activation].text()}\
     %rounded = arith.truncf %y : f32 to {what.element}
     fp4.yield %rounded : {what.element}
   }} : ({", ".join(given.values())}) -> {y}

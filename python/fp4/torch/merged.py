@@ -1,6 +1,7 @@
 """Weight-only layers of one input as one layer, and a gate and an up projection as one kernel:
 
-    weight_gate(x, gate, up, gate_alpha?, up_alpha?, rows) -> silu(x gate^T) * (x up^T) [M, rows]
+    weight_gate(x, gate, up, gate_alpha?, up_alpha?, rows, activation) -> [M, rows], silu(x gate^T)
+        * (x up^T), or another activation
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 from ..errors import UsageError
 from . import gated_programs, weight_programs
 from .execution import run
+from .expert_programs import ACTIVATIONS
 from .operation import Operation
 from .planned import planned
 from .strides import flat_rows, padded, placed
@@ -138,8 +140,9 @@ def share_tiles(merged: WeightOnlyLinear, *layers: WeightOnlyLinear) -> None:
 
 
 def _weight_gate(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, gate_alpha: Optional,
-                 up_alpha: Optional, rows: int) -> torch.Tensor:
+                 up_alpha: Optional, rows: int, activation: str = "silu") -> torch.Tensor:
     n, columns, format = known_facts(gate.shape)
+    _check_activation(activation)
     if up.shape != gate.shape:
         raise UsageError(f"'up' must have the shape of 'gate', {list(gate.shape)}, but got "
                          f"{list(up.shape)}", "both weights have one shape and format")
@@ -154,7 +157,7 @@ def _weight_gate(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, gate_alp
     if x.shape[1] != depth:
         x = padded(x, depth)
     ranks = [-1 if alpha is None else alpha.dim() for alpha in (gate_alpha, up_alpha)]
-    what = gated_programs.Gated(rows, depth, element, format, (ranks[0], ranks[1]))
+    what = gated_programs.Gated(rows, depth, element, format, (ranks[0], ranks[1]), activation)
     scales = [row_of(alpha, rows) if rank > 0 else alpha
               for alpha, rank in zip((gate_alpha, up_alpha), ranks)]
     y: torch.Tensor = run(gated_programs.gated, (what,), placed(x), gate, up, *scales,
@@ -162,22 +165,31 @@ def _weight_gate(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, gate_alp
     return y
 
 
+def _check_activation(activation: str) -> None:
+    rule = ACTIVATIONS.get(activation)
+    known = [name for name, one in ACTIVATIONS.items() if one.limit is None]
+    if rule is None or activation not in known:
+        raise UsageError(f"'activation' must be {' or '.join(known)}, but got {activation!r}",
+                         "a MoE has the others")
+
+
 def _weight_gate_fake(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, gate_alpha: Optional,
-                      up_alpha: Optional, rows: int) -> torch.Tensor:
+                      up_alpha: Optional, rows: int, activation: str = "silu") -> torch.Tensor:
     return x.new_empty((x.shape[0], rows))
 
 
 weight_gate = Operation(
-    "weight_gate(Tensor x, Tensor gate, Tensor up, Tensor? gate_alpha, Tensor? up_alpha, int rows)"
-    " -> Tensor", _weight_gate, _weight_gate_fake)
+    "weight_gate(Tensor x, Tensor gate, Tensor up, Tensor? gate_alpha, Tensor? up_alpha, int rows, "
+    "str activation='silu') -> Tensor", _weight_gate, _weight_gate_fake)
 
 
 def _gated(input: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, gate_alpha: Optional,
-           up_alpha: Optional, columns: int, rows: int) -> torch.Tensor:
+           up_alpha: Optional, columns: int, rows: int, activation: str) -> torch.Tensor:
     if input.shape[-1] != columns:
         raise UsageError(f"'input' must have {columns} columns, but got the shape "
                          f"{list(input.shape)}", "K is the in_features of the layers")
-    y: torch.Tensor = weight_gate.overload(flat_rows(input), gate, up, gate_alpha, up_alpha, rows)
+    y: torch.Tensor = weight_gate.overload(flat_rows(input), gate, up, gate_alpha, up_alpha, rows,
+                                           activation)
     return y if input.dim() == 2 else y.view(*input.shape[:-1], rows)
 
 
@@ -190,20 +202,24 @@ class WeightOnlyGate(torch.nn.Module):
     The kernel reads x once for both weights. Each fp32 sum is multiplied by the decode scale of its
     weights, silu(g) = g / (1 + exp(-g)) and the product are in fp32, and the result is rounded once
     to the dtype of x, where two layers and torch round three times more. K is never cut, so the
-    bits of a row do not depend on how many there are.
+    bits of a row do not depend on how many there are. With the activation "gelu_tanh" the gate is
+    g / (1 + exp(-sqrt(8 / pi) (g + 0.044715 g^3))), GELU by tanh.
 
     x is [..., in_features], bfloat16, or float16 beside NVFP4; targets are those of
     WeightOnlyLinear. No gradient flows.
 
     Args:
         gate, up: of one in_features, out_features and format.
+        activation: "silu" or "gelu_tanh".
 
     Raises:
-        UsageError: layers that differ, or have a bias.
+        UsageError: layers that differ, or have a bias, or another activation.
     """
 
-    def __init__(self, gate: WeightOnlyLinear, up: WeightOnlyLinear) -> None:
+    def __init__(self, gate: WeightOnlyLinear, up: WeightOnlyLinear,
+                 activation: str = "silu") -> None:
         super().__init__()
+        _check_activation(activation)
         for name, layer in (("gate", gate), ("up", up)):
             if not isinstance(layer, WeightOnlyLinear):
                 raise UsageError(f"'{name}' must be a WeightOnlyLinear, but is a "
@@ -217,10 +233,11 @@ class WeightOnlyGate(torch.nn.Module):
             raise UsageError(f"'up' must have the {gate.out_features} out_features of 'gate', but "
                              f"has {up.out_features}", "a gated unit multiplies their results")
         self.in_features, self.out_features = gate.in_features, gate.out_features
-        self.gate, self.up = gate, up
+        self.gate, self.up, self.activation = gate, up, activation
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         gate, up = self.gate._buffers, self.up._buffers
         y: torch.Tensor = _planned_gated(input, gate["packed"], up["packed"], gate["alpha"],
-                                         up["alpha"], self.in_features, self.out_features)
+                                         up["alpha"], self.in_features, self.out_features,
+                                         self.activation)
         return y

@@ -24,6 +24,8 @@ class Norm:
         offset: is added to the weight; None adds nothing.
         residual: "rounded": the norm is one of x + residual rounded to the source; "exact": of the
             sum in f32; "" without one. The rounded sum is a result.
+        before: x is normed itself before it is added, by the rules of this norm and a weight of its
+            own, and rounded to the source (Gemma).
         is_normed_rounded: the normed value is rounded to the source before the weight.
         is_factor_first: the value is multiplied by 1 / rms * weight, a number in f32.
         elements: the type to which the elements are rounded; "" is the source.
@@ -38,6 +40,7 @@ class Norm:
     bias: str = ""
     offset: float | None = None
     residual: str = ""
+    before: bool = False
     is_normed_rounded: bool = False
     is_factor_first: bool = False
     elements: str = ""
@@ -47,9 +50,9 @@ class Norm:
 
 @functools.lru_cache(maxsize=256)
 def norm(what: Norm, target: str) -> Runnable:
-    """(x [M, columns]; residual, weight, bias and amax where there are any) -> codes, scales and
-    amaxes of rows where there are any; the elements where they are kept; x + residual where there
-    is one."""
+    """(x [M, columns]; residual, the weight of x, weight, bias and amax where there are any) ->
+    codes, scales and amaxes of rows where there are any; the elements where they are kept; x +
+    residual where there is one."""
     return compile_text(norm_text(what), target)
 
 
@@ -58,10 +61,14 @@ def norm_text(what: Norm) -> str:
     text = Text(what.columns, what.source, what.strided)
     x = text.argument("x", text.matrix(what.source))
     residual = text.argument("r", x.type) if what.residual else None
-    scales = [text.argument(name, f"tensor<{what.columns}x{element}>", "#column")
-              for name, element in (("w", what.weight), ("b", what.bias)) if element]
+    given = (("wx", what.weight if what.before else ""), ("w", what.weight), ("b", what.bias))
+    vectors = {name: text.argument(name, f"tensor<{what.columns}x{element}>", "#column")
+               for name, element in given if element}
+    scales = [vector for name, vector in vectors.items() if name != "wx"]
     amax = amax_argument(text, what.ending)
     text.begin(x)
+    if what.before:
+        x = _before(text, what, x, vectors["wx"])
     h = x
     if residual is not None:
         body = "    %h.sum = arith.addf %x.f, %r.f : f32\n"
@@ -77,13 +84,23 @@ def norm_text(what: Norm) -> str:
     return text.text(f"{what.kind}_norm")
 
 
-def normed(text: Text, what: Norm, h: Tensor, scales: list[Tensor], name: str) -> Tensor:
-    """The elements of the norm of `h`, called `name`."""
-    value, inputs, body = f"%{h.name}.f", [h], ""
+def _before(text: Text, what: Norm, x: Tensor, weight: Tensor) -> Tensor:
+    """The elements of the norm of x with a weight of its own, in the place of x."""
+    inner = dataclasses.replace(what, bias="", elements="")
+    scales = [dataclasses.replace(weight, alias="w")]
+    found = normed(text, inner, x, scales, "before", prefix="before.")
+    return dataclasses.replace(found, alias="x")
+
+
+def normed(text: Text, what: Norm, h: Tensor, scales: list[Tensor], name: str,
+           prefix: str = "") -> Tensor:
+    """The elements of the norm of `h`, called `name`; the names of numbers of rows begin with
+    `prefix`."""
+    value, inputs, body = f"%{h.inner}.f", [h], ""
     if what.kind == "layer":
         inputs.append(_mean(text, what, h))
         body, value = f"    %d = arith.subf {value}, %mean.f : f32\n", "%d"
-    rstd = _rstd(text, what, inputs, body + f"    %p = arith.mulf {value}, {value} : f32\n")
+    rstd = _rstd(text, what, inputs, body + f"    %p = arith.mulf {value}, {value} : f32\n", prefix)
     if what.is_factor_first:
         lines, last = _weighted(what)[0].format("%rstd.f"), "%z"
         lines += f"    %z = arith.mulf {value}, %w.y : f32\n"
@@ -102,7 +119,7 @@ def _scaled(what: Norm, value: str, scales: list[Tensor]) -> tuple[str, str]:
         last = "%u"
     for scale, lines in zip(scales, _weighted(what)):
         body += lines.format(last)
-        last = f"%{scale.name}.y"
+        last = f"%{scale.inner}.y"
     return body, last
 
 
@@ -112,15 +129,17 @@ def _mean(text: Text, what: Norm, h: Tensor) -> Tensor:
     return text.numbers("mean", [total], body, "%m")
 
 
-def _rstd(text: Text, what: Norm, inputs: list[Tensor], square: str) -> Tensor:
-    """1 / sqrt(the sum of what `square` computes as %p, over the columns, + eps)."""
-    squares = text.reduce("squares", inputs, square, "%p")
-    return text.numbers("rstd", [squares], constant("n", float(what.columns)) +
-                        constant("eps", what.eps) + """\
+def _rstd(text: Text, what: Norm, inputs: list[Tensor], square: str, prefix: str) -> Tensor:
+    """1 / sqrt(the sum of what `square` computes as %p, over the columns, + eps), as %rstd.f."""
+    squares = text.reduce(f"{prefix}squares", inputs, square, "%p")
+    squares = dataclasses.replace(squares, alias="squares")
+    found = text.numbers(f"{prefix}rstd", [squares], constant("n", float(what.columns)) +
+                         constant("eps", what.eps) + """\
     %m = arith.divf %squares.f, %n : f32
     %s = arith.addf %m, %eps : f32
     %q = math.rsqrt %s : f32
 """, "%q")
+    return dataclasses.replace(found, alias="rstd")
 
 
 def _weighted(what: Norm) -> list[str]:
