@@ -173,6 +173,19 @@ class Attention(unittest.TestCase):
                 torch.testing.assert_close(got.float(), plain(query, key, value, True, None),
                                            rtol=2e-2, atol=1e-2)
 
+    def test_a_cache_beside_another_default_dtype(self) -> None:
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(torch.bfloat16)
+        try:
+            cache = ft.PagedCache(1, 16, key_heads=1, elements=64, page_tokens=16, format="nvfp4")
+        finally:
+            torch.set_default_dtype(before)
+        same = ft.PagedCache(1, 16, key_heads=1, elements=64, page_tokens=16, format="nvfp4")
+        key = torch.randn(1, 3, 1, 64).bfloat16()
+        for one in (cache, same):
+            one.append(key, key)
+        self.assertTrue(torch.equal(cache.gather()[0], same.gather()[0]))
+
     def test_refused_codes(self) -> None:
         q = heads(1, 1, 2, 64)
         codes, scales = torch.zeros(1, 16, 1, 32, dtype=torch.uint8), torch.ones(1, 16, 1, 4)

@@ -82,7 +82,8 @@ class PagedCache:
             torch.zeros(*shape, -(-size // block), dtype=torch.uint8, device=device).view(scale)
             if scale is not None else None for size in self._elements)
         self.key_factors, self.value_factors = (
-            torch.ones(1, device=device) if format in ("fp8", "nvfp4") else None for _ in range(2))
+            torch.ones(1, dtype=torch.float32, device=device)
+            if format in ("fp8", "nvfp4") else None for _ in range(2))
         pages = torch.arange(sequences * count, dtype=torch.int32, device=device)
         self.pages = pages.view(sequences, count)
         self.lengths = torch.zeros(sequences, dtype=torch.int32, device=device)
