@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """A decoder of fp4.torch beside transformers in bf16: tokens per second, launches, and each kernel.
 
-  benchmarks/models/run.py pack BUILD FOLDER [--model=gpt_oss]     compiles the programs for GPUs
-  benchmarks/models/run.py run FOLDER [--model=gpt_oss] [--layers=8] [--json=FILE] [--kernels=FILE]
+  benchmarks/models/run.py pack BUILD FOLDER [--model=NAME]     compiles the programs for GPUs
+  benchmarks/models/run.py run FOLDER [--model=NAME] [--layers=8] [--json=FILE] [--kernels=FILE]
 
 `run` needs a Hopper GPU, PyTorch and transformers, and no compiler: the programs come from the
 exported cache. The model has the shapes of Llama-3-8B or, with `--model=gpt_oss`, of gpt-oss-20b,
-whose experts transformers runs by grouped matmuls, random weights, and a head in bf16. A step
+whose experts transformers runs by grouped matmuls, or with `--model=gemma3` those of Gemma 3 270M
+(accuracy.py has its weights), random weights, and a head in bf16. A step
 has one token for each sequence behind 128 others, and ends with the best token. Three decoders take
 turns as CUDA graphs: transformers in bf16 with a static cache, transformers with WeightOnlyLinear
 layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Before anything is
@@ -41,9 +42,11 @@ PROMPT, ROOM, BATCHES, LONG = 128, 256, (1, 8, 64), 8192
 ATTENTION = ("norm", "qkv", "heads", "attention", "out", "norm behind")
 PARTS = {"llama": (*ATTENTION, "unit", "down"),
          "gpt_oss": (*ATTENTION, "router", "sums of the router", "top k", "order of experts", "rows of tokens",
-                     "tiles of the unit", "unit", "tiles of down", "down", "sums")}
-BEFORE = 4  # launches: lengths, slots, rows of heads, embeddings
+                     "tiles of the unit", "unit", "tiles of down", "down", "sums"),
+         "gemma3_text": (*ATTENTION, "unit", "down")}
+BEFORE = {"gemma3_text": 6}  # launches; else 4: lengths, slots, rows of heads, embeddings. Gemma's have a factor
 MOST_ERROR = 1.5  # of that of transformers in bf16
+LAYERS = {"gemma3": 6}  # that have all programs; else 2, since gpt-oss has a window in every second one
 
 
 # ===--- Programs ---------------------------------------------------------=== #
@@ -61,7 +64,7 @@ def pack(build, folder, gpus, name):
     from fp4.torch import execution, programs
     torch.set_default_dtype(torch.bfloat16)
     with torch.no_grad(), execution.collecting() as found:
-        model = MODELS[name](2, vocab_size=128).eval()  # gpt-oss has a window in every second layer
+        model = MODELS[name](LAYERS.get(name, 2), vocab_size=128).eval()
         if has_experts(model):
             in_4_bits(copy.deepcopy(model.model.layers[0].mlp.experts))
         fp4.torch.quantize_(model, weight_only=True)
@@ -109,7 +112,15 @@ def gpt_oss_of(layers, **sizes):
         "num_hidden_layers": layers, **sizes}), experts_implementation="grouped_mm")
 
 
-MODELS = {"llama": host.model_of, "gpt_oss": gpt_oss_of}
+def gemma3_of(layers, **sizes):
+    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
+    return Gemma3ForCausalLM(Gemma3TextConfig(**{
+        "hidden_size": 640, "intermediate_size": 2048, "num_attention_heads": 4, "num_key_value_heads": 1, "head_dim": 256,
+        "sliding_window": 512, "vocab_size": 262144, "num_hidden_layers": layers,
+        "layer_types": [("sliding_attention", "full_attention")[number % 6 == 5] for number in range(layers)], **sizes}))
+
+
+MODELS = {"llama": host.model_of, "gpt_oss": gpt_oss_of, "gemma3": gemma3_of}
 
 
 def vocabulary(name):
@@ -301,7 +312,9 @@ def linears_of(model, rows):
     for layer in model.model.layers:
         attention, mlp = layer.self_attn, layer.mlp
         made = {"qkv": fp4.torch.merge_linears(attention.q_proj, attention.k_proj, attention.v_proj),
-                "out": attention.o_proj, "unit": fp4.torch.WeightOnlyGate(mlp.gate_proj, mlp.up_proj),
+                "out": attention.o_proj,
+                "unit": fp4.torch.WeightOnlyGate(mlp.gate_proj, mlp.up_proj,
+                                                 "gelu_tanh" if model.config.model_type == "gemma3_text" else "silu"),
                 "gate and up, merged": fp4.torch.merge_linears(mlp.gate_proj, mlp.up_proj), "down": mlp.down_proj}
         for name, one in made.items():
             parts.setdefault(name, []).append(one)
@@ -322,7 +335,8 @@ def linears_of(model, rows):
 def steps(plain, ours, exact, wide, kernels, layers):
     import torch
     rate = copy_rate()
-    kernels({"layers": layers, "step": "torch.neg of 1 GiB", "kernel": "copy", "terabytes": rate / 1e6, "of_copy": 1.0})
+    if kernels:
+        kernels({"layers": layers, "step": "torch.neg of 1 GiB", "kernel": "copy", "terabytes": rate / 1e6, "of_copy": 1.0})
     decoders = {batch: Ours(ours, batch) for batch in BATCHES}
     ratios = {batch: verify(decoders[batch].inner, batch, PROMPT, exact, wide) for batch in BATCHES}
     for batch, mine in decoders.items():
@@ -332,7 +346,8 @@ def steps(plain, ours, exact, wide, kernels, layers):
         count = len(kernels_of(others["bf16"]))
         found = kernels_of(mine)
         yield row_of(layers, f"decode, batch {batch}", batch, times, len(found), count, ratios[batch])
-        breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
+        if kernels:
+            breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
         del others
         torch.cuda.empty_cache()
 
@@ -362,10 +377,10 @@ def steps_with_head(plain, ours, exact, wide, layers):
 def breakdown(step, found, ours, rows, rate, kernels):
     """Rows for the kernels of a step, and for the matmuls of all layers alone."""
     calls, sizes = ({}, {}) if has_experts(ours) else linears_of(ours, rows)
-    parts = PARTS[ours.config.model_type]
-    end = BEFORE + len(ours.model.layers) * len(parts)
+    parts, before = PARTS[ours.config.model_type], BEFORE.get(ours.config.model_type, 4)
+    end = before + len(ours.model.layers) * len(parts)
     for number, part in enumerate(parts):
-        some = found[BEFORE + number:end:len(parts)]
+        some = found[before + number:end:len(parts)]
         if len({name for name, _, _ in some}) > 2:  # the first norm has no residual
             raise RuntimeError(f"kernels of {part} are {[name for name, _, _ in some]}")
         row = {"step": step, "kernel": part, "microseconds": statistics.median(gap for _, gap, _ in some),
@@ -374,7 +389,7 @@ def breakdown(step, found, ours, rows, rate, kernels):
             row.update(bytes=sizes[part], terabytes=sizes[part] / row["microseconds"] / 1e6)
             row["of_copy"] = sizes[part] / row["microseconds"] / rate
         kernels(row)
-    rest = found[:BEFORE] + found[end:]
+    rest = found[:before] + found[end:]
     kernels({"step": step, "kernel": "before and behind the layers", "microseconds": sum(gap for _, gap, _ in rest),
              "launches": len(rest)})
     for name, gap, _ in rest:
@@ -430,7 +445,7 @@ def measure(folder, name, layers, kernels):
             yield from steps_with_head(plain, ours, exact, wide, layers)
 
 
-TITLES = {"llama": "Llama-3-8B", "gpt_oss": "gpt-oss-20b"}
+TITLES = {"llama": "Llama-3-8B", "gpt_oss": "gpt-oss-20b", "gemma3": "Gemma 3 270M"}
 COLUMNS = {
     "decoder": [("layers", "layers", None), ("step", "step", None), ("bf16_ms", "bf16", "ms"), ("w4a16_ms", "NVFP4 layers in transformers", "ms"),
                 ("decoder_ms", "Decoder", "ms"), ("ratio", "bf16 / Decoder", None),
