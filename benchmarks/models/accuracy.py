@@ -14,7 +14,8 @@ that of the weights in bf16: the mean KL divergence in nats, and how often the b
 same. `fp4 quantize-model` writes the checkpoint of one of the variants.
 
 The scores of the first window are also written for `--expected`: those of another device must be
-the same, the perplexity to 0.1 % and the divergence to 2 %.
+the same, the perplexity to 0.5 %, the divergence to 5 %, and 1 % of the best tokens: sums in another
+order round some activations to other codes.
 
 On a GPU, which needs no compiler, the layers of fp4.torch follow: the model with WeightOnlyLinear
 layers in bf16 may diverge from float32 with the same numbers no more than twice as far as
@@ -47,7 +48,8 @@ import run as decoders  # noqa: E402
 
 PIECE = 52 << 20
 STORED = "nvfp4-5-bits"
-NEAR = {"perplexity": 1e-3, "divergence": 2e-2, "same": 5e-3}
+NEAR = {"perplexity": 5e-3, "divergence": 5e-2, "same": 1e-2}  # the last one absolute
+LEAST_DIVERGENCE = 5e-3  # below it differences are of this one: fewer codes flip than float32 rounds
 MOST_DIVERGENCE = 2.0  # of that of transformers in bf16
 
 
@@ -166,7 +168,7 @@ def compare(found, expected):
         for name, most in NEAR.items():
             difference = abs(row[name] - other[name])
             if name != "same":
-                difference /= max(other[name], 1e-4)
+                difference /= max(other[name], LEAST_DIVERGENCE)
             worst[name] = max(worst[name], difference)
             if difference > most:
                 raise RuntimeError(f"{row['variant']} has {name} {row[name]}, and {other[name]} on the other device")
@@ -256,7 +258,7 @@ def document(area, rows, folder, windows):
             "driver": None, "date": datetime.date.today().isoformat(),
             "revision": revision.read_text() if revision.exists() else None, "clock": None,
             "command": "benchmarks/models/accuracy.py run FOLDER",
-            "program": f"Gemma 3 270M, {windows} windows of {text['length']} tokens of {text['text']}, torch "
+            "program": f"Gemma 3 270M, windows of {text['length']} tokens ({windows * text['length']} in all) of {text['text']}, torch "
                        f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
             "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
             "key": ["layers", "step"] if area.startswith("decoder") else ["variant"], "rows": tidy}
