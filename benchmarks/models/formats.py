@@ -1,5 +1,5 @@
-"""The numbers that tensors have in fp4's formats: fp4.torch and compiled quantizers on the device of
-the tensor, which is the simulator for tensors of the CPU, with the same bits.
+"""The numbers that tensors have in fp4's formats: fp4.torch and compiled quantizers on the device
+of the tensor, which is the simulator for tensors of the CPU, with the same bits.
 
 Each function takes a matrix and returns its numbers in float32."""
 import dataclasses

@@ -1,5 +1,5 @@
-"""A causal language model whose weights, activations or caches have the numbers of a format, and its
-distance from the model without."""
+"""A causal language model whose weights, activations or caches have the numbers of a format, and
+the distance from the model without."""
 import contextlib
 import dataclasses
 import math
@@ -14,7 +14,7 @@ PART = 256  # positions whose logits are in memory at a time
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """Which tensors have the numbers of which format; "" is bf16.
+    """A choice of formats for tensors; "" is bf16.
 
     Attributes:
         weights, inputs: of the linear layers but the head.
@@ -137,7 +137,7 @@ class Scores:
         self.same = self.count = 0
 
     def add(self, mine, plain, targets):
-        """Log probabilities [positions, vocabulary], and those of the model that they stand beside."""
+        """Adds log probabilities [positions, vocabulary] beside those of the model in bf16."""
         self.loss -= mine.gather(1, targets[:, None]).double().sum().item()
         self.divergence += (plain.exp() * (plain - mine)).sum(1).double().sum().item()
         self.same += (mine.argmax(1) == plain.argmax(1)).sum().item()

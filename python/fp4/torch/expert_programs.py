@@ -68,7 +68,7 @@ class Gate:
 
 
 #: The activations of gated layers, with the numbers that they have where a layer gives none. GELU
-#: by tanh is a sigmoid: (1 + tanh(z)) / 2 = sigmoid(2 z), and 2 z = sqrt(8 / pi) (g + 0.044715 g^3).
+#: by tanh is a sigmoid: (1 + tanh(z)) / 2 = sigmoid(2z), and 2z = sqrt(8 / pi) (g + 0.044715 g^3).
 ACTIVATIONS = {"silu": Gate(1.0, 0.0, None), "gpt_oss": Gate(1.702, 1.0, 7.0),
                "gelu_tanh": Gate(math.sqrt(8 / math.pi), 0.0, None, 0.044715)}
 
