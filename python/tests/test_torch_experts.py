@@ -70,7 +70,9 @@ class Experts(unittest.TestCase):
         g, u = gate.clamp(max=7), up.clamp(-7, 7)
         inside = torch.zeros(26, 1).bool()
         inside[2:24] = True
+        gelu = torch.nn.functional.gelu(gate, approximate="tanh")
         for activation, expected in (("silu", torch.nn.functional.silu(gate) * up),
+                                     ("gelu_tanh", gelu * up),
                                      ("gpt_oss", g * torch.sigmoid(1.702 * g) * (u + 1))):
             with self.subTest(activation=activation), torch.no_grad():
                 y = experts(activation=activation)(x, offsets())
@@ -258,7 +260,7 @@ class Experts(unittest.TestCase):
                      lambda: ft.WeightOnlyExperts(weights(1), gate_bias=made.gate_bias)),
                     ("'bias' must be .* of shape \\[3, 128\\], but got bfloat16 of shape \\[128\\]",
                      lambda: ft.WeightOnlyExperts(weights(1), parameter(matrix(1, N)[0]))),
-                    ("'activation' must be one of silu, gpt_oss, but got 'gelu'",
+                    ("'activation' must be one of silu, gpt_oss, gelu_tanh, but got 'gelu'",
                      lambda: experts(activation="gelu"))):
                 with self.subTest(said=said), self.assertRaisesRegex(fp4.UsageError, said):
                     call()

@@ -75,8 +75,10 @@ class Routed(unittest.TestCase):
                                    atol=0.02)
 
     def test_layouts(self) -> None:
-        for module in (TurnedExperts(), HalvedExperts()):
-            with self.subTest(type(module).__name__):
+        gelu = HalvedExperts()
+        gelu.act_fn = torch.nn.GELU(approximate="tanh")
+        for module in (TurnedExperts(), HalvedExperts(), gelu):
+            with self.subTest(type(module).__name__, gate=getattr(module, "act_fn", None)):
                 self.check(module, "nvfp4")
 
     def test_weights_are_those_of_the_module(self) -> None:
@@ -136,7 +138,7 @@ class Routed(unittest.TestCase):
         for said, call in (
                 ("must have gate_up_proj and down_proj of three dimensions, but Linear has not",
                  lambda: ft.experts_from(torch.nn.Linear(4, 4))),
-                ("one of the activations silu, gpt_oss, but that of HalvedExperts is another",
+                ("one of the activations silu, gpt_oss, gelu_tanh, but that of HalvedExperts is",
                  lambda: ft.experts_from(other)),
                 ("or both transposed, but HalvedExperts has \\[4, 160, 96\\] and \\[4, 96, 64\\]",
                  lambda: ft.experts_from(narrow)),

@@ -146,13 +146,14 @@ class _Reader:
         if hasattr(layer, "pre_feedforward_layernorm"):
             names = ["input_layernorm", "pre_feedforward_layernorm", "post_attention_layernorm",
                      "post_feedforward_layernorm"]
-        norm, norm_behind, *others = (_weight_of(f"{name}.{one}", getattr(layer, one), self.config)
-                                      for one in names)
+        weights = [_weight_of(f"{name}.{one}", getattr(layer, one), self.config) for one in names]
+        norm, norm_behind, *others = weights
+        of_out, of_mlp = others or (None, None)
         return Layer(norm, qkv, _head_weights(attention, self.config),
                      self.one(f"{name}.self_attn.o_proj", attention.o_proj), norm_behind,
                      self.mlp(f"{name}.mlp", layer.mlp), float(attention.scaling), window,
-                     None if sinks is None else sinks.detach().float(), *(others or (None, None)),
-                     kind=attention.layer_type if family_of(self.config).has_kinds else "")
+                     None if sinks is None else sinks.detach().float(), of_out, of_mlp,
+                     attention.layer_type if family_of(self.config).has_kinds else "")
 
     def one(self, name: str, layer: torch.nn.Module) -> _Call:
         if not isinstance(layer, WeightOnlyLinear):
@@ -196,8 +197,8 @@ class _Reader:
         before = len(self.fallbacks.reasons)
         gate = self.one(f"{name}.gate_proj", mlp.gate_proj)
         up = self.one(f"{name}.up_proj", mlp.up_proj)
-        activation = getattr(self.config, "hidden_activation", None) or getattr(
-            self.config, "hidden_act", "silu")
+        activation = str(getattr(self.config, "hidden_activation", None) or getattr(
+            self.config, "hidden_act", "silu"))
         if activation not in _ACTIVATIONS:
             self.fallbacks.reasons[name] = (f"has the activation {activation}, and not one of "
                                             f"{', '.join(_ACTIVATIONS)}")

@@ -261,6 +261,7 @@ class WeightOnlyExperts(torch.nn.Module):
     |---|---|---|---|
     | silu | g * sigmoid(alpha g) * u, SwiGLU | none | 1 |
     | gpt_oss | g * sigmoid(alpha g) * (u + 1) | 7 | 1.702 |
+    | gelu_tanh | g * sigmoid(alpha (g + 0.044715 g^3)) * u | none | sqrt(8 / pi) |
 
     With a limit, g is min(g, limit) and u is clamp(u, -limit, limit) there.
 
@@ -281,7 +282,7 @@ class WeightOnlyExperts(torch.nn.Module):
         weights: [out_features, in_features] of each expert, of one shape and format.
         bias: bfloat16, float16 or float32.
         gates, gate_bias: as weights and bias.
-        activation: "silu" or "gpt_oss"; without effect where there are no gates.
+        activation: "silu", "gpt_oss" or "gelu_tanh"; without effect where there are no gates.
         limit, alpha: of the activation; None is what the table says.
     Raises:
         UsageError: offsets that decrease or exceed the rows, which the device tells
