@@ -9,6 +9,7 @@ from torch.distributed.tensor import DTensor, Partial, Placement, Shard, paralle
 
 from ..errors import UsageError
 from ..torch import QuantizedLinear, Scaled, WeightOnlyLinear, functional
+from ..torch.shards import part_of
 
 #: Attributes that a rank's part of a layer has of its own.
 _PARTS = ("_parameters", "_buffers", "_modules", "in_features", "out_features")
@@ -60,6 +61,8 @@ def _split(style: Any, layer: QuantizedLinear | WeightOnlyLinear, dim: int, mesh
 def _part(layer: QuantizedLinear | WeightOnlyLinear, dim: int, rank: int,
           ranks: int) -> QuantizedLinear | WeightOnlyLinear:
     """The layer of rows (0) or columns (1) of the weight. Rank 0 alone adds the bias of a sum."""
+    if isinstance(layer, WeightOnlyLinear):
+        return part_of(layer, dim, rank, ranks)
     whole = functional.swizzle(layer.unpack(), "linear")
     unit = ranks * (whole.block if dim else 1)
     if whole.shape[dim] % unit:
@@ -76,6 +79,4 @@ def _part(layer: QuantizedLinear | WeightOnlyLinear, dim: int, rank: int,
         bias = torch.nn.Parameter(torch.zeros_like(bias), bias.requires_grad)
     shape = tuple(size // ranks if axis == dim else size for axis, size in enumerate(whole.shape))
     weight = Scaled(data, scales, amax, (shape[0], shape[1]), whole.format, "linear", whole.recipe)
-    if isinstance(layer, WeightOnlyLinear):
-        return WeightOnlyLinear(weight, bias, batch_invariant=layer.batch_invariant)
     return QuantizedLinear(weight, bias, layer.input_amax, activations=layer.activations)

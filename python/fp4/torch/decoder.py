@@ -5,19 +5,32 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..errors import UsageError
 from . import decoder_programs, programs, weight_programs
 from .attend import Attention
-from .decoder_layers import Fallbacks, Layer, check_model, family_of, layers_of
+from .decoder_layers import (
+    Fallbacks,
+    Layer,
+    check_model,
+    family_of,
+    layers_of,
+    size_of_heads,
+)
 from .decoder_programs import Heads
 from .execution import run_into
 from .norm_programs import Norm
 from .paged_cache import PagedCache
 from .rotation_programs import Rotation
+from .shards import WHOLE, Share
+from .weight_only import WeightOnlyLinear, multiply_into
+
+if TYPE_CHECKING:
+    from ..dist.exchange import Exchange
+    from ..dist.groups import Group
 
 #: Stands for a row that no head has, whatever is added to it.
 _NOWHERE = -(2**62)
@@ -46,10 +59,17 @@ class Decoder:
     and rotations have cosines and sines in float32. So logits are nearer to those of the model in
     float32 (python/tests/test_torch_decoder.py), and not the same bits.
 
+    With `group` ranks share one decoder: each has some heads and their cache, and some columns of
+    the gated unit, or some experts, whose sums are rounded once more. All ranks make it of the same
+    model, call it alike, and have the logits. The kernel of the next norm adds their float32 parts
+    in the order of ranks, and rounds once. So all have the bits of one process with these parts,
+    however parts travel.
+
     Attributes:
         token: int64 [sequences], the token that the next step reads.
         caches: a PagedCache for each layer; they share lengths and pages.
         fallbacks: layers that run by torch, and why; empty unless `allow_fallback` is on.
+        exchange: the way of parts between ranks, its `name` and `reason`; None without a group.
 
     Args:
         model: a Llama, Mistral, Mixtral, Qwen2, Qwen3, Qwen3-MoE, gpt-oss or Gemma 3 (text) of
@@ -59,18 +79,30 @@ class Decoder:
         sequences: that are decoded at a time, all with prompts of one length.
         tokens: of each sequence for which the caches have room, at most.
         page_tokens: tokens of a page.
-        allow_fallback: run layers without a kernel by torch, list them in `fallbacks`, and warn.
+        allow_fallback: run layers without a kernel by torch, list them in `fallbacks`, and warn;
+            not with `group`.
+        group: of ranks that share the decoder, whose number divides the key heads; None where this
+            process has all of it. An fp4.dist.exchange.Exchange says how parts travel.
 
     Raises:
         UsageError: a model that a decoder does not run, or layers without a kernel. The message
-            names them.
+            names them. With `group`, sizes that ranks cannot share, or other arguments or
+            weights than those of rank 0.
     """
 
     def __init__(self, model: Any, sequences: int, tokens: int, *, page_tokens: int = 64,
-                 allow_fallback: bool = False) -> None:
+                 allow_fallback: bool = False, group: Group | Exchange = None) -> None:
         self._config = check_model(model)
         fallbacks = Fallbacks()
-        self._layers = layers_of(model, self._config, fallbacks)
+        device = model.model.norm.weight.device
+        self.exchange = None if group is None else _exchange(group, model, sequences, device)
+        if self.exchange is not None:
+            self.exchange.agree(_facts(model, sequences, tokens, page_tokens))
+        share = WHOLE if self.exchange is None else Share(self.exchange.rank, self.exchange.ranks)
+        self._layers = layers_of(model, self._config, fallbacks, share)
+        if allow_fallback and share.ranks > 1:
+            raise UsageError("'allow_fallback' must be off with 'group', but is on",
+                             "layers of torch are not shared: quantize all of them")
         if not allow_fallback:
             fallbacks.refuse()
         self.fallbacks = fallbacks.reasons
@@ -78,10 +110,11 @@ class Decoder:
             warnings.warn(f"{len(self.fallbacks)} layers of the decoder run by torch: "
                           f"{', '.join(self.fallbacks)}", stacklevel=2)
         self._embeddings, self._norm = model.model.embed_tokens, model.model.norm.weight.detach()
-        self._head = model.lm_head
-        device = self._norm.device
+        self._head = share.head(model.lm_head)
+        self._is_head_shared = self._head is not model.lm_head
         self.token = torch.zeros(sequences, dtype=torch.int64, device=device)
-        self._places = _Places(self._config, sequences, tokens, page_tokens, device)
+        heads = *share.heads(self._config), size_of_heads(self._config)
+        self._places = _Places(heads, sequences, tokens, page_tokens, device)
         self.caches = self._places.caches(len(self._layers))
         self._angles = {kind: _angles(model.model.rotary_emb, kind, self._places.heads[2],
                                       self._places.tokens, device)
@@ -176,7 +209,9 @@ class Decoder:
                 self._places.move(self._used)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        # Threads of a process group ask for events meanwhile.
+        mode = "global" if self.exchange is None else "thread_local"
+        with torch.cuda.graph(graph, capture_error_mode=mode):
             logits = self._run(self.token[:, None])
         self._graph = graph, logits
         self.token.copy_(token)
@@ -198,34 +233,65 @@ class Decoder:
         sequences, count = ids.shape
         places = self._places.begin(count)
         h = self._embeddings(ids).view(sequences * count, -1)
-        y, _ = self._normed(h, None, self._layers[0].norm)
+        y, _ = self._normed((h,), None, self._layers[0].norm)
         for number, layer in enumerate(self._layers):
             a = self._attended(layer, self.caches[number], y, places, count)
-            y, h = self._normed(layer.out(a), h, layer.norm_behind, layer.norm_of_out)
-            d = layer.mlp(y)
+            parts = self._parts("out", layer.out, a)
+            y, h = self._normed(parts, h, layer.norm_behind, layer.norm_of_out)
+            d = self._parts("down", layer.down, y if layer.unit is None else layer.unit(y))
             if number + 1 < len(self._layers):
                 y, h = self._normed(d, h, self._layers[number + 1].norm, layer.norm_of_mlp)
         self._places.end(count)
         if count > 1:
-            d, h = (x.view(sequences, count, -1)[:, -1].contiguous() for x in (d, h))
+            h, *last = (x.view(sequences, count, -1)[:, -1].contiguous() for x in (h, *d))
+            d = tuple(last)
         y, _ = self._normed(d, h, self._norm, self._layers[-1].norm_of_mlp)
-        logits: torch.Tensor = self._head(y)
+        logits = self._logits(y)
         self.token.copy_(_best(logits))
         return logits
 
-    def _normed(self, x: torch.Tensor, residual: torch.Tensor | None, weight: torch.Tensor,
+    def _parts(self, slot: str, layer: Any, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The results of a layer whose columns ranks share, whose sum is that of the layer; or its
+        one result."""
+        if self.exchange is None:
+            return (layer(x),)
+        shape = len(x), self._config.hidden_size
+        part = self.exchange.place(slot, shape, torch.float32, x.device)
+        if isinstance(layer, WeightOnlyLinear):
+            multiply_into(part, layer, x)
+        else:
+            part.copy_(layer(x))
+        return self.exchange.parts(slot, part)
+
+    def _logits(self, y: torch.Tensor) -> torch.Tensor:
+        """The logits of all rows of the head."""
+        if self.exchange is None or not self._is_head_shared:
+            logits: torch.Tensor = self._head(y)
+            return logits
+        head: Any = self._head
+        part = self.exchange.place("logits", (len(y), head.out_features), y.dtype, y.device)
+        if isinstance(head, WeightOnlyLinear):
+            multiply_into(part, head, y)
+        else:
+            part.copy_(head(y))
+        return torch.cat(self.exchange.parts("logits", part), 1)
+
+    def _normed(self, parts: tuple[torch.Tensor, ...], residual: torch.Tensor | None,
+                weight: torch.Tensor,
                 before: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """The norm of x + residual, and the sum; of x alone, which is the sum then. With `before`,
-        the weight of its own norm, x is normed first."""
-        what = Norm(x.shape[1], "bf16", "rms", self._config.rms_norm_eps, "bf16",
+        """The norm of x + residual, and the sum; of x alone, which is the sum then. x is the sum of
+        its parts, where they are in float32. With `before`, the weight of its own norm, x is normed
+        first."""
+        rows, columns = parts[0].shape
+        what = Norm(columns, "bf16", "rms", self._config.rms_norm_eps, "bf16",
                     offset=self._family.offset, residual="" if residual is None else "rounded",
-                    before=before is not None, is_normed_rounded=self._family.rounds_first)
-        y = torch.empty_like(x)
+                    before=before is not None, is_normed_rounded=self._family.rounds_first,
+                    parts=len(parts) if parts[0].dtype == torch.float32 else None)
+        y, total = (weight.new_empty(rows, columns) for _ in range(2))
         if residual is None:
-            run_into(decoder_programs.norm, (what,), (y,), x, weight)
-            return y, x
-        total = torch.empty_like(x)
-        run_into(decoder_programs.norm, (what,), (y, total), x, residual, before, weight)
+            run_into(decoder_programs.norm, (what,), (y,), *parts, weight)
+            return y, parts[0]
+        run_into(decoder_programs.norm, (what,), (y, total), *parts, residual, before, weight)
         return y, total
 
     def _attended(self, layer: Layer, cache: PagedCache, y: torch.Tensor,
@@ -265,12 +331,10 @@ class _Places:
         tokens: for which a sequence has room.
     """
 
-    def __init__(self, config: Any, sequences: int, tokens: int, page_tokens: int,
+    def __init__(self, heads: tuple[int, int, int], sequences: int, tokens: int, page_tokens: int,
                  device: torch.device) -> None:
-        size = getattr(config, "head_dim", None) or (
-            config.hidden_size // config.num_attention_heads)
-        self.heads = config.num_attention_heads, config.num_key_value_heads, size
-        self._first = PagedCache(sequences, tokens, key_heads=self.heads[1], elements=size,
+        self.heads = heads
+        self._first = PagedCache(sequences, tokens, key_heads=heads[1], elements=heads[2],
                                  page_tokens=page_tokens, device=device)
         pages = self._first.pages.shape[1]
         self.tokens = pages * page_tokens
@@ -329,6 +393,30 @@ class _Places:
         """Gives all sequences so many tokens."""
         self._first.lengths.fill_(count)
         self._positions.fill_(count)
+
+
+def _exchange(group: Any, model: Any, sequences: int, device: torch.device) -> Exchange:
+    """The way of parts between the ranks of `group`, with room for those of a step."""
+    from ..dist.exchange import exchange_of
+    hidden, vocabulary = model.config.hidden_size, model.config.vocab_size
+    rooms = {"out": 4 * sequences * hidden, "down": 4 * sequences * hidden,
+             "logits": 2 * sequences * vocabulary}
+    return exchange_of(group, rooms, device)
+
+
+@torch.no_grad()
+def _facts(model: Any, sequences: int, tokens: int, page_tokens: int) -> dict[str, Any]:
+    """Returns what all ranks must have in common: the arguments, sizes of the model, and sums of
+    some weights."""
+    config = model.config
+    sizes = ("model_type", "num_hidden_layers", "hidden_size", "num_attention_heads",
+             "num_key_value_heads", "intermediate_size", "vocab_size")
+    first = model.model.layers[0].self_attn.q_proj
+    tiles = getattr(first, "packed", None)
+    return {"'sequences'": sequences, "'tokens'": tokens, "'page_tokens'": page_tokens,
+            **{f"the {name} of the model": getattr(config, name, None) for name in sizes},
+            "a sum of embeddings of": model.model.embed_tokens.weight[:16].double().sum().item(),
+            "a sum of codes of": None if tiles is None else tiles.sum(dtype=torch.int64).item()}
 
 
 def _best(logits: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,7 @@ from ..errors import UsageError
 from .merged import WeightOnlyGate, merge_linears, share_tiles
 from .moe import MoE
 from .routed import RoutedExperts
+from .shards import Share
 from .weight_only import WeightOnlyLinear
 
 _Call = Callable[[torch.Tensor], torch.Tensor]
@@ -54,7 +55,8 @@ class Layer:
         qkv: [T, K] -> the heads of queries, keys and values, one behind the other.
         head_weights: of RMSNorm of heads, [heads of queries, keys and values, D], or None.
         out: the projection behind attention.
-        mlp: the gated unit and the projection behind it, or a mixture of experts.
+        unit: the gated unit, or None.
+        down: the projection behind it, or a mixture of experts.
         scale: of attention.
         window: the last keys that a token sees, its own included; None where it sees all.
         sinks: float32 [heads], a logit of each head that takes part in its softmax, or None.
@@ -67,7 +69,8 @@ class Layer:
     head_weights: torch.Tensor | None
     out: _Call
     norm_behind: torch.Tensor
-    mlp: _Call
+    unit: _Call | None
+    down: _Call
     scale: float
     window: int | None = None
     sinks: torch.Tensor | None = None
@@ -125,40 +128,51 @@ def check_model(model: Any) -> Any:
     return config
 
 
-def layers_of(model: Any, config: Any, fallbacks: Fallbacks) -> list[Layer]:
-    """The layers of the model. The layers that it has read the tiles of those that are merged."""
-    reader = _Reader(config, fallbacks)
+def layers_of(model: Any, config: Any, fallbacks: Fallbacks, share: Share) -> list[Layer]:
+    """The layers of the model, or a rank's part of them. The layers of the model read the tiles of
+    those that are merged, if one rank has all."""
+    share.check(config)
+    reader = _Reader(config, fallbacks, share)
     return [reader.layer(f"model.layers.{number}", layer, _window_of(config, number))
             for number, layer in enumerate(model.model.layers)]
 
 
 class _Reader:
-    def __init__(self, config: Any, fallbacks: Fallbacks) -> None:
-        self.config, self.fallbacks = config, fallbacks
+    def __init__(self, config: Any, fallbacks: Fallbacks, share: Share) -> None:
+        self.config, self.fallbacks, self.share = config, fallbacks, share
 
     def layer(self, name: str, layer: Any, window: int | None) -> Layer:
-        attention = layer.self_attn
+        attention, prefix = layer.self_attn, f"{name}.self_attn"
         sinks = getattr(attention, "sinks", None)
-        qkv = self.together(f"{name}.self_attn",
-                            {part: getattr(attention, part)
-                             for part in ("q_proj", "k_proj", "v_proj")})
+        sizes = rows_of_heads(self.config)
+        qkv = self.together(prefix, {
+            part: self.share.rows(f"{prefix}.{part}", getattr(attention, part), size)
+            for part, size in zip(("q_proj", "k_proj", "v_proj"), sizes)})
+        out = self.one(f"{prefix}.o_proj",
+                       self.share.columns(f"{prefix}.o_proj", attention.o_proj, sizes[0]))
+        unit, down = self.mlp(f"{name}.mlp", layer.mlp)
+        norm, norm_behind, of_out, of_mlp = self.norms(name, layer)
+        return Layer(norm, qkv, _head_weights(attention, self.config, self.share), out,
+                     norm_behind, unit, down, float(attention.scaling), window,
+                     None if sinks is None else self.share.own(sinks.detach().float()), of_out,
+                     of_mlp, attention.layer_type if family_of(self.config).has_kinds else "")
+
+    def norms(self, name: str, layer: Any) -> tuple[Any, Any, Any, Any]:
+        """The weights of RMSNorm: before attention, before the unit, and of what is added to the
+        residual behind each, or None."""
         names = ["input_layernorm", "post_attention_layernorm"]
         if hasattr(layer, "pre_feedforward_layernorm"):
             names = ["input_layernorm", "pre_feedforward_layernorm", "post_attention_layernorm",
                      "post_feedforward_layernorm"]
         weights = [_weight_of(f"{name}.{one}", getattr(layer, one), self.config) for one in names]
-        norm, norm_behind, *others = weights
-        of_out, of_mlp = others or (None, None)
-        return Layer(norm, qkv, _head_weights(attention, self.config),
-                     self.one(f"{name}.self_attn.o_proj", attention.o_proj), norm_behind,
-                     self.mlp(f"{name}.mlp", layer.mlp), float(attention.scaling), window,
-                     None if sinks is None else sinks.detach().float(), of_out, of_mlp,
-                     attention.layer_type if family_of(self.config).has_kinds else "")
+        norm, norm_behind, of_out, of_mlp = (*weights, None, None)[:4]
+        return norm, norm_behind, of_out, of_mlp
 
-    def one(self, name: str, layer: torch.nn.Module) -> _Call:
+    def one(self, name: str, layer: Any) -> _Call:
         if not isinstance(layer, WeightOnlyLinear):
             self.fallbacks.reasons[name] = f"is a {type(layer).__name__}"
-        return layer
+        call: _Call = layer
+        return call
 
     def together(self, name: str, parts: dict[str, Any]) -> _Call:
         """Layers of one input as one call."""
@@ -167,36 +181,40 @@ class _Reader:
         if len(self.fallbacks.reasons) == before:
             try:
                 merged = merge_linears(*parts.values())
-                share_tiles(merged, *parts.values())
+                if self.share.ranks == 1:
+                    share_tiles(merged, *parts.values())
                 return merged
             except UsageError as error:
                 self.fallbacks.reasons[name] = f"cannot be merged: {error.message}"
         return lambda x: torch.cat([call(x) for call in calls], -1)
 
-    def mlp(self, name: str, mlp: Any) -> _Call:
-        """A gated unit and the projection behind it, or a mixture of experts."""
+    def mlp(self, name: str, mlp: Any) -> tuple[_Call | None, _Call]:
+        """A gated unit and the projection behind it, or none and a mixture of experts."""
         if isinstance(mlp, MoE) or hasattr(mlp, "experts"):
-            return self.mixture(name, mlp)
-        unit, down = self.unit(name, mlp), self.one(f"{name}.down_proj", mlp.down_proj)
-        return lambda x: down(unit(x))
+            return None, self.mixture(name, mlp)
+        inner = self.config.intermediate_size
+        parts = [self.share.rows(f"{name}.{part}", getattr(mlp, part), inner)
+                 for part in ("gate_proj", "up_proj")]
+        down = self.share.columns(f"{name}.down_proj", mlp.down_proj, inner)
+        return self.unit(name, mlp, *parts), self.one(f"{name}.down_proj", down)
 
     def mixture(self, name: str, block: Any) -> _Call:
         """A mixture of experts that returns no weights, whether the block does or not."""
         if isinstance(block.experts, RoutedExperts):
+            experts = self.share.experts(f"{name}.experts", block.experts)
             try:
                 made = block if isinstance(block, MoE) else MoE.from_block(block)
-                return MoE(made.router, made.experts, made.shared)
+                return MoE(made.router, experts, None if self.share.rank else made.shared)
             except UsageError as error:
                 self.fallbacks.reasons[name] = f"is no layer of experts: {error.message}"
         else:
             self.fallbacks.reasons[f"{name}.experts"] = f"is a {type(block.experts).__name__}"
         return lambda x: _first(block(x[None]))[0]
 
-    def unit(self, name: str, mlp: Any) -> _Call:
+    def unit(self, name: str, mlp: Any, gate_part: Any, up_part: Any) -> _Call:
         """The gated unit of an MLP."""
         before = len(self.fallbacks.reasons)
-        gate = self.one(f"{name}.gate_proj", mlp.gate_proj)
-        up = self.one(f"{name}.up_proj", mlp.up_proj)
+        gate, up = self.one(f"{name}.gate_proj", gate_part), self.one(f"{name}.up_proj", up_part)
         activation = str(getattr(self.config, "hidden_activation", None) or getattr(
             self.config, "hidden_act", "silu"))
         if activation not in _ACTIVATIONS:
@@ -204,7 +222,7 @@ class _Reader:
                                             f"{', '.join(_ACTIVATIONS)}")
         if len(self.fallbacks.reasons) == before:
             try:
-                return WeightOnlyGate(mlp.gate_proj, mlp.up_proj, _ACTIVATIONS[activation])
+                return WeightOnlyGate(gate_part, up_part, _ACTIVATIONS[activation])
             except UsageError as error:
                 self.fallbacks.reasons[name] = f"cannot be one kernel: {error.message}"
         return lambda x: mlp.act_fn(gate(x)) * up(x)
@@ -239,12 +257,26 @@ def _weight_of(name: str, norm: Any, config: Any) -> torch.Tensor:
     return weight
 
 
-def _head_weights(attention: Any, config: Any) -> torch.Tensor | None:
+def size_of_heads(config: Any) -> int:
+    """The elements of a head."""
+    size: int = getattr(config, "head_dim", None) or (
+        config.hidden_size // config.num_attention_heads)
+    return size
+
+
+def rows_of_heads(config: Any) -> tuple[int, int, int]:
+    """Rows of the projections of queries, keys and values of all ranks."""
+    size = size_of_heads(config)
+    keys = config.num_key_value_heads * size
+    return config.num_attention_heads * size, keys, keys
+
+
+def _head_weights(attention: Any, config: Any, share: Share) -> torch.Tensor | None:
     """The weights of RMSNorm of heads: those of values, which are stored as they are, are 1."""
     norms = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     if norms[0] is None or norms[1] is None:
         return None
     query, key = (_weight_of(name, norm, config) for name, norm in zip(("q_norm", "k_norm"), norms))
-    heads, key_heads = config.num_attention_heads, config.num_key_value_heads
+    heads, key_heads = share.heads(config)
     return torch.cat([query.expand(heads, -1), key.expand(key_heads, -1),
                       torch.ones_like(key).expand(key_heads, -1)])

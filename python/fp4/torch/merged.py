@@ -22,6 +22,7 @@ from .weight_only import (
     _check_sizes,
     element_of,
     known_facts,
+    layer_of_tiles,
     packed_tiles,
     row_of,
 )
@@ -64,18 +65,12 @@ def merge_linears(*layers: WeightOnlyLinear) -> WeightOnlyLinear:
         raise UsageError("'layers' must have at least one layer, but got none", "pass several")
     for number, layer in enumerate(layers[1:], 1):
         _check_alike(number, layer, layers[0])
-    made: WeightOnlyLinear = object.__new__(WeightOnlyLinear)
-    torch.nn.Module.__init__(made)
     first = layers[0]
-    made.batch_invariant, made.format = first.batch_invariant, first.format
-    made.in_features, made.weight_dtype = first.in_features, first.weight_dtype
-    made.out_features = sum(layer.out_features for layer in layers)
-    made.register_buffer("packed", _tiles(layers))
-    made.register_buffer("alpha", _alpha(layers))
     biases = [layer.bias for layer in layers]
-    made.register_parameter("bias", None if biases[0] is None else torch.nn.Parameter(
-        torch.cat([bias.detach() for bias in biases if bias is not None]), requires_grad=False))
-    return made.train(first.training)
+    bias = None if biases[0] is None else torch.cat(
+        [bias.detach() for bias in biases if bias is not None])
+    return layer_of_tiles(first, _tiles(layers), _alpha(layers), bias,
+                          sum(layer.out_features for layer in layers), first.in_features)
 
 
 def _check_alike(number: int, layer: WeightOnlyLinear, first: WeightOnlyLinear) -> None:

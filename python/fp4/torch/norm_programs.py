@@ -30,6 +30,8 @@ class Norm:
         is_factor_first: the value is multiplied by 1 / rms * weight, a number in f32.
         elements: the type to which the elements are rounded; "" is the source.
         strided: rows of the inputs have gaps between them.
+        parts: float32 matrices whose sum is x: they are added in their order, and the sum is
+            rounded to the source. None where x itself is given.
     """
 
     columns: int
@@ -46,27 +48,31 @@ class Norm:
     elements: str = ""
     ending: Ending = ALONE
     strided: bool = False
+    parts: int | None = None
 
 
 @functools.lru_cache(maxsize=256)
 def norm(what: Norm, target: str) -> Runnable:
-    """(x [M, columns]; residual, the weight of x, weight, bias and amax where there are any) ->
-    codes, scales and amaxes of rows where there are any; the elements where they are kept; x +
-    residual where there is one."""
+    """(x [M, columns] or its parts; residual, the weight of x, weight, bias and amax where there are
+    any) -> codes, scales and amaxes of rows where there are any; the elements where they are kept;
+    x + residual where there is one."""
     return compile_text(norm_text(what), target)
 
 
 def norm_text(what: Norm) -> str:
     """The program of a norm as MLIR text."""
     text = Text(what.columns, what.source, what.strided)
-    x = text.argument("x", text.matrix(what.source))
-    residual = text.argument("r", x.type) if what.residual else None
+    parts = [text.argument(f"p{number}", text.matrix("f32")) for number in range(what.parts or 0)]
+    x = parts[0] if parts else text.argument("x", text.matrix(what.source))
+    residual = text.argument("r", text.matrix(what.source)) if what.residual else None
     given = (("wx", what.weight if what.before else ""), ("w", what.weight), ("b", what.bias))
     vectors = {name: text.argument(name, f"tensor<{what.columns}x{element}>", "#column")
                for name, element in given if element}
     scales = [vector for name, vector in vectors.items() if name != "wx"]
     amax = amax_argument(text, what.ending)
     text.begin(x)
+    if parts:
+        x = _sum_of(text, parts, what.source)
     if what.before:
         x = _before(text, what, x, vectors["wx"])
     h = x
@@ -80,8 +86,17 @@ def norm_text(what: Norm) -> str:
     y = normed(text, what, h, scales, "y")
     end(text, what.ending, y, amax)
     if residual is not None:
-        text.result("h", x.type)
+        text.result("h", text.matrix(what.source))
     return text.text(f"{what.kind}_norm")
+
+
+def _sum_of(text: Text, parts: list[Tensor], element: str) -> Tensor:
+    """The sum of matrices in their order, rounded once."""
+    lines, last = "", f"%{parts[0].name}.f"
+    for part in parts[1:]:
+        lines += f"    %to.{part.name} = arith.addf {last}, %{part.name}.f : f32\n"
+        last = f"%to.{part.name}"
+    return text.elements("x", parts, lines, last, element)
 
 
 def _before(text: Text, what: Norm, x: Tensor, weight: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from ..errors import UsageError
 from . import functional as fp4
 from . import programs, recipes, weight_programs
 from .damage import check_weight
-from .execution import run
+from .execution import run, run_into
 from .operation import Operation
 from .planned import planned
 from .programs import Runnable
@@ -90,6 +90,21 @@ def _product(rows: int, columns: int, element: str, format: str, alpha_rank: int
     return weight_programs.product(weight_programs.Product(
         rows, columns, element, format, alpha_rank, bias, programs.ELEMENTS[result], split_k),
         target)
+
+
+def multiply_into(out: torch.Tensor, layer: WeightOnlyLinear, x: torch.Tensor) -> None:
+    """Writes layer(x) of a matrix in bfloat16 into `out`, [M, out_features] in bfloat16 or
+    float32. The sums are rounded once, to its dtype."""
+    depth = weight_programs.whole_blocks(layer.in_features, layer.format)
+    alpha, bias, rows = layer.alpha, layer.bias, layer.out_features
+    rank = -1 if alpha is None else alpha.dim()
+    facts = (rows, depth, element_of(x.dtype, layer.format), layer.format, rank,
+             "" if bias is None else programs.ELEMENTS[bias.dtype], out.dtype,
+             "fixed" if layer.batch_invariant else "fastest")
+    run_into(_product, facts, (out,), placed(padded(x, depth) if x.shape[1] != depth else x),
+             layer.packed, row_of(alpha, rows) if rank > 0 else alpha,
+             None if bias is None else row_of(bias.detach(), rows),
+             target=weight_programs.TARGET)
 
 
 def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, bias: torch.Tensor | None,
@@ -369,6 +384,21 @@ class WeightOnlyLinear(torch.nn.Linear):
     def extra_repr(self) -> str:
         return (f"in_features={self.in_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}, format={self.format}")
+
+
+def layer_of_tiles(like: WeightOnlyLinear, packed: torch.Tensor, alpha: torch.Tensor | None,
+                   bias: torch.Tensor | None, rows: int, columns: int) -> WeightOnlyLinear:
+    """A layer of tiles that are prepacked, in the format and the mode of another layer."""
+    made: WeightOnlyLinear = object.__new__(WeightOnlyLinear)
+    torch.nn.Module.__init__(made)
+    made.batch_invariant, made.format = like.batch_invariant, like.format
+    made.weight_dtype = like.weight_dtype
+    made.out_features, made.in_features = rows, columns
+    made.register_buffer("packed", packed)
+    made.register_buffer("alpha", alpha)
+    made.register_parameter("bias", None if bias is None else torch.nn.Parameter(
+        bias, requires_grad=False))
+    return made.train(like.training)
 
 
 def moved_scale(scale: torch.Tensor | None, fn: Callable[..., Any]) -> torch.Tensor | None:

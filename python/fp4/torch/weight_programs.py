@@ -129,6 +129,9 @@ def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
     """y and what computes it; the compiler makes it a part of the matmul's kernel."""
     added = "%shift" if what.bias == "f32" else "%wide"
     widen = "" if what.bias == "f32" else f"    %wide = arith.extf %shift : {what.bias} to f32\n"
+    is_wide = what.result == "f32"
+    last = "%shifted" if is_wide else "%rounded"
+    rounded = "" if is_wide else f"    %rounded = arith.truncf %shifted : f32 to {what.result}\n"
     return "%y", f"""  %zero = arith.constant 0 : index
   %rows = tensor.dim %x, %zero : {x}
   %empty = tensor.empty(%rows) : {y}
@@ -139,8 +142,7 @@ def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
       ins(%sums, %bias : {sums}, tensor<1x{what.rows}x{what.bias}>) outs(%empty : {y}) {{
   ^bb0(%sum: f32, %shift: {what.bias}, %out: {what.result}):
 {widen}    %shifted = arith.addf %sum, {added} : f32
-    %rounded = arith.truncf %shifted : f32 to {what.result}
-    linalg.yield %rounded : {what.result}
+{rounded}    linalg.yield {last} : {what.result}
   }} -> {y}
 """
 

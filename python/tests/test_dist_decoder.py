@@ -1,0 +1,266 @@
+"""fp4.torch.Decoder over the ranks of a group, on tiny models of random weights in the simulator.
+
+Two processes with gloo have the bits of ranks that are threads of one process. Threads stand beside
+a decoder that one process has as a whole, and beside the model in float32.
+"""
+
+import copy
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+from collections.abc import Callable
+from typing import Any
+
+import fp4
+from programs import torch
+from test_torch_decoder import MOST, made
+from test_transformers import error, tokens, transformers
+
+if torch is not None:
+    import fp4.torch as ft
+    from fp4.dist import exchange
+    from fp4.torch import norm_programs, shards
+
+RANKS, STEPS = 2, 2
+#: Two heads of keys, which two ranks share.
+SIZES = {"hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2}
+FAMILIES: "tuple[tuple[str, dict[str, Any]], ...]" = (
+    ("Llama", {"num_hidden_layers": 2}), ("Mistral", {"sliding_window": 7}), ("Qwen2", {}),
+    ("Qwen3", {}), ("Llama", {"format": "mxfp4", "attention_bias": True}))
+
+
+def together(make: "Callable[[Any], Any]", ranks: int = RANKS) -> "list[Any]":
+    """The results of `make` for the exchange of each thread; the first error is raised."""
+    results: list[Any] = [None] * ranks
+    failures: list[BaseException] = []
+
+    def work(one: Any) -> None:
+        try:
+            results[one.rank] = make(one)
+        except fp4.Error as failure:
+            failures.append(failure)
+    threads = [threading.Thread(target=work, args=(one,))
+               for one in exchange.Threads.of(ranks, 100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return results
+
+
+def follow(decoder: Any, ids: Any) -> "list[Any]":
+    """The logits of a prompt and of the steps behind it, whose tokens are given."""
+    found = [decoder.prefill(ids[:, :-STEPS].contiguous())]
+    return found + [decoder.step(ids[:, place].contiguous())
+                    for place in range(ids.shape[1] - STEPS, ids.shape[1])]
+
+
+def decoder_of(model: Any, sequences: int, group: Any = None, **options: Any) -> Any:
+    return ft.Decoder(model, sequences, 24, page_tokens=8, group=group, **options)
+
+
+def same(one: "list[Any]", other: "list[Any]") -> bool:
+    return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+# ===--- Two processes ----------------------------------------------------=== #
+
+
+def in_a_process(rank: int, store: str) -> None:
+    """Raises where the bits are not those of threads, or where an error is missing."""
+    import torch.distributed as dist
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=RANKS)
+    ours, _ = made("Llama", **SIZES)
+    ids = tokens(2, 12)
+    decoder = decoder_of(ours, 2, dist.group.WORLD)
+    found = follow(decoder, ids)
+    expected = together(lambda one: follow(decoder_of(ours, 2, one), ids))
+    assert decoder.exchange.name == "gloo", decoder.exchange.name
+    assert same(found, expected[rank]), "other bits than those of threads"
+    assert decoder.caches[0].key.shape[2] == 1, "the cache has the heads of this rank"
+    for words, model, sequences in (("all ranks must have 'sequences' 1", ours, 1 + rank),
+                                    ("all ranks must have a sum of embeddings", None, 2)):
+        if model is None:
+            model = copy.deepcopy(ours)
+            model.model.embed_tokens.weight.data.add_(rank)
+        try:
+            decoder_of(model, sequences, dist.group.WORLD)
+        except fp4.UsageError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"expected an error with {words!r}")
+    dist.destroy_process_group()
+
+
+@unittest.skipIf(transformers is None, "torch or transformers is not installed")
+class TwoProcesses(unittest.TestCase):
+    def test_bits_are_those_of_threads(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            ranks = [subprocess.Popen([sys.executable, __file__, str(rank), f"{folder}/store"],
+                                      stderr=subprocess.PIPE, text=True) for rank in range(RANKS)]
+            try:
+                texts = [process.communicate(timeout=300)[1] for process in ranks]
+            finally:
+                for process in ranks:
+                    process.kill()
+                    process.communicate()
+        for rank, process in enumerate(ranks):
+            self.assertEqual(process.returncode, 0, texts[rank])
+
+
+# ===--- Threads of one process -------------------------------------------=== #
+
+
+@unittest.skipIf(transformers is None, "torch or transformers is not installed")
+class Ranks(unittest.TestCase):
+    def check(self, ours: Any, exact: Any) -> "tuple[list[Any], list[Any]]":
+        """Logits of one process and of two ranks, both compared with the model in float32."""
+        ids = tokens(2, 12)
+        whole = follow(decoder_of(ours, 2), ids)
+        parts = together(lambda one: follow(decoder_of(ours, 2, one), ids))
+        self.assertTrue(same(parts[0], parts[1]))
+        wide = copy.deepcopy(exact).float()
+        with torch.no_grad():
+            for place, found in enumerate(parts[0]):
+                seen = ids[:, :ids.shape[1] - STEPS + place]
+                true = wide(seen).logits[:, -1]
+                least = error(exact(seen).logits[:, -1], true)
+                self.assertLess(error(found, true), MOST * least)
+        return whole, parts[0]
+
+    def test_families(self) -> None:
+        for name, options in FAMILIES:
+            with self.subTest(name, **options):
+                pair = made(name, **SIZES, **options)
+                for model in pair:
+                    for key, values in model.named_parameters():
+                        if key.endswith("bias"):
+                            values.data.fill_(0.25)
+                whole, parts = self.check(*pair)
+                for one, other in zip(whole, parts):
+                    self.assertLess(error(other, one), 0.01)
+
+    def test_mixtures_of_experts(self) -> None:
+        """Each rank has half of the experts; in gpt-oss half of the sinks and one bias, too."""
+        for name in ("Mixtral", "Qwen3Moe", "GptOss"):
+            with self.subTest(name):
+                whole, parts = self.check(*made(name, **SIZES))
+                self.assertLess(error(parts[0], whole[0]), 0.01)
+
+    def test_four_ranks(self) -> None:
+        ours, _ = made("Llama", **{**SIZES, "num_key_value_heads": 4})
+        ids = tokens(1, 9)
+        found = together(lambda one: follow(decoder_of(ours, 1, one), ids), 4)
+        for other in found[1:]:
+            self.assertTrue(same(found[0], other))
+        for one, whole in zip(found[0], follow(decoder_of(ours, 1), ids)):
+            self.assertLess(error(one, whole), 0.01)
+
+    def test_heads_in_4_bits_and_heads_that_do_not_divide(self) -> None:
+        ours, exact = made("Llama", **SIZES, vocab_size=200)
+        ours.lm_head = ft.WeightOnlyLinear.from_linear(ours.lm_head)
+        exact.lm_head.weight = torch.nn.Parameter(ours.lm_head.weight + 0)
+        self.check(ours, exact)
+        decoders = together(lambda one: decoder_of(ours, 2, one))
+        self.assertEqual([one._head.out_features for one in decoders], [100, 100])
+        ours, exact = made("Llama", **SIZES, vocab_size=201)
+        self.check(ours, exact)
+        self.assertIs(together(lambda one: decoder_of(ours, 2, one))[0]._head, ours.lm_head)
+
+    def test_bits_do_not_depend_on_the_batch(self) -> None:
+        ours, _ = made("Llama", **SIZES)
+        for layer in ours.modules():
+            if isinstance(layer, ft.WeightOnlyLinear):
+                layer.batch_invariant = True
+        ids = tokens(3, 9)
+        many = together(lambda one: follow(decoder_of(ours, 3, one), ids))[0]
+        single = together(lambda one: follow(decoder_of(ours, 1, one), ids[1:2]))[0]
+        self.assertTrue(same([one[1:2] for one in many], single))
+
+    def test_refusals(self) -> None:
+        llama = made("Llama", **SIZES)[0]
+        cut = copy.deepcopy(llama)
+        projection = cut.model.layers[0].self_attn
+        projection.k_proj = shards.part_of(projection.k_proj, 0, 0, 2)
+        plain = copy.deepcopy(llama)
+        plain.model.layers[0].mlp.up_proj = torch.nn.Linear(256, 128, bias=False).bfloat16()
+        odd = made("Llama", **SIZES, intermediate_size=112)[0]
+        some = made("Mixtral", **SIZES)[0]
+        block = some.model.layers[0].mlp
+        block.experts = shards.experts_of_rank(block.experts, 0, 2)
+        for model, words in (
+                (made("Llama", **{**SIZES, "num_key_value_heads": 1})[0],
+                 "the key heads must be a multiple of the 2 ranks, but there are 1"),
+                (made("Mixtral", **SIZES, num_local_experts=5)[0],
+                 "mlp.experts' cannot be shared: the experts must be a multiple of the 2 ranks"),
+                (some, "mlp.experts' cannot be shared: the experts must be all 4, but are 2"),
+                (cut, "k_proj' must have the 128 rows of all ranks, but has 64"),
+                (plain, "a layer has no kernel: 'model.layers.0.mlp.up_proj' is a Linear"),
+                (odd, "down_proj' cannot be shared: in_features must be a multiple of 32")):
+            with self.subTest(words), self.assertRaisesRegex(fp4.UsageError, words):
+                together(lambda one, model=model: decoder_of(model, 2, one))
+        with self.assertRaisesRegex(fp4.UsageError, "'allow_fallback' must be off with 'group'"):
+            together(lambda one: decoder_of(llama, 2, one, allow_fallback=True))
+        with self.assertRaisesRegex(fp4.UsageError, "torch.distributed must be initialized"):
+            exchange.Collectives(None, torch.device("cpu"))
+
+
+# ===--- Parts ------------------------------------------------------------=== #
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Parts(unittest.TestCase):
+    def check_parts(self, rows: int, columns: int, format: str, ranks: int) -> None:
+        torch.manual_seed(1)
+        layer = ft.WeightOnlyLinear.from_linear(
+            torch.nn.Linear(columns, rows).bfloat16(), format=format)
+        weight = layer.weight + 0
+        for dim in range(2):
+            parts = [shards.part_of(layer, dim, rank, ranks) for rank in range(ranks)]
+            self.assertTrue(torch.equal(torch.cat([one.weight + 0 for one in parts], dim), weight))
+            assert layer.bias is not None
+            biases = [one.bias for one in parts]
+            self.assertTrue(torch.equal(torch.cat(biases) if not dim else sum(biases), layer.bias))
+
+    def test_codes_stay(self) -> None:
+        """Whole tiles, and parts of tiles."""
+        for rows, columns in ((256, 128), (64, 64), (192, 128)):
+            for format in ("nvfp4", "mxfp4"):
+                with self.subTest(rows=rows, columns=columns, format=format):
+                    self.check_parts(rows, columns, format, 2)
+
+    def test_a_scale_of_each_row(self) -> None:
+        layers = [ft.WeightOnlyLinear.from_linear(torch.nn.Linear(128, 128, bias=False).bfloat16())
+                  for _ in range(2)]
+        layers[1].alpha = layers[1].alpha * 2
+        merged = ft.merge_linears(*layers)
+        for rank in range(2):
+            part = shards.part_of(merged, 0, rank, 2)
+            self.assertTrue(torch.equal(part.weight + 0, layers[rank].weight + 0))
+
+    def test_a_norm_adds_its_parts(self) -> None:
+        """The bits are those of the norm of a sum that was rounded before."""
+        torch.manual_seed(1)
+        parts = [torch.randn(3, 128) for _ in range(3)]
+        residual, weight = torch.randn(3, 128).bfloat16(), torch.randn(128).bfloat16()
+        device = fp4.Device("sim", target="sm_90a", check="strict")
+        found = []
+        for count, given in ((3, parts), (None, [(parts[0] + parts[1] + parts[2]).bfloat16()])):
+            what = norm_programs.Norm(128, "bf16", "rms", 1e-6, "bf16", residual="rounded",
+                                      parts=count)
+            program = fp4.compile(norm_programs.norm_text(what), target="sm_90a").program(device)
+            found.append(program(*given, residual, weight, verify=True))
+        for one, other in zip(*found):
+            self.assertTrue(torch.equal(one, other))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        in_a_process(int(sys.argv[1]), str(pathlib.Path(sys.argv[2])))
+    else:
+        unittest.main()
