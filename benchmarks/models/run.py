@@ -3,6 +3,8 @@
 
   benchmarks/models/run.py pack BUILD FOLDER [--model=NAME]     compiles the programs for GPUs
   benchmarks/models/run.py run FOLDER [--model=NAME] [--layers=8] [--json=FILE] [--kernels=FILE]
+  benchmarks/models/run.py pack BUILD FOLDER --model=llama_70b --ranks=2
+  benchmarks/models/run.py run FOLDER --model=llama_70b --ranks=2 [--layers=8] [--json=FILE]
 
 `run` needs a Hopper GPU, PyTorch and transformers, and no compiler: the programs come from the
 exported cache. The model has the shapes of Llama-3-8B or, with `--model=gpt_oss`, of gpt-oss-20b,
@@ -14,7 +16,7 @@ layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Bef
 timed, the logits of prompts and steps are compared with those of the model in float32 with the
 numbers of the quantized weights: their error must be at most 1.5 times that of transformers in bf16
 with these numbers. Routers choose other experts where logits nearly tie, so that a mixture is
-judged by the mean of several prompts.
+judged by the mean of several prompts. With `--ranks`, GPUs share a decoder (ranks.py).
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
 next, in replays of the graph, medians over the layers. A matmul has the rate at which it reads its
@@ -37,6 +39,7 @@ sys.path.append(str(HERE.parents[1]))  # in a packed folder the modules lie besi
 sys.path.append(str(HERE.parent))
 import host  # noqa: E402
 import kit  # noqa: E402
+import ranks  # noqa: E402
 
 PROMPT, ROOM, BATCHES, LONG = 128, 256, (1, 8, 64), 8192
 ATTENTION = ("norm", "qkv", "heads", "attention", "out", "norm behind")
@@ -52,8 +55,8 @@ LAYERS = {"gemma3": 6}  # that have all programs; else 2, since gpt-oss has a wi
 # ===--- Programs ---------------------------------------------------------=== #
 
 
-def pack(build, folder, gpus, name):
-    kit.begin(folder, HERE, HERE.with_name("host.py"))
+def pack(build, folder, gpus, name, count):
+    kit.begin(folder, HERE, HERE.with_name("host.py"), HERE.with_name("ranks.py"))
     kit.copy_package(build, folder)
     revision = subprocess.run(["git", "-C", kit.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     (folder / "revision").write_text(revision.stdout.strip())
@@ -64,17 +67,22 @@ def pack(build, folder, gpus, name):
     from fp4.torch import execution, programs
     torch.set_default_dtype(torch.bfloat16)
     with torch.no_grad(), execution.collecting() as found:
-        model = MODELS[name](LAYERS.get(name, 2), vocab_size=128).eval()
+        layers = 1 if count > 1 else LAYERS.get(name, 2)
+        model = MODELS[name](layers, vocab_size=128).eval()
         if has_experts(model):
             in_4_bits(copy.deepcopy(model.model.layers[0].mlp.experts))
         fp4.torch.quantize_(model, weight_only=True)
-        pack_linears(model)
-        model.head = fp4.torch.WeightOnlyLinear.from_linear(
-            torch.nn.Linear(model.config.hidden_size, vocabulary(name), bias=False))
-        model.head(torch.zeros(1, model.config.hidden_size))
+        if count > 1:
+            ranks.pack(model, count, BATCHES)
+            with_scales(model)
+            ranks.pack(model, count, BATCHES)
+        else:
+            pack_linears(model)
+            pack_head(model, name)
         for layer in linears(model):
             layer.weight + 0
-        for batch, prompt, room in [*((batch, PROMPT, ROOM) for batch in BATCHES), (1, LONG, LONG)]:
+        long = [] if count > 1 else [(1, LONG, LONG)]
+        for batch, prompt, room in [*((batch, PROMPT, ROOM) for batch in BATCHES), *long]:
             decoder = fp4.torch.Decoder(model, batch, room)
             decoder.prefill(torch.zeros(batch, prompt, dtype=torch.int64))
             if room > prompt:
@@ -89,11 +97,27 @@ def pack_linears(model):
     """Programs of layers with one scale, and of those that differ."""
     import torch
     for alpha in (False, True):
-        for number, layer in enumerate(linears(model) if alpha else []):
-            layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)
+        if alpha:
+            with_scales(model)
         model(torch.zeros(1, 1, dtype=torch.int64))
         if not has_experts(model):
             linears_of(model, 1)
+
+
+def with_scales(model):
+    """Gives layers scales that differ."""
+    import torch
+    for number, layer in enumerate(linears(model)):
+        layer.alpha = torch.tensor(1.0 + number, dtype=torch.float32)
+
+
+def pack_head(model, name):
+    """Programs of a head in NVFP4."""
+    import fp4.torch
+    import torch
+    size = model.config.hidden_size
+    model.head = fp4.torch.WeightOnlyLinear.from_linear(torch.nn.Linear(size, vocabulary(name), bias=False))
+    model.head(torch.zeros(1, size))
 
 
 def linears(model):
@@ -120,7 +144,11 @@ def gemma3_of(layers, **sizes):
         "layer_types": [("sliding_attention", "full_attention")[number % 6 == 5] for number in range(layers)], **sizes}))
 
 
-MODELS = {"llama": host.model_of, "gpt_oss": gpt_oss_of, "gemma3": gemma3_of}
+def llama_70b_of(layers, **sizes):
+    return host.model_of(layers, **{"hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64, **sizes})
+
+
+MODELS = {"llama": host.model_of, "llama_70b": llama_70b_of, "gpt_oss": gpt_oss_of, "gemma3": gemma3_of}
 
 
 def vocabulary(name):
@@ -445,14 +473,17 @@ def measure(folder, name, layers, kernels):
             yield from steps_with_head(plain, ours, exact, wide, layers)
 
 
-TITLES = {"llama": "Llama-3-8B", "gpt_oss": "gpt-oss-20b", "gemma3": "Gemma 3 270M"}
+TITLES = {"llama": "Llama-3-8B", "llama_70b": "Llama-3-70B", "gpt_oss": "gpt-oss-20b", "gemma3": "Gemma 3 270M"}
 COLUMNS = {
     "decoder": [("layers", "layers", None), ("step", "step", None), ("bf16_ms", "bf16", "ms"), ("w4a16_ms", "NVFP4 layers in transformers", "ms"),
                 ("decoder_ms", "Decoder", "ms"), ("ratio", "bf16 / Decoder", None),
                 ("tokens_per_second", "tokens in a second", None), ("launches", "launches", None),
                 ("bf16_launches", "of bf16", None)],
     "decoder-kernels": [("layers", "layers", None), ("step", "step", None), ("kernel", "kernel", None), ("microseconds", "time", "us"),
-                        ("terabytes", "reads, TB/s", None), ("of_copy", "of a copy", None)]}
+                        ("terabytes", "reads, TB/s", None), ("of_copy", "of a copy", None)],
+    "decoder-ranks": ranks.COLUMNS}
+KEYS = {"decoder": ["layers", "step"], "decoder-kernels": ["layers", "step", "kernel"],
+        "decoder-ranks": ["layers", "step", "exchange"]}
 
 
 def document(area, rows, options, revision, clocks):
@@ -468,11 +499,12 @@ def document(area, rows, options, revision, clocks):
     suffix = "" if options.model == "llama" else f"-{options.model}"
     return {"area": area + suffix, "card": card, "device": torch.cuda.get_device_name(), "driver": driver,
             "date": datetime.date.today().isoformat(), "revision": revision or None,
-            "clock": f"decoders in turns; {clocks} by the driver at the end", "command": f"benchmarks/models/run.py run FOLDER --model={options.model} --layers={options.layers}",
+            "clock": f"decoders in turns; {clocks} by the driver at the end", "command": f"benchmarks/models/run.py run FOLDER --model={options.model} --layers={options.layers}"
+                       + (f" --ranks={options.ranks}" if options.ranks > 1 else ""),
             "program": f"{options.layers} layers of {TITLES[options.model]}, random weights, head in bf16, {PROMPT} tokens before a step, torch "
                        f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
             "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS[area]],
-            "key": ["layers", "step"] if area == "decoder" else ["layers", "step", "kernel"], "rows": tidy}
+            "key": KEYS[area], "rows": tidy}
 
 
 def run(options):
@@ -490,6 +522,21 @@ def run(options):
             pathlib.Path(file).write_text(json.dumps(document(area, rows, options, revision, clocks), indent=1) + "\n")
 
 
+def run_ranks(options):
+    """Measures GPUs that share a decoder; rows that were measured before a failure are kept."""
+    folder = options.folder.resolve()
+    found, is_well = ranks.launch(HERE, folder, options)
+    if options.json and options.device == "cuda":
+        revision, clocks = (folder / "revision").read_text().strip(), clock().split(",")[0]
+        made = document("decoder-ranks", found, options, revision, clocks)
+        pathlib.Path(options.json).write_text(json.dumps(made, indent=1) + "\n")
+    wrong = [row for row in found if row["equal_bits"] != "yes" or not row["error"] <= MOST_ERROR]
+    for row in wrong:
+        print(f"error: {row['step']}, {row['exchange']}: errors must be at most {MOST_ERROR} times those of transformers, and bits "
+              f"those of one process, but got {row['error']} and '{row['equal_bits']}'", file=sys.stderr)
+    sys.exit(0 if is_well and found and not wrong else 1)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -498,16 +545,29 @@ def main():
     packing.add_argument("folder", type=pathlib.Path)
     packing.add_argument("--gpus", nargs="+", default=list(host.GPUS), help="targets and products")
     running = commands.add_parser("run")
-    running.add_argument("folder", type=pathlib.Path)
-    running.add_argument("--layers", type=int, default=8)
+    one = commands.add_parser("rank", help="one of the processes of `run --ranks`")
+    for command in (running, one):
+        command.add_argument("folder", type=pathlib.Path)
+        command.add_argument("--layers", type=int, default=8)
+        command.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: ranks of a small model, simulated")
+        command.add_argument("--exchanges", default=",".join(ranks.EXCHANGES), help="ways of the parts between ranks")
     running.add_argument("--json")
     running.add_argument("--kernels")
-    for command in (packing, running):
+    running.add_argument("--limit", type=float, default=560, help="seconds that the ranks may take")
+    one.add_argument("--rank", type=int)
+    one.add_argument("--place")
+    for command in (packing, running, one):
         command.add_argument("--model", choices=list(MODELS), default="llama")
+        command.add_argument("--ranks", type=int, default=1, help="GPUs that share a decoder")
     options = parser.parse_args()
+    if options.ranks > 1 and options.model == "gpt_oss":
+        parser.error("--ranks must come with a model without experts: a mixture is judged by several prompts")
     if options.command == "pack":
-        return pack(options.build.resolve(), options.folder.resolve(), options.gpus, options.model)
-    run(options)
+        return pack(options.build.resolve(), options.folder.resolve(), options.gpus, options.model, options.ranks)
+    if options.command == "rank":
+        make = ranks.small_or_whole(MODELS[options.model], options.layers)
+        return ranks.enter(options.folder.resolve(), options, make)
+    (run_ranks if options.ranks > 1 else run)(options)
 
 
 if __name__ == "__main__":

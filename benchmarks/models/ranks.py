@@ -1,0 +1,435 @@
+"""Decode steps of a decoder that the GPUs of one machine share, beside those of one GPU.
+
+`run.py run FOLDER --model=llama_70b --ranks=2` starts a process for each GPU. Before anything is
+timed, rank 0 compares the logits of a prompt and of two steps: those of one GPU, and those of the
+parts of all ranks as threads of one GPU, with the model in float32, as run.py does. Then the logits
+of each exchange must have the bits of the threads on every rank. A row says what was found, and the
+command fails if a row is wrong. Steps are CUDA graphs; one GPU,
+a rank's part of the work without an exchange, and all ranks take turns. A row appears as soon as it
+is measured, and rows that were measured before a failure are kept.
+"""
+import copy
+import datetime
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+EXCHANGES = ("collectives", "peer memory")
+PROMPT, ROOM, STEPS = 128, 256, 2
+#: Multicast of NVLink needs a fabric manager, and is not used.
+ENVIRONMENT = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+#: Sizes that the simulator runs, to try the program without a GPU.
+SMALL = {"hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 512}
+
+
+# ===--- Processes --------------------------------------------------------=== #
+
+
+def launch(script, folder, options):
+    """The rows that rank 0 measured, and whether all ranks ended well. If a rank fails, all are
+    started anew for the exchanges that have not begun, until `options.limit` seconds are over."""
+    rows, is_well, left = [], True, options.exchanges.split(",")
+    deadline = time.monotonic() + options.limit
+    while left:
+        seconds = (deadline - time.monotonic()) * (1.0 if len(left) == 1 else 0.7)
+        more, is_one_well, begun = launched(script, folder, options, left, seconds)
+        rows += more
+        is_well &= is_one_well
+        if is_one_well or begun not in left:
+            break
+        left = left[left.index(begun) + 1:]
+        say("-", f"'{begun}' failed; left are {left}")
+    return rows, is_well
+
+
+def launched(script, folder, options, exchanges, seconds):
+    """The rows of one start of all ranks, whether they ended well, and the exchange that was begun
+    last."""
+    with tempfile.TemporaryDirectory() as place:
+        files = [pathlib.Path(place, name) for name in ("rows", "begun")]
+        for file in files:
+            file.touch()
+        command = [sys.executable, script, "rank", folder, f"--model={options.model}", f"--layers={options.layers}",
+                   f"--ranks={options.ranks}", f"--device={options.device}", f"--exchanges={','.join(exchanges)}",
+                   f"--place={place}"]
+        ranks = [subprocess.Popen([*command, f"--rank={rank}"], env={**os.environ, **ENVIRONMENT})
+                 for rank in range(options.ranks)]
+        is_well = ended(ranks, seconds)
+        return [json.loads(line) for line in files[0].read_text().splitlines()], is_well, files[1].read_text()
+
+
+def ended(ranks, limit):
+    deadline = time.monotonic() + limit
+    try:
+        while any(process.poll() is None for process in ranks):
+            failed = [number for number, process in enumerate(ranks) if process.poll()]
+            if failed:
+                print(f"rank {failed[0]} failed with {ranks[failed[0]].poll()}; the others end", file=sys.stderr, flush=True)
+                time.sleep(5)
+                return False
+            if time.monotonic() > deadline:
+                print(f"the ranks run for more than {limit:.0f} seconds, and end", file=sys.stderr, flush=True)
+                return False
+            time.sleep(0.2)
+        return not any(process.returncode for process in ranks)
+    finally:
+        for process in ranks:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def enter(folder, options, model):
+    """Does the work of one rank; `model(device)` makes the model in bf16."""
+    if options.device == "cuda":  # the simulator compiles programs of a small model
+        os.environ.update(FP4_LIBRARY=str(folder / "libfp4rt.so"), FP4_CACHE=str(folder / "cache"))
+    sys.path.insert(0, str(folder))
+    import torch
+    import torch.distributed as dist
+    place, rank = pathlib.Path(options.place), options.rank
+    device = torch.device(options.device, rank) if options.device == "cuda" else torch.device("cpu")
+    given = {"device_id": device} if options.device == "cuda" else {}
+    if options.device == "cuda":
+        if torch.cuda.device_count() < options.ranks:
+            raise RuntimeError(f"{options.ranks} ranks need as many GPUs, but there are {torch.cuda.device_count()}")
+        torch.cuda.set_device(device)
+    dist.init_process_group("nccl" if given else "gloo", init_method=f"file://{place}/store", rank=rank,
+                            world_size=options.ranks, timeout=datetime.timedelta(minutes=8), **given)
+    code = 1
+    try:
+        with torch.no_grad(), (place / "rows").open("a") as file:
+            for row in Rank(rank, options, device).measured(model, lambda name: (place / "begun").write_text(name)):
+                if rank == 0:
+                    print(json.dumps(row), flush=True)
+                    print(json.dumps(row), file=file, flush=True)
+        code = 0
+        say(rank, "done")
+    except Exception:
+        say(rank, traceback.format_exc())
+    sys.stdout.flush()
+    os._exit(code)  # communicators of captured graphs take long to end, or wait for each other
+
+
+def say(rank, *words):
+    print(f"[{time.monotonic():9.1f}] rank {rank}:", *words, file=sys.stderr, flush=True)
+
+
+# ===--- Exchanges --------------------------------------------------------=== #
+
+
+def silent(ranks):
+    """Rank 0 of a group that exchanges nothing: all parts are its own."""
+    from fp4.dist.exchange import Exchange
+
+    class Silent(Exchange):
+        name = "none"
+
+        def parts(self, slot, part):
+            return (part,) * self.ranks
+
+        def agree(self, facts):
+            pass
+    return Silent(0, ranks)
+
+
+def together(functions):
+    """The results of functions that run as threads; the first failure is raised."""
+    import torch
+    results, failures = [None] * len(functions), []
+    device = torch.cuda.current_device() if torch.cuda.is_available() else None
+
+    def work(number, function):
+        try:
+            if device is not None:
+                torch.cuda.set_device(device)
+            with torch.no_grad():
+                results[number] = function()
+        except BaseException as error:
+            failures.append(error)
+    threads = [threading.Thread(target=work, args=each) for each in enumerate(functions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return results
+
+
+# ===--- A rank -----------------------------------------------------------=== #
+
+
+class Replayed:
+    """A decoder whose step is a graph, or on a CPU a call."""
+
+    def __init__(self, decoder):
+        self.decoder, self.prompt = decoder, 0
+
+    def ready(self, ids):
+        self.prompt = ids.shape[1]
+        self.decoder.truncate()
+        self.decoder.prefill(ids)
+        if ids.is_cuda:
+            self.decoder.capture()
+
+    def microseconds(self, steps, begin=lambda: None):
+        """Returns the time of a step, after `begin`."""
+        import torch
+        self.decoder.truncate(self.prompt)
+        wait = torch.cuda.synchronize if self.decoder.token.is_cuda else (lambda: None)
+        wait()
+        begin()
+        start = time.perf_counter()
+        for _ in range(steps):
+            self.decoder.step()
+        wait()
+        return (time.perf_counter() - start) * 1e6 / steps
+
+
+class Rank:
+    def __init__(self, rank, options, device):
+        self.rank, self.ranks, self.layers, self.device = rank, options.ranks, options.layers, device
+        self.is_small = device.type == "cpu"
+        self.exchanges = options.exchanges.split(",")
+        self.batches = (1, 2) if self.is_small else (1, 8, 64)
+        self.steps, self.rounds = (1, 1) if self.is_small else (16, 12)
+        self.prompt = 8 if self.is_small else PROMPT
+
+    def measured(self, model, begin):
+        """Rows of all exchanges, batch by batch. Rank 0 calls `begin` with the name of each."""
+        import torch
+        ours, expected, errors, ids = self.prepared(model)
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        ids = self.shared(ids)
+        alone = self.alone(ours, ids) if self.rank == 0 else {}
+        made = []
+        for name in self.exchanges:
+            if self.rank == 0:
+                begin(name)
+            decoders = {batch: self.checked(name, ours, batch, ids[batch], expected.get(batch)) for batch in self.batches}
+            found = decoders[self.batches[0]][0].decoder.exchange
+            if name != EXCHANGES[0] and found.name != name:
+                say(self.rank, f"there is no {name}: {found.reason}")
+                continue
+            for batch in self.batches:
+                shared, is_equal = decoders[batch]
+                yield self.row(batch, shared, alone.get(batch)) | {
+                    "error": errors.get(batch), "equal_bits": "yes" if is_equal else "no"}
+            made.append(decoders)
+        for batch in self.batches:
+            self.profiled(batch, [decoders[batch][0] for decoders in made], alone.get(batch))
+
+    def prepared(self, model):
+        """The model with weights in 4 bits; on rank 0 logits, errors and tokens, too."""
+        import fp4.torch
+        plain = model(self.device)
+        ours = copy.deepcopy(plain) if self.rank == 0 else plain
+        fp4.torch.quantize_(ours, weight_only=True)
+        say(self.rank, "the model is quantized")
+        return ours, *(self.expected(plain, ours) if self.rank == 0 else ({}, {}, {}))
+
+    # ===--- Verification -------------------------------------------------=== #
+
+    def expected(self, exact, ours):
+        """Logits of the parts as threads, the errors of all, and tokens, for each batch. `exact`
+        gets the numbers of the weights in 4 bits."""
+        import fp4.torch
+        import torch
+        from fp4.dist.exchange import Threads
+        for name, layer in ours.named_modules():
+            if isinstance(layer, fp4.torch.WeightOnlyLinear):
+                exact.get_submodule(name).weight.copy_(layer.weight + 0)
+        wide = copy.deepcopy(exact).float()
+        logits, errors, ids = {}, {}, {}
+        for batch in self.batches:
+            torch.manual_seed(batch)
+            prompt = torch.randint(1, exact.config.vocab_size, (batch, self.prompt), device=self.device)
+            decoder = fp4.torch.Decoder(ours, batch, ROOM)
+            single = self.follow(decoder, prompt, is_free=True)
+            ids[batch] = torch.cat([prompt, *(found.argmax(-1, keepdim=True) for found in single[:STEPS])], 1)
+            parts = together([lambda one=one: self.follow(fp4.torch.Decoder(ours, batch, ROOM, group=one), ids[batch])
+                              for one in Threads.of(self.ranks)])
+            if not all(torch.equal(one, other) for one, other in zip(parts[0], parts[-1])):
+                raise RuntimeError("ranks as threads have other bits")
+            logits[batch] = parts[0]
+            errors[batch] = self.judged(batch, ids[batch], single, parts[0], exact, wide)
+        return logits, errors, ids
+
+    def follow(self, decoder, ids, is_free=False):
+        """Logits of the prompt and of steps: those of `ids`, or the best tokens."""
+        decoder.truncate()
+        found = [decoder.prefill(ids[:, :self.prompt].contiguous()).clone()]
+        return found + self.stepped(decoder, ids, is_free)
+
+    def stepped(self, decoder, ids, is_free=False):
+        return [decoder.step(None if is_free else ids[:, self.prompt + number].contiguous()).clone()
+                for number in range(STEPS)]
+
+    def judged(self, batch, ids, single, parts, exact, wide):
+        """The largest error of logits, of one GPU and of ranks, beside that of transformers in
+        bf16."""
+        ratios = {"one": 0.0, "ranks": 0.0}
+        for number, pair in enumerate(zip(single, parts)):
+            seen = ids[:, :self.prompt + number]
+            true, least = (rows_of(one, seen) for one in (wide, exact))
+            measure = ((least - true).norm() / true.norm()).item()
+            for name, found in zip(ratios, pair):
+                ratios[name] = max(ratios[name], ((found.float() - true).norm() / true.norm()).item() / measure)
+        differ = max((one != other).float().mean().item() for one, other in zip(single, parts))
+        say(0, f"batch {batch}: errors beside transformers in bf16 {ratios}; {differ:.4f} of the logits of parts "
+               "have other bits than those of one GPU")
+        return max(ratios.values())
+
+    def shared(self, ids):
+        """The tokens of rank 0 on every rank."""
+        import torch
+        import torch.distributed as dist
+        found = [{batch: one.tolist() for batch, one in ids.items()}]
+        dist.broadcast_object_list(found, 0, device=self.device)
+        return {batch: torch.tensor(one, device=self.device) for batch, one in found[0].items()}
+
+    def checked(self, name, ours, batch, ids, expected):
+        """A decoder of all ranks, and whether its bits are those of the threads on all of them."""
+        import fp4.torch
+        import torch
+        import torch.distributed as dist
+        decoder = fp4.torch.Decoder(ours, batch, ROOM, group=self.group(name))
+        say(self.rank, f"batch {batch}: exchange by {decoder.exchange.name} {decoder.exchange.reason}")
+        shared, is_equal = Replayed(decoder), True
+        logits = self.follow(decoder, ids)
+        shared.ready(ids[:, :self.prompt].contiguous())
+        logits += self.stepped(decoder, ids)  # by the graph
+        expected = expected and expected + expected[1:]
+        for number, found in enumerate(logits):
+            first = expected[number] if self.rank == 0 else torch.empty_like(found)
+            dist.broadcast(first.view(torch.uint8), 0)
+            same = torch.tensor([int(torch.equal(first, found))], device=self.device)
+            if not same.item():
+                say(self.rank, f"batch {batch}, {name}, logits {number}: {(first != found).float().mean().item()} of them have other "
+                               f"bits than ranks as threads, and differ by up to {(first - found).abs().max().item()}")
+            dist.all_reduce(same, dist.ReduceOp.MIN)
+            is_equal &= bool(same.item())
+        return shared, is_equal
+
+    def group(self, name):
+        """The exchange of a name, or the fastest."""
+        import torch.distributed as dist
+        from fp4.dist.exchange import Collectives
+        return Collectives(dist.group.WORLD, self.device) if name == EXCHANGES[0] else dist.group.WORLD
+
+    # ===--- Times --------------------------------------------------------=== #
+
+    def alone(self, ours, ids):
+        """Decoders of one GPU: of the whole, and of a rank's part without an exchange."""
+        import fp4.torch
+        found = {}
+        for batch in self.batches:
+            pair = [Replayed(fp4.torch.Decoder(ours, batch, ROOM, group=group)) for group in (None, silent(self.ranks))]
+            for one in pair:
+                one.ready(ids[batch][:, :self.prompt].contiguous())
+            found[batch] = pair
+        say(self.rank, "decoders of one GPU are ready")
+        return found
+
+    def row(self, batch, shared, alone):
+        """A row; on ranks but the first it has no numbers."""
+        import torch
+        import torch.distributed as dist
+        times = [[], [], []]
+
+        def meet():
+            dist.barrier()
+            if self.device.type == "cuda":
+                torch.cuda.synchronize()
+        for number in range(self.rounds + 2):
+            found = [one.microseconds(self.steps) for one in alone or ()]
+            meet()
+            found.append(shared.microseconds(self.steps, meet))
+            meet()
+            if number >= 2 or self.is_small:
+                for one, value in zip(times[-len(found):], found):
+                    one.append(value)
+        one, half, several = (statistics.median(some) / 1e3 if some else 0.0 for some in times)
+        return {"layers": self.layers, "step": f"decode, batch {batch}", "exchange": shared.decoder.exchange.name,
+                "one_ms": one, "part_ms": half, "ranks_ms": several, "ratio": one / several,
+                "tokens_per_second": round(batch * 1e3 / several)}
+
+    def profiled(self, batch, shared, alone):
+        """Prints the kernels of a step that take the most time, of all ranks and of one GPU."""
+        if self.device.type != "cuda":
+            return
+        for name, one in (*((each.decoder.exchange.name, each) for each in shared), *(
+                zip(("one GPU", "a rank's part"), alone or ()))):
+            try:
+                lines = kernels_of(one)
+            except Exception:
+                lines = [traceback.format_exc(limit=1)]
+            if self.rank == 0:
+                say(0, f"batch {batch}, {name}: " + "\n    ".join(lines))
+
+
+def kernels_of(one, steps=8):
+    """Lines with the time, the number and the name of the kernels of a step."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+    one.decoder.truncate(one.prompt)
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
+        for _ in range(steps):
+            one.decoder.step()
+        torch.cuda.synchronize()
+    found = {}
+    for event in trace.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            total = found.setdefault(event.name[:60], [0.0, 0])
+            total[0] += event.time_range.elapsed_us() / steps
+            total[1] += 1
+    count = sum(number for _, number in found.values()) / steps
+    order = sorted(found.items(), key=lambda item: -item[1][0])[:14]
+    return [f"{count:.0f} kernels of a step", *(f"{total:9.1f} us in {number / steps:5.1f} of {name}" for name, (total, number) in order)]
+
+
+def rows_of(model, ids):
+    """The logits behind the last of each row, which go through the model one by one."""
+    import torch
+    return torch.cat([model(input_ids=row[None], use_cache=False, logits_to_keep=1).logits[:, -1].float() for row in ids])
+
+
+def small_or_whole(make, layers):
+    """A function that makes the model on a device: that of the simulator is small."""
+    def made(device):
+        import torch
+        torch.manual_seed(1)
+        sizes = SMALL if device.type == "cpu" else {}
+        with torch.device(device):
+            torch.set_default_dtype(torch.bfloat16)
+            model = make(layers, **sizes).eval()
+            torch.set_default_dtype(torch.float32)
+        return model
+    return made
+
+
+# ===--- Programs ---------------------------------------------------------=== #
+
+
+def pack(model, ranks, batches):
+    """Collects the programs of one GPU and of a rank's part; those of exchanges are torch's."""
+    import fp4.torch
+    import torch
+    for batch in batches:
+        for group in (None, silent(ranks)):
+            decoder = fp4.torch.Decoder(model, batch, ROOM, group=group)
+            decoder.prefill(torch.zeros(batch, PROMPT, dtype=torch.int64))
+            decoder.step()
+
+
+COLUMNS = [("layers", "layers", None), ("step", "step", None), ("exchange", "exchange", None), ("one_ms", "one GPU", "ms"),
+           ("part_ms", "a rank's part alone", "ms"), ("ranks_ms", "all ranks", "ms"), ("ratio", "one / all", None),
+           ("tokens_per_second", "tokens in a second", None), ("equal_bits", "bits of one process", None)]
