@@ -370,6 +370,21 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
   return plan;
 }
 
+/// Returns true when a thread may have several rows: they are in its registers, and it has no
+/// other work beside them.
+bool mayHaveRows(Operation *op) { return mayHaveCluster(op) && whyNotRowKernel(op).empty(); }
+
+LogicalResult checkRowsOfThread(Operation *op, const KernelPlan &plan) {
+  constexpr int64_t most = 8;
+  int64_t rows = plan.itemsPerThread.value_or(1);
+  if (rows == 1)
+    return success();
+  if (!mayHaveRows(op) || plan.cluster[1] > 1)
+    return misfit(op, "rows_per_thread",
+                  mayHaveRows(op) ? "is 1 in clusters" : "is 1 for this operation", Twine(rows));
+  return checkAtMost(op, "rows_per_thread", rows, most);
+}
+
 LogicalResult checkCluster(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
   auto [rows, columns, none] = plan.cluster;
   if (!rows || (rows == 1 && columns == 1))
@@ -399,7 +414,8 @@ int64_t bytesOfSegments(Operation *op, const KernelPlan &plan) {
   });
   int64_t visited = int64_t(llvm::alignTo(chunks, team));
   visited += visited / eighth;
-  return (reductions + needsRow(op)) * word * int64_t(llvm::divideCeil(visited, warp));
+  int64_t rows = plan.itemsPerThread.value_or(1);
+  return rows * (reductions + needsRow(op)) * word * int64_t(llvm::divideCeil(visited, warp));
 }
 
 LogicalResult checkSegments(Operation *op, const KernelPlan &plan) {
@@ -416,7 +432,7 @@ LogicalResult checkSegments(Operation *op, const KernelPlan &plan) {
 /// through shared memory, whatever their number.
 LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
   auto order = dyn_cast<ExpertOrderOp>(op);
-  if (failed(checkCluster(op, plan, target)) ||
+  if (failed(checkCluster(op, plan, target)) || failed(checkRowsOfThread(op, plan)) ||
       (order && failed(checkAtMost(op, "threads", *plan.threads, mostThreads(order)))))
     return failure();
   if (!isRowKernel(op))

@@ -63,6 +63,8 @@ public:
   int64_t numThreads() const { return *plan.threads; }
   /// CTAs that have a row together.
   int64_t ctasOfRow() const { return std::max<int64_t>(plan.cluster[1], 1); }
+  /// Rows of a thread in kernels by rows.
+  int64_t rowsOfThread() const { return plan.itemsPerThread.value_or(1); }
   /// CTAs that a reduction launches for each SM at most.
   int64_t ctasPerSm() const { return *plan.grid; }
   /// Work items of the threads of a CTA.

@@ -11,19 +11,29 @@
 using namespace mlir;
 using namespace fp4;
 
-Value fp4::emitAmaxOfRow(RowElements &row, Scalars &s, Value matrix, NanPolicy nan) {
+SmallVector<Value> fp4::emitAmaxesOfRows(RowElements &row, Scalars &s, Value matrix, NanPolicy nan) {
   auto combination = nan == NanPolicy::Propagate ? numerics::ElementOp::Maximum
                                                  : numerics::ElementOp::MaximumNumber;
   Type element = cast<RankedTensorType>(matrix.getType()).getElementType();
   ImplicitLocOpBuilder &b = row.team().builder();
-  Value amax = row.combine(combination, 0, [&](const RowTeam::Chunk &chunk) {
+  SmallVector<Value> amaxes = row.combine(combination, 0, [&](const RowTeam::Chunk &chunk) {
     auto type = VectorType::get(RowTeam::kChunk, b.getF32Type());
     SmallVector<Value> magnitudes;
     for (Value value : s.widen(row.words(matrix, chunk), element))
       magnitudes.push_back(s.absolute(value));
     return vector::FromElementsOp::create(b, type, magnitudes).getResult();
   });
-  return s.fromBits(magnitudeBits(b, s, amax));
+  for (Value &amax : amaxes)
+    amax = s.fromBits(magnitudeBits(b, s, amax));
+  return amaxes;
+}
+
+/// The largest of the magnitudes, NaN before others.
+static Value largestOf(Scalars &s, ImplicitLocOpBuilder &b, ArrayRef<Value> magnitudes) {
+  Value bits = s.bits(magnitudes.front());
+  for (Value other : magnitudes.drop_front())
+    bits = arith::MaxUIOp::create(b, bits, s.bits(other));
+  return s.fromBits(bits);
 }
 
 void fp4::lowerRowAmax(AmaxOp op, LoweringContext &context) {
@@ -40,13 +50,18 @@ void fp4::lowerRowAmax(AmaxOp op, LoweringContext &context) {
     gpu::MemsetOp::create(host, TypeRange(), ValueRange(), buffer, constF32(host, 0));
   Value result = kernel.pointer(buffer, type);
   Scalars s(b, context.target);
-  Value amax = context.noArithmetic ? row.mixedNumber() : emitAmaxOfRow(row, s, input, op.getNan());
+  SmallVector<Value> amaxes = context.noArithmetic
+                                  ? SmallVector<Value>(size_t(row.team().rowsOfThread()),
+                                                       row.mixedNumber())
+                                  : emitAmaxesOfRows(row, s, input, op.getNan());
   row.forEachChunk([&](const RowTeam::Chunk &chunk) { row.storeChunk(chunk); });
   row.storeNumbers();
   if (op.getPerRow())
-    row.storeNumber(result, type, amax, row.ownRow());
+    row.team().forEachRow([&] {
+      row.storeNumber(result, type, amaxes[row.team().selectedRow()], row.ownRow());
+    });
   else
-    emitBlockMax(kernel, s, amax, [&](Value bits) {
+    emitBlockMax(kernel, s, largestOf(s, b, amaxes), [&](Value bits) {
       LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umax, result, bits,
                                 LLVM::AtomicOrdering::monotonic, "device");
     });

@@ -7,9 +7,10 @@
 
 namespace fp4 {
 
-/// The amax (f32) of all elements of `matrix` in the row of this thread. All threads of the CTA are
-/// here, outside of loops.
-mlir::Value emitAmaxOfRow(RowElements &row, Scalars &scalars, mlir::Value matrix, NanPolicy nan);
+/// The amaxes (f32) of all elements of `matrix` in each row of this thread. All threads of the CTA
+/// are here, outside of loops.
+llvm::SmallVector<mlir::Value> emitAmaxesOfRows(RowElements &row, Scalars &scalars,
+                                                mlir::Value matrix, NanPolicy nan);
 
 /// Makes a row kernel of an fp4.amax of the whole matrix, or of each row. CTAs raise the amax of a
 /// matrix in memory, which the host sets to zero before: no CTA waits for another one.

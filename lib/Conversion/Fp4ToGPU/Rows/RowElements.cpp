@@ -60,8 +60,10 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
   else if (op)
     for (Value operand : isa<TopKOp>(op) ? op->getOperands() : op->getOperands().take_front())
       addSource({operand, /*hasRows=*/true, /*hasColumns=*/true});
-  kept = keepsRow(wordsOfThread(/*ofRowsAlone=*/true), rowTeam.chunksPerThread());
-  keepsColumns = kept && wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords;
+  kept = keepsRow(wordsOfThread(/*ofRowsAlone=*/true),
+                  rowTeam.chunksPerThread() * rowTeam.rowsOfThread());
+  keepsColumns = kept && (rowTeam.rowsOfThread() > 1 ||
+                          wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords);
   if (!kept)
     loadTogether();
 }
@@ -137,7 +139,8 @@ int64_t RowElements::wordsOfThread(bool ofRowsAlone) {
   int64_t words = 0;
   for (auto &[key, source] : sources)
     if (source.operand.hasColumns && (!ofRowsAlone || source.operand.hasRows))
-      words += kChunk * bytesOf(source.type) / 4 * rowTeam.chunksPerThread();
+      words += kChunk * bytesOf(source.type) / 4 * rowTeam.chunksPerThread() *
+               (source.operand.hasRows ? rowTeam.rowsOfThread() : 1);
   return words;
 }
 
@@ -150,40 +153,58 @@ void RowElements::begin(Value hostRows) {
     if (isStored(step))
       stored.push_back({step, kernel.output(step.getResult(0), hostRows)});
   for (auto &[key, source] : sources)
-    if (source.rows.table) // its row number is loaded once
-      source.row = rowOf(source);
-  for (auto &[key, source] : sources)
-    if (source.operand.hasColumns && (source.operand.hasRows ? kept : keepsColumns))
-      forEachChunk([&, &source = source](const Chunk &chunk) {
-        source.kept.push_back(load(source, chunk));
+    if (source.rows.table) // its row numbers are loaded once
+      rowTeam.forEachRow([&, &source = source] {
+        source.places.push_back(placeOfRow(source));
       });
-  for (auto &[key, source] : sources) {
-    const Operand &operand = source.operand;
-    if (operand.hasColumns)
-      continue;
-    Value from = source.rows.table ? rowOf(source) : source.rows.base;
-    if (operand.hasRows && !source.rows.table)
-      from = address(b, from, rowIndexOf(operand), bytesOf(source.type));
-    Value loaded = fp4::load(b, source.type.getElementType(), from, bytesOf(source.type));
-    auto one = VectorType::get(1, source.type.getElementType());
-    if (source.type.getElementType().isInteger()) {
-      source.number = arith::BitcastOp::create(b, b.getF32Type(), loaded);
-      continue;
-    }
-    Value wide = widenToF32(b, vector::BroadcastOp::create(b, one, loaded));
-    source.number = vector::ExtractOp::create(b, wide, 0);
-  }
+  keepWords();
+  for (auto &[key, source] : sources)
+    if (!source.operand.hasColumns)
+      rowTeam.forEachRow([&, &source = source] { loadNumber(source); });
   if (noArithmetic)
     return;
   for (linalg::GenericOp step : steps)
     if (isRowReduction(step) || isNumbersOfRows(step.getResult(0).getType()))
-      numbers[step.getResult(0)] = computeNumber(step);
+      numbers[step.getResult(0)] = computeNumbers(step);
+}
+
+/// Loads what registers keep: the chunks of each row, and columns once for all rows.
+void RowElements::keepWords() {
+  for (auto &[key, source] : sources) {
+    if (!source.operand.hasColumns || !(source.operand.hasRows ? kept : keepsColumns))
+      continue;
+    auto keep = [&, &source = source](const Chunk &chunk) {
+      source.kept.push_back(load(source, chunk));
+    };
+    if (source.operand.hasRows)
+      forEachChunk(keep);
+    else
+      rowTeam.forEachChunk(kept, keep);
+  }
+}
+
+/// Loads the number of the selected row, or of the tensor.
+void RowElements::loadNumber(Source &source) {
+  const Operand &operand = source.operand;
+  Value from = source.rows.table ? rowOf(source) : source.rows.base;
+  if (operand.hasRows && !source.rows.table)
+    from = address(b, from, rowIndexOf(operand), bytesOf(source.type));
+  Value loaded = fp4::load(b, source.type.getElementType(), from, bytesOf(source.type));
+  if (source.type.getElementType().isInteger()) {
+    source.numbers.push_back(arith::BitcastOp::create(b, b.getF32Type(), loaded));
+    return;
+  }
+  auto one = VectorType::get(1, source.type.getElementType());
+  Value wide = widenToF32(b, vector::BroadcastOp::create(b, one, loaded));
+  source.numbers.push_back(vector::ExtractOp::create(b, wide, 0));
 }
 
 void RowElements::forEachChunk(llvm::function_ref<void(const Chunk &)> body) {
-  rowTeam.forEachChunk(kept, [&](const Chunk &chunk) {
-    computed.clear();
-    body(chunk);
+  rowTeam.forEachRow([&] {
+    rowTeam.forEachChunk(kept, [&](const Chunk &chunk) {
+      computed.clear();
+      body(chunk);
+    });
   });
   forget();
 }
@@ -196,10 +217,12 @@ Int32 RowElements::rowIndexOf(const Operand &operand) {
   return operand.row ? emitIndex(operand.row, rowTeam.row()) : rowTeam.row();
 }
 
-/// The address of the row of a source.
+/// The address of the selected row of a source.
 Value RowElements::rowOf(const Source &source) {
-  if (source.row)
-    return source.row;
+  return source.places.empty() ? placeOfRow(source) : source.places[rowTeam.selectedRow()];
+}
+
+Value RowElements::placeOfRow(const Source &source) {
   if (source.operand.hasRows)
     return source.rows.at(b, rowIndexOf(source.operand));
   return source.rows.table ? source.rows.at(b, constI32(b, 0)) : source.rows.base;
@@ -253,8 +276,11 @@ SmallVector<Value> RowElements::load(const Source &source, const Chunk &chunk) {
 
 SmallVector<Value> RowElements::load(const Operand &operand, const Chunk &chunk) {
   Source &source = sourceOf(operand);
-  bool isKept = !source.kept.empty() && !chunk.isOther;
-  return isKept ? source.kept[chunk.index] : load(source, chunk);
+  if (source.kept.empty() || chunk.isOther)
+    return load(source, chunk);
+  bool isOfRow = kept && source.operand.hasRows;
+  int64_t before = isOfRow ? int64_t(rowTeam.selectedRow()) * rowTeam.chunksPerThread() : 0;
+  return source.kept[size_t(before + chunk.index)];
 }
 
 /// The elements of a tensor in memory, as f32.
@@ -324,10 +350,13 @@ SmallVector<Value> RowElements::loopsOf(linalg::GenericOp op, const Chunk &chunk
 }
 
 Value RowElements::argumentOfNumber(const Operand &operand) {
-  return stepOf.contains(operand.tensor) ? number(operand.tensor) : sourceOf(operand).number;
+  return stepOf.contains(operand.tensor) ? number(operand.tensor)
+                                         : sourceOf(operand).numbers[rowTeam.selectedRow()];
 }
 
-Value RowElements::number(Value tensor) { return numbers.lookup(tensor); }
+Value RowElements::number(Value tensor) {
+  return numbers.find(tensor)->second[rowTeam.selectedRow()];
+}
 
 SmallVector<Value> RowElements::results(linalg::GenericOp op, const Chunk &chunk) {
   SmallVector<Value> arguments;
@@ -351,16 +380,23 @@ Value RowElements::elements(Value tensor, const Chunk &chunk) {
   return value;
 }
 
-/// A reduction of rows, or an elementwise operation on numbers of rows.
+/// An elementwise operation on numbers of rows, for the selected row.
 Value RowElements::computeNumber(linalg::GenericOp op) {
+  SmallVector<Value> arguments;
+  for (const Operand &operand : operandsOf[op])
+    arguments.push_back(vector::BroadcastOp::create(b, VectorType::get(1, b.getF32Type()),
+                                                    argumentOfNumber(operand)));
+  Value result = emitElementwise(b, *op.getBody(), arguments, kLanesAtOnce).front();
+  return vector::ExtractOp::create(b, result, 0);
+}
+
+/// A reduction of rows, or an elementwise operation on numbers of rows: a number for each row.
+SmallVector<Value> RowElements::computeNumbers(linalg::GenericOp op) {
   Block &body = *op.getBody();
+  SmallVector<Value> ofRows;
   if (!isRowReduction(op)) {
-    SmallVector<Value> arguments;
-    for (const Operand &operand : operandsOf[op])
-      arguments.push_back(vector::BroadcastOp::create(b, VectorType::get(1, b.getF32Type()),
-                                                      argumentOfNumber(operand)));
-    Value result = emitElementwise(b, body, arguments, kLanesAtOnce).front();
-    return vector::ExtractOp::create(b, result, 0);
+    rowTeam.forEachRow([&] { ofRows.push_back(computeNumber(op)); });
+    return ofRows;
   }
   Value element = combinedElementOf(op);
   auto elementsOf = [&](const Chunk &chunk) -> Value {
@@ -377,24 +413,30 @@ Value RowElements::computeNumber(linalg::GenericOp op) {
     return combine(combinationOf(op), initialOf(op), elementsOf);
   // A row that is in memory alone is not read again for one of its elements, and the CTAs of a
   // cluster do not wait for each other.
-  Value number = argumentOfNumber(operandsOf[op][selected->getOperandNumber()]);
-  Chunk chunk = rowTeam.chunkOf({b, arith::BitcastOp::create(b, b.getI32Type(), number)});
-  return rowTeam.combineOne(combinationOf(op), initialOf(op), chunk, elementsOf(chunk));
+  rowTeam.forEachRow([&] {
+    Value number = argumentOfNumber(operandsOf[op][selected->getOperandNumber()]);
+    Chunk chunk = rowTeam.chunkOf({b, arith::BitcastOp::create(b, b.getI32Type(), number)});
+    ofRows.push_back(
+        rowTeam.combineOne(combinationOf(op), initialOf(op), chunk, elementsOf(chunk)));
+  });
+  return ofRows;
 }
 
-Value RowElements::combine(numerics::ElementOp combination, float initial,
-                           llvm::function_ref<Value(const Chunk &)> elementsOf) {
+SmallVector<Value> RowElements::combine(numerics::ElementOp combination, float initial,
+                                        llvm::function_ref<Value(const Chunk &)> elementsOf) {
   auto ofChunk = [&](const Chunk &chunk) {
     computed.clear();
     return elementsOf(chunk);
   };
-  Value number = rowTeam.combine(combination, initial, kept, ofChunk);
+  SmallVector<Value> ofRows = rowTeam.combine(combination, initial, kept, ofChunk);
   forget();
-  return number;
+  return ofRows;
 }
 
-Value RowElements::reduce(linalg::GenericOp op) {
-  return noArithmetic ? mixedNumber() : computeNumber(op);
+SmallVector<Value> RowElements::reduce(linalg::GenericOp op) {
+  if (noArithmetic)
+    return SmallVector<Value>(size_t(rowTeam.rowsOfThread()), mixedNumber());
+  return computeNumbers(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -514,16 +556,21 @@ void RowElements::storeWords(Value base, RankedTensorType type, ArrayRef<Value> 
   emitWhen(b, arith::AndIOp::create(b, condition, isWhole), [&] { storeParts(common, all); });
 }
 
-RowElements::ResultRow RowElements::rowOfResult(Value result) {
+RowElements::ResultRows RowElements::rowsOfResult(Value result) {
   tensor::ScatterOp scatter = scatterOf(result);
-  if (!scatter)
-    return ownRow();
-  Value place = address(b, kernel.input(scatter.getIndices()), rowTeam.row(), 8);
-  Value number = fp4::load(b, b.getI64Type(), place, 8);
-  Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
-  Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, number, zero);
-  return {Int32(b, arith::TruncIOp::create(b, b.getI32Type(), number)),
-          arith::AndIOp::create(b, rowTeam.isRow(), isRow)};
+  Value indices = scatter ? kernel.input(scatter.getIndices()) : Value();
+  ResultRows rows;
+  rowTeam.forEachRow([&] {
+    if (!scatter)
+      return rows.push_back(ownRow());
+    Value place = address(b, indices, rowTeam.row(), 8);
+    Value number = fp4::load(b, b.getI64Type(), place, 8);
+    Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+    Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, number, zero);
+    rows.push_back({Int32(b, arith::TruncIOp::create(b, b.getI32Type(), number)),
+                    arith::AndIOp::create(b, rowTeam.isRow(), isRow)});
+  });
+  return rows;
 }
 
 void RowElements::store(Value base, RankedTensorType type, Value vector, const Chunk &chunk,
@@ -544,9 +591,12 @@ void RowElements::storeChunk(const Chunk &chunk) {
 void RowElements::storeNumbers() {
   for (Stored &step : stored) {
     Value result = step.op.getResult(0);
-    if (isRowReduction(step.op) || isNumbersOfRows(result.getType()))
-      storeNumber(step.base, typeOf(result), noArithmetic ? mixedNumber() : number(result),
-                  ownRow());
+    if (!isRowReduction(step.op) && !isNumbersOfRows(result.getType()))
+      continue;
+    Value mixed = noArithmetic ? mixedNumber() : Value();
+    rowTeam.forEachRow([&] {
+      storeNumber(step.base, typeOf(result), mixed ? mixed : number(result), ownRow());
+    });
   }
 }
 

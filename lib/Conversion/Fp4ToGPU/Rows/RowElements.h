@@ -46,7 +46,7 @@ public:
   /// Loads what is kept, and computes the numbers of the row. `hostRows` (an index) are the rows of
   /// stored prologues.
   void begin(mlir::Value hostRows);
-  /// Emits `body` for each chunk of the thread.
+  /// Emits `body` for each chunk of the thread, those of each row after the other.
   void forEachChunk(llvm::function_ref<void(const Chunk &)> body);
   /// Stores the elements of stored prologues, and the numbers of the row that are stored.
   void storeChunk(const Chunk &chunk);
@@ -56,21 +56,24 @@ public:
   mlir::Value elements(mlir::Value tensor, const Chunk &chunk);
   /// Packed words of these elements, zero behind the end of the row.
   llvm::SmallVector<mlir::Value> words(mlir::Value tensor, const Chunk &chunk);
-  /// The number of this row, or of the tensor (f32).
+  /// The number of the selected row, or of the tensor (f32).
   mlir::Value number(mlir::Value tensor);
 
   /// Computes the results of an operation on matrices that is no prologue.
   llvm::SmallVector<mlir::Value> results(mlir::linalg::GenericOp op, const Chunk &chunk);
-  /// RowTeam::combine over the chunks of the row.
-  mlir::Value combine(numerics::ElementOp combination, float initial,
-                      llvm::function_ref<mlir::Value(const Chunk &)> elementsOf);
+  /// RowTeam::combine over the chunks of each row.
+  llvm::SmallVector<mlir::Value>
+  combine(numerics::ElementOp combination, float initial,
+          llvm::function_ref<mlir::Value(const Chunk &)> elementsOf);
   /// The row of a result of the kernel, which is scattered perhaps, and whether it is written (i1).
   struct ResultRow {
     Int32 number;
     mlir::Value exists;
   };
-  /// The row of `result`, before its buffer is allocated.
-  ResultRow rowOfResult(mlir::Value result);
+  /// The rows of `result` that the thread writes, before its buffer is allocated.
+  using ResultRows = llvm::SmallVector<ResultRow>;
+  ResultRows rowsOfResult(mlir::Value result);
+  const ResultRow &selectedOf(const ResultRows &rows) { return rows[rowTeam.selectedRow()]; }
   ResultRow ownRow() { return {rowTeam.row(), rowTeam.isRow()}; }
 
   /// Stores `elements` (vector<16xf32>, or of i32) of a matrix of `type` at `base`; those of a twin
@@ -79,9 +82,9 @@ public:
              const Chunk &chunk, const ResultRow &to);
   /// A number in which every bit that is loaded takes part: that of a twin without arithmetic.
   mlir::Value mixedNumber();
-  /// Computes a reduction of rows that is no prologue.
-  mlir::Value reduce(mlir::linalg::GenericOp op);
-  /// Has one thread of the row store `number` (f32) at `base`, which has one of `type` for each
+  /// Computes a reduction of rows that is no prologue: the number of each row of the thread.
+  llvm::SmallVector<mlir::Value> reduce(mlir::linalg::GenericOp op);
+  /// Has one thread of the selected row store `number` (f32) at `base`, which has one of `type` for each
   /// row.
   void storeNumber(mlir::Value base, mlir::RankedTensorType type, mlir::Value number,
                    const ResultRow &to);
@@ -101,9 +104,10 @@ private:
     Operand operand;
     InputRows rows;
     mlir::RankedTensorType type;
-    mlir::Value row;                                        ///< address of the row of a gather
-    llvm::SmallVector<llvm::SmallVector<mlir::Value>> kept; ///< words of each chunk
-    mlir::Value number; ///< f32, or the bits of an integer, where there are no columns
+    llvm::SmallVector<mlir::Value> places;                  ///< addresses of the rows of a gather
+    llvm::SmallVector<llvm::SmallVector<mlir::Value>> kept; ///< words of each chunk, row by row
+    /// f32, or the bits of an integer, for each row, where there are no columns.
+    llvm::SmallVector<mlir::Value> numbers;
   };
   struct Stored {
     mlir::linalg::GenericOp op;
@@ -113,11 +117,14 @@ private:
   void addStep(mlir::linalg::GenericOp op);
   void addSource(const Operand &operand);
   int64_t wordsOfThread(bool ofRowsAlone);
+  void keepWords();
+  void loadNumber(Source &source);
   void loadTogether();
   void forget();
   Source &sourceOf(const Operand &operand);
   Int32 rowIndexOf(const Operand &operand);
   mlir::Value rowOf(const Source &source);
+  mlir::Value placeOfRow(const Source &source);
   IndexedRow indexedRowOf(const Source &source);
   mlir::Value placeOf(const Source &source, const Chunk &chunk, int64_t element);
   llvm::SmallVector<mlir::Value> load(const Source &source, const Chunk &chunk);
@@ -129,6 +136,7 @@ private:
   mlir::Value loadElements(const Operand &operand, const Chunk &chunk);
   mlir::Value argument(const Operand &operand, const Chunk &chunk);
   mlir::Value argumentOfNumber(const Operand &operand);
+  llvm::SmallVector<mlir::Value> computeNumbers(mlir::linalg::GenericOp op);
   mlir::Value computeNumber(mlir::linalg::GenericOp op);
   llvm::SmallVector<mlir::Value> mixed(mlir::RankedTensorType type, const Chunk &chunk);
   llvm::SmallVector<mlir::Value> packed(mlir::Value vector, mlir::RankedTensorType type);
@@ -153,7 +161,7 @@ private:
   using Key = std::pair<mlir::Value, mlir::AffineMap>;
   static Key keyOf(const Operand &operand);
   llvm::MapVector<Key, Source> sources;
-  llvm::DenseMap<mlir::Value, mlir::Value> numbers;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> numbers; ///< one for each row
   TopKOp before; ///< whose values are given
   llvm::MapVector<mlir::Value, mlir::Value> given;
   llvm::SmallVector<Stored> stored;

@@ -38,14 +38,16 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   row.begin(hostRows);
   bool isAmaxRead = ofRows && !ofRows->hasOneUse();
   RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
-  RowElements::ResultRow ofData = row.rowOfResult(op.getData());
-  RowElements::ResultRow ofScales = row.rowOfResult(op.getScales());
+  RowElements::ResultRows ofData = row.rowsOfResult(op.getData());
+  RowElements::ResultRows ofScales = row.rowsOfResult(op.getScales());
   Value data = kernel.output(op.getData(), hostRows);
   quantizer.setResults({data, ofData}, {kernel.output(op.getScales(), hostRows), ofScales});
   Value placeOfAmaxes = isAmaxRead ? kernel.output(ofRows.getAmax(), hostRows) : Value();
   quantizer.begin();
   if (isAmaxRead)
-    row.storeNumber(placeOfAmaxes, amaxes, quantizer.tensorAmax(), row.ownRow());
+    row.team().forEachRow([&] {
+      row.storeNumber(placeOfAmaxes, amaxes, quantizer.tensorAmax(), row.ownRow());
+    });
   row.forEachChunk([&](const RowElements::Chunk &chunk) {
     row.storeChunk(chunk);
     quantizer.quantize(row.words(input, chunk), chunk);
@@ -82,13 +84,18 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
   row.begin(hostRows);
   SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
   SmallVector<Value> outputs;
-  SmallVector<RowElements::ResultRow> rowsOfOutputs;
+  SmallVector<RowElements::ResultRows> rowsOfOutputs;
   for (Value result : op.getResults()) {
-    rowsOfOutputs.push_back(row.rowOfResult(result));
+    rowsOfOutputs.push_back(row.rowsOfResult(result));
     outputs.push_back(kernel.output(result, hostRows));
   }
-  if (reduces)
-    row.storeNumber(outputs.front(), types.front(), row.reduce(op), rowsOfOutputs.front());
+  if (reduces) {
+    SmallVector<Value> numbers = row.reduce(op);
+    row.team().forEachRow([&] {
+      row.storeNumber(outputs.front(), types.front(), numbers[row.team().selectedRow()],
+                      row.selectedOf(rowsOfOutputs.front()));
+    });
+  }
   row.forEachChunk([&](const RowElements::Chunk &chunk) {
     row.storeChunk(chunk);
     if (reduces)
@@ -97,7 +104,7 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
     if (!context.noArithmetic)
       values = row.results(op, chunk);
     for (auto [value, base, type, to] : llvm::zip_equal(values, outputs, types, rowsOfOutputs))
-      row.store(base, type, value, chunk, to);
+      row.store(base, type, value, chunk, row.selectedOf(to));
   });
   row.storeNumbers();
   row.team().launch(hostRows);

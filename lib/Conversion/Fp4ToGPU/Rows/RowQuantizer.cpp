@@ -47,11 +47,15 @@ RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &ro
       element(typeOf(op.getInput()).getElementType()), noArithmetic(context.noArithmetic),
       rows(rows) {
   s.saveRegisters();
-  ofTensor = op.hasF32Scales() ? s.constant(0) : Value();
-  if (amax) { // under way while the row is reduced
-    Value place = op.getPerRow() ? address(b, amax, row.team().row(), 4) : amax;
-    ofTensor = load(b, b.getF32Type(), place, 4);
-  }
+  if (op.hasF32Scales())
+    ofTensor = {s.constant(0)};
+  if (amax && !op.getPerRow()) // under way while the row is reduced
+    ofTensor = {load(b, b.getF32Type(), amax, 4)};
+  else if (amax)
+    row.team().forEachRow([&] {
+      Value place = address(b, amax, row.team().row(), 4);
+      ofTensor.push_back(load(b, b.getF32Type(), place, 4));
+    });
   if (op.getRng() && !noArithmetic)
     random.emplace(
         b, kernel.input(op.getRng()),
@@ -69,28 +73,31 @@ int64_t RowQuantizer::lanesOfBlock() const {
 }
 
 Value RowQuantizer::larger(Value x, Value y) {
-  return quantizer->keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
+  return quantizer().keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
 }
 
 void RowQuantizer::begin() {
   if (noArithmetic)
     return;
-  quantizer.emplace(s, b, op.getRecipe().getDecisions());
   if (nanOfAmax)
-    ofTensor = emitAmaxOfRow(row, s, input, *nanOfAmax);
-  quantizer->setTensorAmax(ofTensor);
+    ofTensor = emitAmaxesOfRows(row, s, input, *nanOfAmax);
+  for (size_t i = 0; i < std::max<size_t>(ofTensor.size(), 1); ++i) {
+    quantizers.push_back(
+        std::make_unique<BlockQuantizer>(s, b, op.getRecipe().getDecisions()));
+    quantizers.back()->setTensorAmax(ofTensor.empty() ? Value() : ofTensor[i]);
+  }
   if (isOfWholeRows())
-    rowAmax = emitAmaxOfRow(row, s, input,
-                            quantizer->keepsNaN() ? NanPolicy::Propagate : NanPolicy::Drop);
+    rowAmaxes = emitAmaxesOfRows(
+        row, s, input, quantizer().keepsNaN() ? NanPolicy::Propagate : NanPolicy::Drop);
 }
 
 /// The amax of a block that several lanes have; null where one has it.
 Value RowQuantizer::blockAmax(ArrayRef<Value> words) {
   if (isOfWholeRows())
-    return rowAmax;
+    return rowAmaxes[row.team().selectedRow()];
   if (lanesOfBlock() == 1)
     return {};
-  Value most = quantizer->amax(words, element);
+  Value most = quantizer().amax(words, element);
   for (int64_t distance = lanesOfBlock() / 2; distance; distance /= 2)
     most = larger(most, valueOfPartner(b, most, distance));
   return op.hasF32Scales() ? s.fromBits(magnitudeBits(b, s, most)) : most;
@@ -107,7 +114,7 @@ void RowQuantizer::quantize(ArrayRef<Value> words, const Chunk &chunk) {
   SmallVector<Value> drawn;
   if (random)
     drawn = random->words(row.team().row(), chunk.number, kChunk);
-  storeBlock(quantizer->quantize(words, element, blockAmax(words), /*fold=*/{}, drawn), chunk);
+  storeBlock(quantizer().quantize(words, element, blockAmax(words), /*fold=*/{}, drawn), chunk);
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,20 +158,21 @@ RowBlocks::Position RowQuantizer::positionOf(const RowBlocks::Shape &shape, cons
 }
 
 void RowQuantizer::storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk) {
+  const RowElements::ResultRow &ofData = row.selectedOf(data->rows);
   if (op.hasF32Scales()) {
-    Value exists = data->row.exists;
+    Value exists = ofData.exists;
     if (chunk.exists)
       exists = arith::AndIOp::create(b, exists, chunk.exists);
-    Value line = address(b, data->base, data->row.number, row.team().columns());
+    Value line = address(b, data->base, ofData.number, row.team().columns());
     emitWhen(b, exists,
              [&] { storeValues(b, block.codes, address(b, line, chunk.number, kChunk)); });
     return storeF32Scale(block.scale, chunk);
   }
   RowBlocks::Shape ofCodes = shapeOf(kChunk), ofScales = shapeOf(op.getBlockSize());
-  RowBlocks::Position at = positionOf(ofCodes, chunk, chunk.number, data->row);
+  RowBlocks::Position at = positionOf(ofCodes, chunk, chunk.number, ofData);
   RowBlocks(b, ofCodes, rows).storeCodes(data->base, at, block.codes);
   RowBlocks::Position ofBlock =
-      positionOf(ofScales, chunk, chunk.number / lanesOfBlock(), scales->row);
+      positionOf(ofScales, chunk, chunk.number / lanesOfBlock(), row.selectedOf(scales->rows));
   if (lanesOfBlock() > 1)
     ofBlock.isMine = arith::AndIOp::create(b, ofBlock.isMine, chunk.number % lanesOfBlock() < 1);
   RowBlocks(b, ofScales, rows).storeScale(scales->base, ofBlock, block.scale);
@@ -173,10 +181,11 @@ void RowQuantizer::storeBlock(const BlockQuantizer::Block &block, const Chunk &c
 void RowQuantizer::storeF32Scale(Value bits, const Chunk &chunk) {
   int64_t blocks = isOfWholeRows() ? 1 : llvm::divideCeil(row.team().columns(), 128);
   Value isFirst = isOfWholeRows() ? chunk.number < 1 : chunk.number % lanesOfBlock() < 1;
-  Value exists = arith::AndIOp::create(b, scales->row.exists, isFirst);
+  const RowElements::ResultRow &to = row.selectedOf(scales->rows);
+  Value exists = arith::AndIOp::create(b, to.exists, isFirst);
   if (chunk.exists)
     exists = arith::AndIOp::create(b, exists, chunk.exists);
-  Value line = address(b, scales->base, scales->row.number, blocks * 4);
+  Value line = address(b, scales->base, to.number, blocks * 4);
   Int32 block = isOfWholeRows() ? Int32(b, 0) : chunk.number / lanesOfBlock();
   emitWhen(b, exists, [&] { store(b, bits, address(b, line, block, 4), 4); });
 }

@@ -27,25 +27,30 @@ public:
   RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &row,
                const LoweringContext &context, mlir::Value rows, mlir::Value amax);
 
-  /// The pointer of a result, and its row.
+  /// The pointer of a result, and its rows.
   struct Result {
     mlir::Value base;
-    RowElements::ResultRow row;
+    RowElements::ResultRows rows;
   };
   void setResults(Result data, Result scales) {
-    this->data.emplace(data);
-    this->scales.emplace(scales);
+    this->data.emplace(std::move(data));
+    this->scales.emplace(std::move(scales));
   }
   /// Has the kernel compute the amax of each row that is the operand.
   void computeAmax(NanPolicy nan) { nanOfAmax = nan; }
   /// Emits what comes before the chunks. All threads are here.
   void begin();
-  /// The amax behind which codes are (f32), after begin().
-  mlir::Value tensorAmax() { return ofTensor ? ofTensor : s.constant(0); }
+  /// The amax behind which codes of the selected row are (f32), after begin().
+  mlir::Value tensorAmax() {
+    return ofTensor.empty() ? s.constant(0) : ofTensor[ofSelected(ofTensor.size())];
+  }
   /// Quantizes the words of a chunk, and stores its codes and scale.
   void quantize(llvm::ArrayRef<mlir::Value> words, const Chunk &chunk);
 
 private:
+  /// The place of the selected row in a list of one for all rows, or one for each.
+  size_t ofSelected(size_t count) { return count == 1 ? 0 : row.team().selectedRow(); }
+  BlockQuantizer &quantizer() { return *quantizers[ofSelected(quantizers.size())]; }
   int64_t lanesOfBlock() const;
   bool isOfWholeRows() const;
   RowBlocks::Shape shapeOf(int64_t blockSize) const;
@@ -64,9 +69,10 @@ private:
   mlir::Type element;
   bool noArithmetic;
   std::optional<NanPolicy> nanOfAmax;
-  mlir::Value rows, ofTensor, rowAmax;
+  mlir::Value rows;
+  llvm::SmallVector<mlir::Value> ofTensor, rowAmaxes; ///< one, or one for each row of a thread
   std::optional<Result> data, scales;
-  std::optional<BlockQuantizer> quantizer;
+  std::vector<std::unique_ptr<BlockQuantizer>> quantizers; ///< one for each amax of `ofTensor`
   std::optional<GroupRandom> random; ///< a chunk is a group
 };
 

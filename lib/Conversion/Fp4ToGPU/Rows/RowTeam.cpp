@@ -26,22 +26,31 @@ RowTeam::RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, Value r
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
   laneOfTeam = thread;
-  if (rowsOfCta() > 1) {
-    row = row * rowsOfCta() + thread / threads;
+  if (teamsOfCta() > 1) {
+    row = row * teamsOfCta() + thread / threads;
     laneOfTeam = thread % threads;
   } else if (ctas > 1) {
     laneOfTeam = row % ctas * kernel.numThreads() + thread;
     row = row / ctas;
   }
-  padded = row;
-  rowExists = row < Int32(b, rows);
-  inMatrix = minimum(row, Int32(b, rows) - 1);
+  Int32 first = row * kernel.rowsOfThread();
+  for (int64_t i = 0; i < kernel.rowsOfThread(); ++i) {
+    Int32 padded = first + i;
+    places.push_back({padded, minimum(padded, Int32(b, rows) - 1), padded < Int32(b, rows)});
+  }
+}
+
+void RowTeam::forEachRow(llvm::function_ref<void()> body) {
+  for (selected = 0; selected < places.size(); ++selected)
+    body();
+  selected = 0;
 }
 
 void RowTeam::launch(Value hostRows) {
   ImplicitLocOpBuilder &host = kernel.host();
   if (ctas == 1)
-    return kernel.launch(arith::CeilDivUIOp::create(host, hostRows, constIndex(host, rowsOfCta())));
+    return kernel.launch(arith::CeilDivUIOp::create(
+        host, hostRows, constIndex(host, teamsOfCta() * rowsOfThread())));
   Value size = constIndex(host, ctas), all = arith::MulIOp::create(host, hostRows, size);
   if (reductions)
     kernel.launchClusters(all, size);
@@ -180,13 +189,35 @@ Value RowTeam::foldChunk(ElementOp combination, Value elements) {
   return vector::ExtractOp::create(b, elements, 0);
 }
 
-/// The combination of the elements of a chunk and, in each lane, of the chunks of the warp that are
-/// of one row.
-Value RowTeam::fold(ElementOp combination, Value elements) {
-  Value folded = foldChunk(combination, elements);
+/// In each lane, the combination of what the lanes of a row have.
+Value RowTeam::foldLanes(ElementOp combination, Value folded) {
   for (int64_t distance = lanes() / 2; distance; distance /= 2)
     folded = combineTwo(combination, {b, folded}, {b, exchanged(folded, distance)});
   return folded;
+}
+
+/// The combinations of several numbers over the lanes of a warp, a power of two of them: number i of
+/// n in the lanes from i * 32 / n on. A lane passes on what its partner goes on with, and each step
+/// halves the numbers, so that two take 6 exchanges in place of 10, and four 7 in place of 20.
+Value RowTeam::foldLanesOf(ElementOp combination, ArrayRef<Value> folded) {
+  SmallVector<Value> numbers(folded);
+  Int32 lane = this->lane() % kWarp;
+  for (int64_t distance = kWarp / 2; distance; distance /= 2) {
+    size_t half = numbers.size() / 2;
+    if (!half) {
+      numbers = {combineTwo(combination, {b, numbers[0]}, {b, exchanged(numbers[0], distance)})};
+      continue;
+    }
+    Value isUpper = Int32(b, 0) < lane / distance % 2;
+    for (size_t i = 0; i < half; ++i) {
+      Value lower = numbers[i], upper = numbers[i + half];
+      Value own = arith::SelectOp::create(b, isUpper, upper, lower);
+      Value sent = arith::SelectOp::create(b, isUpper, lower, upper);
+      numbers[i] = combineTwo(combination, {b, own}, {b, exchanged(sent, distance)});
+    }
+    numbers.resize(half);
+  }
+  return numbers.front();
 }
 
 Value RowTeam::combineOne(ElementOp combination, float initial, const Chunk &chunk,
@@ -197,18 +228,27 @@ Value RowTeam::combineOne(ElementOp combination, float initial, const Chunk &chu
   return combineTwo(combination, {b, constF32(b, initial)}, {b, folded});
 }
 
-/// Shared memory for the segments of this team's row, all of them also where a CTA has a part of
+int64_t RowTeam::wordsOfSegments() const {
+  return int64_t(llvm::alignTo(uint64_t(perThread * threads / kWarp), 4));
+}
+
+/// Shared memory for the segments of this team's rows, all of them also where a CTA has a part of
 /// the row.
 Value RowTeam::placesOfSegments() {
-  int64_t perRow = llvm::alignTo(perThread * threads / kWarp, 4);
+  int64_t words = wordsOfSegments() * rowsOfThread();
   Value segments =
-      kernel.sharedWords(perRow * rowsOfCta(), "segments_" + std::to_string(reductions++));
+      kernel.sharedWords(words * teamsOfCta(), "segments_" + std::to_string(reductions++));
   if (ctas > 1 && reductions == 1)
     beginCluster();
-  if (rowsOfCta() == 1)
+  if (teamsOfCta() == 1)
     return segments;
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
-  return address(b, segments, thread / threads, 4 * perRow);
+  return address(b, segments, thread / threads, 4 * words);
+}
+
+/// The part of `segments` that the selected row has.
+Value RowTeam::segmentsOfRow(Value segments) {
+  return selected ? advance(b, segments, int64_t(selected) * wordsOfSegments() * 4) : segments;
 }
 
 /// Waits until all CTAs of the cluster have begun. The kernel says so with its first instruction.
@@ -230,6 +270,24 @@ void RowTeam::storeSegment(Value segment, Value segments, const Chunk &chunk) {
                                  minimum(number, Int32(b, ctas - 1)));
   }
   emitWhen(b, number < ctas, [&] { store(b, segment, place, 4); });
+}
+
+/// Folds and stores what a thread has of its chunks, those of each row after the other. A lane
+/// stores one segment, of several that are folded together.
+void RowTeam::storeSegments(ElementOp combination, ArrayRef<Value> folded, Value segments) {
+  Int32 lane = this->lane() % kWarp, warp = this->lane() / kWarp;
+  int64_t first = 0;
+  while (!folded.empty()) {
+    size_t count = std::min<size_t>(llvm::bit_floor(folded.size()), kWarp);
+    int64_t apart = kWarp / int64_t(count);
+    Value segment = foldLanesOf(combination, folded.take_front(count));
+    Int32 number = lane / apart + first;
+    Int32 place = number / perThread * wordsOfSegments() + warp +
+                  number % perThread * (threads / kWarp);
+    emitWhen(b, lane % apart < 1, [&] { store(b, segment, address(b, segments, place, 4), 4); });
+    folded = folded.drop_front(count);
+    first += int64_t(count);
+  }
 }
 
 void RowTeam::waitForSegments() {
@@ -275,21 +333,33 @@ Value RowTeam::meet(ElementOp combination, float initial, Value segments) {
   return sum;
 }
 
-Value RowTeam::combine(ElementOp combination, float initial, bool unrolled,
-                       llvm::function_ref<Value(const Chunk &)> elements) {
+SmallVector<Value> RowTeam::combine(ElementOp combination, float initial, bool unrolled,
+                                    llvm::function_ref<Value(const Chunk &)> elements) {
   float identity = numerics::identityOf(combination);
-  bool isOneSegment = isInWarp();
-  Value only, segments = isOneSegment ? Value() : placesOfSegments();
-  forEachChunk(unrolled, [&](const Chunk &chunk) {
+  auto foldOf = [&](const Chunk &chunk) {
     Float32 found(b, elements(chunk));
-    Value folded = fold(combination, withAbsent(found, chunk, like(found, identity)));
-    if (isOneSegment)
-      only = folded;
-    else
-      storeSegment(folded, segments, chunk);
+    return foldChunk(combination, withAbsent(found, chunk, like(found, identity)));
+  };
+  bool isOneSegment = isInWarp(), areTogether = !isOneSegment && unrolled && ctas == 1;
+  Value segments = isOneSegment ? Value() : placesOfSegments();
+  SmallVector<Value> folded, combined;
+  forEachRow([&] {
+    forEachChunk(unrolled, [&](const Chunk &chunk) {
+      Value ofChunk = foldOf(chunk);
+      if (areTogether || isOneSegment)
+        folded.push_back(areTogether ? ofChunk : foldLanes(combination, ofChunk));
+      else
+        storeSegment(foldLanes(combination, ofChunk), segmentsOfRow(segments), chunk);
+    });
   });
-  if (isOneSegment)
-    return combineTwo(combination, {b, constF32(b, initial)}, {b, only});
-  waitForSegments();
-  return meet(combination, initial, segments);
+  if (areTogether)
+    storeSegments(combination, folded, segments);
+  if (!isOneSegment)
+    waitForSegments();
+  forEachRow([&] {
+    combined.push_back(isOneSegment ? combineTwo(combination, {b, constF32(b, initial)},
+                                                 {b, folded[selected]})
+                                    : meet(combination, initial, segmentsOfRow(segments)));
+  });
+  return combined;
 }

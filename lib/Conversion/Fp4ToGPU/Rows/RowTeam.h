@@ -1,7 +1,10 @@
 //===- RowTeam.h - The threads that have a row together -------------------===//
 //
-// A team has one row of a matrix, in chunks of 16 elements (fp4/Plans/RowTeams.h). Thread t of T
-// has chunks t, t + T and so on. Numbers of a row meet in the order of numerics::reduceRow: halves
+// A team has a row of a matrix, in chunks of 16 elements (fp4/Plans/RowTeams.h). Thread t of T has
+// chunks t, t + T and so on. A team may have several rows at once, so that all their loads are in
+// flight, their sums meet at one barrier, and threads load columns once.
+//
+// Numbers of a row meet in the order of numerics::reduceRow: halves
 // of a chunk in the thread, halves of a segment by shuffles, and segments through shared memory.
 // Every thread has the result.
 //
@@ -36,11 +39,16 @@ public:
   /// `chunks` chunks, and there are at least `hostRows` (an index) rows: padding has numbers, too.
   RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, mlir::Value rows);
 
-  /// The row of this thread: padding counts, and for loads a row that exists.
-  Int32 paddedRow() const { return *padded; }
-  Int32 row() const { return *inMatrix; }
-  /// The row exists (i1).
-  mlir::Value isRow() const { return rowExists; }
+  /// Rows of a thread, of which one is selected. Calls `body` with each of them selected.
+  int64_t rowsOfThread() const { return int64_t(places.size()); }
+  void forEachRow(llvm::function_ref<void()> body);
+  /// The number of the selected row among those of the thread.
+  size_t selectedRow() const { return selected; }
+  /// The selected row: padding counts, and for loads a row that exists.
+  Int32 paddedRow() const { return places[selected].padded; }
+  Int32 row() const { return places[selected].inMatrix; }
+  /// The selected row exists (i1).
+  mlir::Value isRow() const { return places[selected].exists; }
   Int32 lane() const { return *laneOfTeam; }
   mlir::ImplicitLocOpBuilder &builder() { return b; }
   int64_t columns() const { return numColumns; }
@@ -54,15 +62,16 @@ public:
   /// loads of all of them are in flight before the first one is used.
   using Prepare = std::function<void(llvm::ArrayRef<Chunk>)>;
   void visitTogether(int64_t count, Prepare prepare);
-  /// Emits `body` for each chunk of the thread: `unrolled`, or in a loop. `index` of a chunk counts
-  /// those of the thread, or of a step of the loop.
+  /// Emits `body` for each chunk of the selected row: `unrolled`, or in a loop. `index` of a chunk
+  /// counts those of the thread, or of a step of the loop.
   void forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)> body);
 
-  /// The combination of `initial` and all elements of a row. `elements` gives those of a chunk,
-  /// vector<16xf32>, with anything behind the end of the row. All threads of the CTA are here,
-  /// outside of loops.
-  mlir::Value combine(numerics::ElementOp combination, float initial, bool unrolled,
-                      llvm::function_ref<mlir::Value(const Chunk &)> elements);
+  /// The combinations of `initial` and all elements of each row of the thread. `elements` gives
+  /// those of a chunk of the selected row, vector<16xf32>, with anything behind the end of the row.
+  /// All threads of the CTA are here, outside of loops.
+  llvm::SmallVector<mlir::Value>
+  combine(numerics::ElementOp combination, float initial, bool unrolled,
+          llvm::function_ref<mlir::Value(const Chunk &)> elements);
 
   /// The chunk with column `column`, or the last one of the row where the row has no such column. A
   /// chunk of all threads: none of them has kept words of it.
@@ -102,11 +111,17 @@ public:
 private:
   Chunk chunk(Int32 number, int64_t index);
   mlir::Value foldChunk(numerics::ElementOp combination, mlir::Value elements);
-  mlir::Value fold(numerics::ElementOp combination, mlir::Value elements);
-  int64_t rowsOfCta() const { return std::max<int64_t>(kernel.numThreads() / threads, 1); }
+  mlir::Value foldLanes(numerics::ElementOp combination, mlir::Value folded);
+  mlir::Value foldLanesOf(numerics::ElementOp combination, llvm::ArrayRef<mlir::Value> folded);
+  int64_t teamsOfCta() const { return std::max<int64_t>(kernel.numThreads() / threads, 1); }
+  /// Words of shared memory for the segments of a row.
+  int64_t wordsOfSegments() const;
   mlir::Value placesOfSegments();
+  mlir::Value segmentsOfRow(mlir::Value segments);
   void beginCluster();
   void storeSegment(mlir::Value segment, mlir::Value segments, const Chunk &chunk);
+  void storeSegments(numerics::ElementOp combination, llvm::ArrayRef<mlir::Value> folded,
+                     mlir::Value segments);
   void waitForSegments();
   mlir::Value loadSegment(mlir::Value segments, Int32 number);
   mlir::Value meet(numerics::ElementOp combination, float initial, mlir::Value segments);
@@ -116,8 +131,14 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   int64_t numColumns, ctas, threads, perThread, perStep = 1;
   Prepare prepareStep;
-  std::optional<Int32> laneOfTeam, padded, inMatrix;
-  mlir::Value rowExists;
+  std::optional<Int32> laneOfTeam;
+  /// A row of the thread.
+  struct Place {
+    Int32 padded, inMatrix;
+    mlir::Value exists;
+  };
+  llvm::SmallVector<Place> places;
+  size_t selected = 0;
   int reductions = 0; ///< emitted; each has shared memory of its own
 };
 

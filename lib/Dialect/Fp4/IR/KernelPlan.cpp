@@ -72,6 +72,7 @@ constexpr Field kFields[] = {
      of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows, Gemv, WarpAttention)},
     {"blocks_per_thread", &KernelPlan::blocksPerThread, of(StreamBlocks)},
     {"items_per_thread", &KernelPlan::itemsPerThread, of(StreamItems, ReduceGrid)},
+    {"rows_per_thread", &KernelPlan::itemsPerThread, of(ReduceRows), /*isOptional=*/true},
     {"ctas_per_sm", &KernelPlan::ctasPerSm,
      of(TileGemm, TileTransform, TileQuantize, TileAttention)},
     {"ctas_per_sm", &KernelPlan::ctasPerSm, of(StreamBlocks, ReduceRows, Gemv, WarpAttention),
