@@ -40,6 +40,7 @@ def programs():
 
 def pack(build, folder):
     kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__, routing.__file__)
+    norms.save_amax(folder)
     for plan, options in PLANS.items():
         kit.compile_programs(build, folder, [(f"{kind}_{plan}_{columns}", text) for kind, columns, text in programs()],
                              options)

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import statistics
+import struct
 import subprocess
 import sys
 
@@ -133,14 +134,30 @@ def bytes_of(kind, rows, columns):
     return 2 * elements + (4 * elements if norm == "add_rms" else 0) + written
 
 
+#: An amax that the results of norms of Gaussian numbers hardly exceed: elements of a block that does
+#: saturate, and are quantized by a slower path.
+AMAX = 16.0
+
+
+def save_amax(folder):
+    """Writes the amax that programs of kind nvfp4 have as their last argument."""
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (), }".ljust(117) + "\n"
+    with open(os.path.join(folder, "amax.npy"), "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<f", AMAX))
+
+
 def pack(build, folder):
     kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__)
+    save_amax(folder)
     kit.compile_programs(build, folder, [(f"{kind}_{columns}", program(kind, columns))
                                          for kind in KINDS for columns in COLUMNS])
 
 
 def fp4_run(folder, kind, rows, columns, *options):
     library = os.path.join(folder, f"{kind}_{columns}.so")
+    if "nvfp4" in kind:
+        number = 3 if kind.startswith("add_rms") else 2
+        options = (*options, f"--input=a{number}={os.path.join(folder, 'amax.npy')}")
     done = subprocess.run([os.path.join(folder, "fp4-run"), library, "--device=cuda", f"--shape={rows}", "--json",
                            *options], capture_output=True, text=True)
     if done.returncode:
