@@ -2,12 +2,12 @@
 """Norms and their quantizers by the threads of a row and the rows of a thread, beside a copy.
 
   benchmarks/norm_plans.py pack BUILD FOLDER [NAME=BUILD ...]
-  benchmarks/norm_plans.py run FOLDER [--json=FILE] [--tokens=64,4096]
+  benchmarks/norm_plans.py run FOLDER [--json=FILE]
 
 `pack` compiles the programs of norms.py for sm_90a with the plan that the compiler chooses, and with
 each plan of `plans_of`. Another build, of an earlier revision, gives the plan NAME. `run` needs a
-Hopper GPU. It verifies results of few rows, and times kernels with a cold L2. A line of JSON for each
-program and number of rows has the microseconds of each plan, and of a copy of as many bytes.
+Hopper GPU. It verifies results, and times kernels with a cold L2. A line of JSON for each program
+and number of rows has the microseconds of each plan, and of a copy of as many bytes.
 """
 import os
 import sys
@@ -15,11 +15,10 @@ import sys
 import kit
 import norms
 
-TOKENS = (64, 4096)
-KINDS = ("rms-nvfp4", "rms-fp8_row", "rms-bf16", "add_rms-nvfp4", "rms-token")
+KINDS = ("rms-nvfp4", "rms-fp8_row")
 COLUMNS = (4096, 7168, 8192, 16384)
-#: Numbers of rows whose results are verified.
-MOST_VERIFIED = 256
+#: Few rows, and the elements of many: fp4-run verifies them in 5 seconds.
+FEW, MANY = 64, 1 << 24
 
 
 def plans_of(columns):
@@ -58,17 +57,26 @@ def plans_in(folder, kind, columns):
     return sorted(names, key=lambda name: (name != "chosen", name))
 
 
-def measure(folder, tokens):
+def measure(folder):
     for kind in KINDS:
         for columns in COLUMNS:
-            for rows in tokens:
+            for rows in (FEW, MANY // columns):
                 row = {"kind": kind, "columns": columns, "rows": rows}
-                options = [] if rows <= MOST_VERIFIED else ["--no-verify"]
                 for plan in plans_in(folder, kind, columns):
-                    found = norms.time_kernels(folder, f"{kind}_{plan}", rows, columns, *options)
+                    found = norms.time_kernels(folder, f"{kind}_{plan}", rows, columns)
                     row[plan], row["copy"] = round(found["ours"], 2), found["copy"]
                 yield row
 
 
+def main():
+    command, folder, *others = sys.argv[1:]
+    if command == "pack":
+        pack(folder, *others)
+    else:
+        norms.report(measure(folder), next((o.removeprefix("--json=") for o in others if o.startswith("--json=")), None))
+
+
 if __name__ == "__main__":
-    norms.run_by_tokens(__doc__, pack, measure, TOKENS)
+    if len(sys.argv) < 3 or sys.argv[1] not in ("pack", "run"):
+        sys.exit(__doc__)
+    main()
