@@ -1,9 +1,11 @@
 //===- BlockQuantizer.cpp - The elements of one block scale, in registers -===//
 #include "BlockQuantizer.h"
 #include "AdaptiveBlock.h"
+#include "InlinePtx.h"
 #include "QuickBlock.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -142,22 +144,41 @@ void BlockQuantizer::keepSmaller(const Candidate &candidate, Candidate &best) {
   best.error = choose(candidate.error, best.error);
 }
 
+/// A value of stage Element of an element.
+Value BlockQuantizer::valueOf(Value element, numerics::Value value) {
+  recipe.set(RecipeOp::Element, element);
+  recipe.emit(Stage::Element);
+  return recipe[value];
+}
+
+/// The codes of four elements, of a byte each. Two elements take one conversion to E4M3.
+Value BlockQuantizer::encodeFour(ArrayRef<Value> elements) {
+  numerics::Value code = recipe.program().elementCode;
+  const numerics::Instruction &last = recipe.program().code[code];
+  if (last.op == RecipeOp::ToE4M3) {
+    SmallVector<Value> pairs;
+    for (size_t i = 0; i < 4; i += 2)
+      pairs.push_back(packE4M3(b, valueOf(elements[i], last.operands[0]),
+                               valueOf(elements[i + 1], last.operands[0])));
+    auto halves = VectorType::get(2, b.getI16Type()), word = VectorType::get(1, b.getI32Type());
+    Value packed = vector::FromElementsOp::create(b, halves, pairs);
+    return vector::ExtractOp::create(b, vector::BitCastOp::create(b, word, packed), 0);
+  }
+  Value word = valueOf(elements[0], code);
+  for (size_t i = 1; i < 4; ++i) {
+    Value shifted = arith::ShLIOp::create(b, valueOf(elements[i], code),
+                                          s.integer(static_cast<int64_t>(8 * i)));
+    word = arith::OrIOp::create(b, word, shifted);
+  }
+  return word;
+}
+
 /// Elements of more than 4 bits, whose codes the recipe computes itself.
 BlockQuantizer::Block BlockQuantizer::encodeWide(const BlockElements &elements) {
   recipe.emit(Stage::Block);
   Block block;
-  for (size_t first = 0; first < elements.values.size(); first += 4) {
-    Value word;
-    for (size_t i = 0; i < 4; ++i) {
-      recipe.set(RecipeOp::Element, elements.values[first + i]);
-      recipe.emit(Stage::Element);
-      Value code = recipe[recipe.program().elementCode];
-      if (i)
-        code = arith::ShLIOp::create(b, code, s.integer(static_cast<int64_t>(8 * i)));
-      word = word ? arith::OrIOp::create(b, word, code).getResult() : code;
-    }
-    block.codes.push_back(word);
-  }
+  for (size_t first = 0; first < elements.values.size(); first += 4)
+    block.codes.push_back(encodeFour(ArrayRef(elements.values).slice(first, 4)));
   block.scale = recipe[recipe.program().scaleByte];
   if (!numerics::hasF32Scales(description.format))
     block.scale = arith::TruncIOp::create(b, b.getI8Type(), block.scale);

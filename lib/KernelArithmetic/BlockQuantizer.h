@@ -101,6 +101,8 @@ private:
   };
   Block quantizeAsSpelled(const BlockElements &elements, mlir::Value blockAmax, FoldErrors fold,
                           llvm::ArrayRef<mlir::Value> random);
+  mlir::Value valueOf(mlir::Value element, numerics::Value value);
+  mlir::Value encodeFour(llvm::ArrayRef<mlir::Value> elements);
   Block encodeWide(const BlockElements &elements);
   Candidate encode(const BlockElements &elements, float stretch, FoldErrors fold,
                    llvm::ArrayRef<mlir::Value> random);

@@ -11,20 +11,16 @@
 using namespace mlir;
 using namespace fp4;
 
-SmallVector<Value> fp4::emitAmaxesOfRows(RowElements &row, Scalars &s, Value matrix, NanPolicy nan) {
-  auto combination = nan == NanPolicy::Propagate ? numerics::ElementOp::Maximum
-                                                 : numerics::ElementOp::MaximumNumber;
+SmallVector<Value> fp4::emitAmaxesOfRows(RowElements &row, Scalars &s, Value matrix,
+                                         NanPolicy nan) {
   Type element = cast<RankedTensorType>(matrix.getType()).getElementType();
   ImplicitLocOpBuilder &b = row.team().builder();
-  SmallVector<Value> amaxes = row.combine(combination, 0, [&](const RowTeam::Chunk &chunk) {
-    auto type = VectorType::get(RowTeam::kChunk, b.getF32Type());
-    SmallVector<Value> magnitudes;
-    for (Value value : s.widen(row.words(matrix, chunk), element))
-      magnitudes.push_back(s.absolute(value));
-    return vector::FromElementsOp::create(b, type, magnitudes).getResult();
+  SmallVector<Value> amaxes = row.largest([&](const RowTeam::Chunk &chunk) {
+    Value amax = s.amax(row.words(matrix, chunk), element, nan == NanPolicy::Propagate);
+    return magnitudeBits(b, s, amax);
   });
   for (Value &amax : amaxes)
-    amax = s.fromBits(magnitudeBits(b, s, amax));
+    amax = s.fromBits(amax);
   return amaxes;
 }
 

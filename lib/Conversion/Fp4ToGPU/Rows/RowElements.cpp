@@ -433,6 +433,15 @@ SmallVector<Value> RowElements::combine(numerics::ElementOp combination, float i
   return ofRows;
 }
 
+SmallVector<Value> RowElements::largest(llvm::function_ref<Value(const Chunk &)> magnitudesOf) {
+  SmallVector<Value> ofRows = rowTeam.largest(kept, [&](const Chunk &chunk) {
+    computed.clear();
+    return magnitudesOf(chunk);
+  });
+  forget();
+  return ofRows;
+}
+
 SmallVector<Value> RowElements::reduce(linalg::GenericOp op) {
   if (noArithmetic)
     return SmallVector<Value>(size_t(rowTeam.rowsOfThread()), mixedNumber());

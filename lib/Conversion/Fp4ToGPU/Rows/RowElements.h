@@ -65,6 +65,9 @@ public:
   llvm::SmallVector<mlir::Value>
   combine(numerics::ElementOp combination, float initial,
           llvm::function_ref<mlir::Value(const Chunk &)> elementsOf);
+  /// RowTeam::largest over the chunks of each row.
+  llvm::SmallVector<mlir::Value>
+  largest(llvm::function_ref<mlir::Value(const Chunk &)> magnitudesOf);
   /// The row of a result of the kernel, which is scattered perhaps, and whether it is written (i1).
   struct ResultRow {
     Int32 number;

@@ -363,3 +363,54 @@ SmallVector<Value> RowTeam::combine(ElementOp combination, float initial, bool u
   });
   return combined;
 }
+
+/// The largest magnitude of the lanes of a row, in each of them.
+Value RowTeam::largestOfLanes(Value magnitude) {
+  if (lanes() == kWarp)
+    return NVVM::ReduxOp::create(b, b.getI32Type(), magnitude, NVVM::ReduxKind::UMAX,
+                                 constI32(b, -1));
+  for (int64_t distance = lanes() / 2; distance; distance /= 2)
+    magnitude = arith::MaxUIOp::create(b, magnitude, exchanged(magnitude, distance));
+  return magnitude;
+}
+
+/// The largest of `count` segments: lanes behind the last one have it once more.
+Value RowTeam::meetLargest(Value segments, int64_t count) {
+  Int32 lane = this->lane() % kWarp, last(b, count - 1);
+  Value found;
+  for (int64_t first = 0; first < count; first += kWarp) {
+    Int32 number = first + kWarp <= count ? lane + first : minimum(lane + first, last);
+    Value segment = load(b, b.getI32Type(), address(b, segments, number, 4), 4);
+    found = found ? arith::MaxUIOp::create(b, found, segment).getResult() : segment;
+  }
+  return largestOfLanes(found);
+}
+
+SmallVector<Value> RowTeam::largest(bool unrolled,
+                                    llvm::function_ref<Value(const Chunk &)> magnitudes) {
+  bool isOneSegment = isInWarp(), areTogether = unrolled && ctas == 1;
+  Value segments = isOneSegment ? Value() : placesOfSegments();
+  SmallVector<Value> found;
+  forEachRow([&] {
+    Value ofRow;
+    forEachChunk(unrolled, [&](const Chunk &chunk) {
+      Value magnitude = magnitudes(chunk);
+      if (!areTogether)
+        return storeSegment(largestOfLanes(magnitude), segmentsOfRow(segments), chunk);
+      ofRow = ofRow ? arith::MaxUIOp::create(b, ofRow, magnitude).getResult() : magnitude;
+    });
+    if (areTogether)
+      found.push_back(largestOfLanes(ofRow));
+    if (areTogether && !isOneSegment)
+      storeSegment(found.back(), segmentsOfRow(segments), chunk(lane(), 0));
+  });
+  if (isOneSegment)
+    return found;
+  waitForSegments();
+  found.clear();
+  int64_t all = llvm::divideCeil(numColumns, numerics::kReductionSegment);
+  forEachRow([&] {
+    found.push_back(meetLargest(segmentsOfRow(segments), areTogether ? threads / kWarp : all));
+  });
+  return found;
+}

@@ -73,6 +73,11 @@ public:
   combine(numerics::ElementOp combination, float initial, bool unrolled,
           llvm::function_ref<mlir::Value(const Chunk &)> elements);
 
+  /// The largest of the `magnitudes` (i32) of the chunks of each row, 0 behind its end. All threads
+  /// of the CTA are here, outside of loops.
+  llvm::SmallVector<mlir::Value> largest(bool unrolled,
+                                         llvm::function_ref<mlir::Value(const Chunk &)> magnitudes);
+
   /// The chunk with column `column`, or the last one of the row where the row has no such column. A
   /// chunk of all threads: none of them has kept words of it.
   Chunk chunkOf(Int32 column);
@@ -126,6 +131,8 @@ private:
   mlir::Value loadSegment(mlir::Value segments, Int32 number);
   mlir::Value meet(numerics::ElementOp combination, float initial, mlir::Value segments);
   mlir::Value meetLanes(numerics::ElementOp combination, mlir::Value segments);
+  mlir::Value largestOfLanes(mlir::Value magnitude);
+  mlir::Value meetLargest(mlir::Value segments, int64_t count);
 
   KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;
