@@ -126,4 +126,9 @@ llvm::LogicalResult checkComplete(mlir::Operation *op, const KernelPlan &plan,
 llvm::FailureOr<KernelPlan> completePlan(mlir::Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target);
 
+/// Cases for few rows of a row kernel whose rows are dynamic, where their plans differ from `last`
+/// (RowCases.h); none elsewhere.
+llvm::SmallVector<mlir::Attribute> proposeRowCases(mlir::Operation *op, const KernelPlan &last,
+                                                   const hw::TargetModel &target);
+
 } // namespace fp4

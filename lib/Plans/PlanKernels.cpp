@@ -12,6 +12,7 @@
 #include "DispatchPlans.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
@@ -126,7 +127,8 @@ private:
                             const hw::TargetModel &target) {
     KernelPlan partial;
     partial.family = chooseFamily(op, target);
-    if (auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr))
+    auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+    if (own)
       partial = own.getPlan();
     auto product = dyn_cast<BlockScaledMatmulOp>(op);
     std::vector<KernelPlan> taken;
@@ -147,6 +149,9 @@ private:
       if (failed(complete))
         return failure();
       op->setAttr(Fp4Dialect::kPlanAttr, PlanAttr::get(op->getContext(), *complete));
+      if (!own && taken.empty() && complete->family == KernelFamily::ReduceRows)
+        if (SmallVector<Attribute> cases = proposeRowCases(op, *complete, target); !cases.empty())
+          op->setAttr(kRowCasesAttr, ArrayAttr::get(op->getContext(), cases));
     }
     Attribute decided = op->getAttr(Fp4Dialect::kPlanAttr);
     remark::passed(op->getLoc(), remark::RemarkOpts::name("plan").category("fp4-plan"))

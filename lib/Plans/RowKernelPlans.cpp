@@ -10,6 +10,7 @@
 
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/ISA/ClusterLimit.h"
 #include "fp4/Plans/RowTeams.h"
@@ -33,10 +34,17 @@ SmallVector<Operation *> stepsOf(Operation *op) {
   return steps;
 }
 
+/// The most rows of `op` that `plan` is for; none where there may be any number.
+std::optional<int64_t> mostRowsOf(Operation *op, const KernelPlan &plan) {
+  RankedTensorType matrix = matrixOf(op);
+  return matrix.isDynamicDim(0) ? plan.guard.m.most : std::optional(matrix.getDimSize(0));
+}
+
 /// Returns true when no SM has several rows: a short row then takes as many threads as have a
 /// chunk.
-bool hasFewRows(RankedTensorType matrix, const hw::TargetModel &target) {
-  return !matrix.isDynamicDim(0) && matrix.getDimSize(0) <= target.sms;
+bool hasFewRows(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
+  std::optional<int64_t> rows = mostRowsOf(op, plan);
+  return rows && *rows <= target.sms;
 }
 
 /// Returns true when a quantizer needs a number of the whole row.
@@ -316,13 +324,14 @@ RowShape shapeOfFew(const RowWork &work, ArrayRef<RowShape> shapes, int64_t rows
   return full[llvm::min_element(clocks) - clocks.begin()];
 }
 
-void planLongRows(Operation *op, KernelPlan &plan, int64_t cluster, const hw::TargetModel &target) {
+void planLongRows(Operation *op, KernelPlan &plan, const KernelPlan &partial,
+                  const hw::TargetModel &target) {
   RowWork work = workOf(op);
-  SmallVector<RowShape> shapes = shapesOf(work, cluster, target);
-  RankedTensorType matrix = matrixOf(op);
-  RowShape best = hasFewRows(matrix, target)
-                      ? shapeOfFew(work, shapes, std::max<int64_t>(matrix.getDimSize(0), 1), target)
-                      : shapeOfMany(work, shapes, target);
+  SmallVector<RowShape> shapes = shapesOf(work, partial.cluster[1], target);
+  RowShape best =
+      hasFewRows(op, partial, target)
+          ? shapeOfFew(work, shapes, std::max<int64_t>(*mostRowsOf(op, partial), 1), target)
+          : shapeOfMany(work, shapes, target);
   plan.threads = best.threads;
   plan.ctasPerSm = residents(work, best, target);
   if (best.ctas > 1)
@@ -356,12 +365,12 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
     return plan;
   }
   if (chunks > 2 * kMost && mayHaveCluster(op)) {
-    planLongRows(op, plan, cluster, target);
+    planLongRows(op, plan, partial, target);
     return plan;
   }
   chunks = llvm::divideCeil(chunks, std::max<int64_t>(1, cluster));
   int64_t perThread = llvm::divideCeil(chunks, kMost);
-  if (chunks > kSome && !hasFewRows(matrixOf(op), target))
+  if (chunks > kSome && !hasFewRows(op, partial, target))
     perThread = std::max<int64_t>(perThread, 2);
   int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, perThread));
   plan.threads = threads < kFew ? kFew / threads * threads : threads;
@@ -443,6 +452,38 @@ LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetM
 }
 
 } // namespace
+
+/// Returns true when plans of `op` may depend on its rows: they are dynamic, and the kernel writes
+/// each of them in its own place and nothing beside them.
+static bool mayHaveRowCases(Operation *op) {
+  return mayHaveRows(op) && !isa<AmaxOp>(op) && matrixOf(op).isDynamicDim(0) && !isScattered(op) &&
+         llvm::none_of(stepsOf(op), isScattered);
+}
+
+SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &last,
+                                            const hw::TargetModel &target) {
+  SmallVector<Attribute> cases;
+  if (!isRowKernel(op) || !mayHaveRowCases(op))
+    return cases;
+  constexpr int64_t fewest = 16;
+  KernelPlan next = last;
+  for (int64_t rows : {int64_t(target.sms), fewest}) {
+    KernelPlan plan = planOfFamily(KernelFamily::ReduceRows);
+    plan.guard.m.most = rows;
+    plan = plan.orElse(proposeRows(op, plan, target));
+    KernelPlan same = plan;
+    same.guard = next.guard;
+    if (same == next || failed(checkRows(op, plan, target)))
+      continue;
+    if (!cases.empty()) {
+      next.guard.m.least = rows + 1;
+      cases.front() = CaseAttr::get(op->getContext(), next, std::nullopt);
+    }
+    cases.insert(cases.begin(), CaseAttr::get(op->getContext(), plan, std::nullopt));
+    next = plan;
+  }
+  return cases;
+}
 
 constexpr FamilyRules fp4::kReduceRowsRules = {KernelFamily::ReduceRows, requireNothing,
                                                proposeRows, checkRows};

@@ -13,6 +13,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -40,7 +41,8 @@ bool isForBytes(TypedValue<RankedTensorType> tiles) {
 
 LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
   if (context.isRowKernel)
-    return fp4::lowerRows(operation, context);
+    return fp4::rowCasesOf(operation).empty() ? fp4::lowerRows(operation, context)
+                                              : fp4::lowerRowCases(operation, context);
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
       .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
@@ -265,6 +267,7 @@ struct ConvertFp4ToGPU : fp4::impl::ConvertFp4ToGPUBase<ConvertFp4ToGPU> {
       if (succeeded(plan))
         context.plan = *plan;
       context.isRowKernel = isRowKernel;
+      context.buffers.clear(); // of results that are erased
       auto quantize = dyn_cast<fp4::QuantizeOp>(op);
       fp4::AmaxOp amax = quantize ? fp4::amaxOfRows(quantize) : fp4::AmaxOp();
       if (failed(plan) || failed(lower(op, context))) {

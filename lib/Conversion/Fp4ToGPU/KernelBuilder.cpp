@@ -55,9 +55,10 @@ static StringRef pdlOf(Operation *op, const KernelPlan &plan) {
   return quantize && quantize.getAmax() ? StringRef(kFollowsAttr) : StringRef();
 }
 
-KernelBuilder::KernelBuilder(Operation *op, StringRef kind, const LoweringContext &context)
-    : op(op), plan(context.plan), overlap(pdlOf(op, context.plan)), hostBuilder(op->getLoc(), op),
-      bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
+KernelBuilder::KernelBuilder(Operation *op, StringRef kind, LoweringContext &context)
+    : op(op), plan(context.plan), buffers(context.buffers), overlap(pdlOf(op, context.plan)),
+      hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
+      module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
@@ -74,16 +75,18 @@ Value KernelBuilder::buffer(Value tensor) {
   return deviceBuffer(hostBuilder, hostBuilder.getLoc(), tensor);
 }
 
-Value KernelBuilder::hostRows(Value tensor) {
+Value fp4::hostRows(ImplicitLocOpBuilder &host, Value tensor) {
   if (linalg::GenericOp prologue = prologueOf(tensor))
-    return hostRows(rowsInputOf(prologue));
+    return hostRows(host, rowsInputOf(prologue));
   if (tensor::GatherOp gather = gatherOf(tensor))
-    return hostRows(gather.getIndices());
+    return hostRows(host, gather.getIndices());
   if (Value argument = stridedRowsOf(tensor))
-    return stridedRows(hostBuilder, hostBuilder.getLoc(), argument);
-  return logicalRows(hostBuilder, hostBuilder.getLoc(), cast<RankedTensorType>(tensor.getType()),
-                     buffer(tensor));
+    return stridedRows(host, host.getLoc(), argument);
+  return logicalRows(host, host.getLoc(), cast<RankedTensorType>(tensor.getType()),
+                     deviceBuffer(host, host.getLoc(), tensor));
 }
+
+Value KernelBuilder::hostRows(Value tensor) { return fp4::hostRows(hostBuilder, tensor); }
 
 Value KernelBuilder::hostColumns(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -130,7 +133,9 @@ void KernelBuilder::expectMultiple(Value tensor, Value rows, int64_t multiple) {
 
 Value KernelBuilder::allocate(Value result, Value rows, Value columns) {
   auto type = cast<RankedTensorType>(result.getType());
-  Value memory = allocateBuffer(hostBuilder, hostBuilder.getLoc(), type, rows, columns);
+  Value &memory = buffers[result];
+  if (!memory)
+    memory = allocateBuffer(hostBuilder, hostBuilder.getLoc(), type, rows, columns);
   result.replaceAllUsesWith(
       UnrealizedConversionCastOp::create(hostBuilder, type, memory).getResult(0));
   return memory;

@@ -53,7 +53,7 @@ class KernelBuilder {
 public:
   /// A kernel for `op`, named after the function, `kind` and a number. The plan in `context` says
   /// how many threads and CTAs per SM it has.
-  KernelBuilder(mlir::Operation *op, llvm::StringRef kind, const LoweringContext &context);
+  KernelBuilder(mlir::Operation *op, llvm::StringRef kind, LoweringContext &context);
 
   /// The launch neither leads nor follows another one (fp4-pdl-launches), but for what the plan
   /// asks for: the kernel is one that `op` needs beside its own.
@@ -92,7 +92,8 @@ public:
   /// static rows the verifiers have checked.
   void expectMultiple(mlir::Value tensor, mlir::Value rows, int64_t multiple);
   /// Allocates the buffer of `result`, which has `rows` logical rows and `columns` columns (null
-  /// where static), and replaces every use of `result` by it. Returns the buffer.
+  /// where static) unless the kernel of another case has, and replaces every use of `result` by it.
+  /// Returns the buffer.
   mlir::Value allocate(mlir::Value result, mlir::Value rows, mlir::Value columns = {});
 
   /// Adds a kernel operand for a buffer that holds a tensor of `type`. Returns the pointer.
@@ -142,12 +143,16 @@ private:
 
   mlir::Operation *op;
   KernelPlan plan;
+  llvm::DenseMap<mlir::Value, mlir::Value> &buffers; ///< LoweringContext::buffers
   llvm::StringRef overlap; ///< attribute of the launch (LaunchAttributes.h)
   mlir::ImplicitLocOpBuilder hostBuilder, bodyBuilder;
   mlir::gpu::GPUModuleOp module;
   mlir::gpu::GPUFuncOp function;
   llvm::SmallVector<mlir::Value> operands;
 };
+
+/// KernelBuilder::hostRows.
+mlir::Value hostRows(mlir::ImplicitLocOpBuilder &host, mlir::Value tensor);
 
 /// The device buffer of `tensor`: the one it was cast from, or a cast.
 mlir::Value deviceBuffer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor);

@@ -23,6 +23,8 @@ struct LoweringContext {
   bool noArithmetic;
   KernelPlan plan = {};     ///< plan of the lowered operation
   bool isRowKernel = false; ///< the lowered operation is the last one of a row kernel
+  /// Buffers of results, and those that kernels of other cases of the same operation write, too.
+  llvm::DenseMap<mlir::Value, mlir::Value> buffers = llvm::DenseMap<mlir::Value, mlir::Value>();
   /// Quantizers whose kernel computes their amax too, and what that does with NaN.
   llvm::DenseMap<mlir::Operation *, NanPolicy> withAmax = llvm::DenseMap<mlir::Operation *, NanPolicy>();
 };
@@ -59,6 +61,8 @@ mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
 mlir::LogicalResult lowerElementwise(mlir::linalg::GenericOp op, LoweringContext &context);
 /// Lowers the last operation of a row kernel, with its prologues (Rows/RowKernel.cpp).
 mlir::LogicalResult lowerRows(mlir::Operation *op, LoweringContext &context);
+/// The same where plans depend on the number of rows: a kernel for each (Rows/RowCases.cpp).
+mlir::LogicalResult lowerRowCases(mlir::Operation *op, LoweringContext &context);
 /// Lowers an order of tokens to one cluster of CTAs; a twin without arithmetic is the same kernel.
 mlir::LogicalResult lowerExpertOrder(ExpertOrderOp op, LoweringContext &context);
 /// Lowers attention of plan warp_attention (Attention/WarpAttention.cpp).

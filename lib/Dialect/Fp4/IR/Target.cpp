@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/ISA/GpuModel.h"
 #include "fp4/Support/FormerNames.h"
 
@@ -158,11 +159,45 @@ static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
                   remedy);
 }
 
+// case (C5)
+static LogicalResult verifyRowCases(Operation *op, NamedAttribute attribute) {
+  StringRef remedy =
+      "write fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 448>], and "
+      "in fp4.plan the plan for more rows";
+  auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+  auto isOfRows = [](Attribute one) {
+    auto some = dyn_cast<CaseAttr>(one);
+    return some && !some.getSplitK() && some.getPlan().family == KernelFamily::ReduceRows &&
+           some.getPlan().guard.isOfRows() && some.getPlan().guard.m.most;
+  };
+  if (!list || list.empty() || !llvm::all_of(list, isOfRows))
+    return withNote(op->emitOpError()
+                        << "attribute " << kRowCasesAttr
+                        << " must be cases of family reduce_rows for ranges of m that "
+                           "end, but got "
+                        << attribute.getValue(),
+                    remedy);
+  int64_t next = 1;
+  for (CaseAttr one : list.getAsRange<CaseAttr>()) {
+    const SizeRange &range = one.getPlan().guard.m;
+    if (range.least != next)
+      return withNote(op->emitOpError() << "attribute " << kRowCasesAttr
+                                        << " must have ranges of m one behind the other, but one "
+                                           "begins at "
+                                        << range.least << " and not at " << next,
+                      remedy);
+    next = *range.most + 1;
+  }
+  return success();
+}
+
 LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kTargetAttr)
     return verifyTarget(op, attribute);
   if (attribute.getName() == kPlanAttr)
     return verifyPlan(op, attribute);
+  if (attribute.getName() == kRowCasesAttr)
+    return verifyRowCases(op, attribute);
   if (attribute.getName() == "fp4.row_plans" || attribute.getName() == "fp4.size_plans")
     return refuseFormerList(op, attribute);
   if (attribute.getName() == kPrologueAttr)
