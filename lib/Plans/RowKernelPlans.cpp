@@ -347,9 +347,10 @@ bool mayHaveCluster(Operation *op) {
   return isRowKernel(op) && !isa<TopKOp, ExpertOrderOp>(op) && !topKOf(op);
 }
 
-/// Proposes one chunk of a row to each of up to 256 threads, and two beyond: CTAs of more threads
-/// are so few on an SM that all may wait for their sums while none loads. Rows of few chunks share
-/// a CTA, and long ones may have several.
+/// Proposes one chunk of a row to each thread, and two from 256 chunks on where there are many rows:
+/// two share what a thread computes once, and CTAs of more threads are so few on an SM that all may
+/// wait for their sums while none loads. Rows of few chunks share a CTA, and long ones may have
+/// several.
 KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(KernelFamily::ReduceRows);
   if (auto order = dyn_cast<ExpertOrderOp>(op)) {
@@ -370,7 +371,7 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
   }
   chunks = llvm::divideCeil(chunks, std::max<int64_t>(1, cluster));
   int64_t perThread = llvm::divideCeil(chunks, kMost);
-  if (chunks > kSome && !hasFewRows(op, partial, target))
+  if (chunks >= kSome && !hasFewRows(op, partial, target))
     perThread = std::max<int64_t>(perThread, 2);
   int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, perThread));
   plan.threads = threads < kFew ? kFew / threads * threads : threads;

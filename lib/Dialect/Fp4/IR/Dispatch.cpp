@@ -117,8 +117,10 @@ LogicalResult CaseAttr::verify(function_ref<InFlightDiagnostic()> emitError, Ker
     return withNote(emitError() << "'split_k' must be 1 to " << WorkAttr::kMaxSplits << ", but got "
                                 << *splitK,
                     "leave 'split_k' out for one part");
-  if (plan.family != KernelFamily::TileGemm) // case (C3)
-    return withNote(emitError() << "a case must have a plan of family tile_gemm, but got "
+  bool isOfRows = plan.family == KernelFamily::ReduceRows && plan.guard.isOfRows() && !splitK;
+  if (plan.family != KernelFamily::TileGemm && !isOfRows) // case (C3)
+    return withNote(emitError() << "a case must have a plan of family tile_gemm, or of reduce_rows "
+                                   "for a range of m, but got "
                                 << stringifyKernelFamily(plan.family),
                     "other families have one plan for all sizes: give it as fp4.plan");
   if (plan.guard.kUnit && !plan.waveCost[0]) // case (C3)

@@ -159,7 +159,7 @@ static LogicalResult verifyPrologue(Operation *op, NamedAttribute attribute) {
                   remedy);
 }
 
-// case (C5)
+// #fp4.plan (C5)
 static LogicalResult verifyRowCases(Operation *op, NamedAttribute attribute) {
   StringRef remedy =
       "write fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 448>], and "
@@ -167,10 +167,9 @@ static LogicalResult verifyRowCases(Operation *op, NamedAttribute attribute) {
   auto list = dyn_cast<ArrayAttr>(attribute.getValue());
   auto isOfRows = [](Attribute one) {
     auto some = dyn_cast<CaseAttr>(one);
-    return some && !some.getSplitK() && some.getPlan().family == KernelFamily::ReduceRows &&
-           some.getPlan().guard.isOfRows() && some.getPlan().guard.m.most;
+    return some && some.getPlan().family == KernelFamily::ReduceRows && some.getPlan().guard.m.most;
   };
-  if (!list || list.empty() || !llvm::all_of(list, isOfRows))
+  if (!list || list.empty() || !llvm::all_of(list, isOfRows)) // #fp4.plan (C5)
     return withNote(op->emitOpError()
                         << "attribute " << kRowCasesAttr
                         << " must be cases of family reduce_rows for ranges of m that "
@@ -180,7 +179,7 @@ static LogicalResult verifyRowCases(Operation *op, NamedAttribute attribute) {
   int64_t next = 1;
   for (CaseAttr one : list.getAsRange<CaseAttr>()) {
     const SizeRange &range = one.getPlan().guard.m;
-    if (range.least != next)
+    if (range.least != next) // #fp4.plan (C5)
       return withNote(op->emitOpError() << "attribute " << kRowCasesAttr
                                         << " must have ranges of m one behind the other, but one "
                                            "begins at "

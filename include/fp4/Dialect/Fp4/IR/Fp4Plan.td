@@ -76,7 +76,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
-    | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, ctas_per_sm, pdl |
+    | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, rows_per_thread, ctas_per_sm, pdl |
     | tile_attention | blocks of queries pass over blocks of keys | tile, cluster, schedule, roles, stages, ctas_per_sm |
     | warp_attention | warps share the keys of few queries, and multiply with mma.sync | threads, ctas_per_sm, k_slices |
     | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
@@ -102,6 +102,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | threads | threads of a CTA |
     | blocks_per_thread | scale blocks of a thread |
     | items_per_thread | work items of a thread |
+    | rows_per_thread | rows that a thread has at once; without it, one |
     | ctas_per_sm | CTAs per SM; without it, as many as fit |
     | pdl | PDL. both: the kernel begins while the one before it ends, and lets the next do so. waits: the next begins when it has ended. none, and without it: neither |
     | wave_cost | predicted cost in a unit of `dispatch`: once, for each wave of tiles, and for each k tile of a wave |
@@ -127,7 +128,8 @@ def Fp4_CaseAttr : AttrDef<Fp4_Dialect, "Case"> {
   let summary = "a plan, and the sizes for which it holds";
   let description = [{
     An element of `dispatch` of a matmul. Host code launches the kernel of the case whose guard the
-    sizes meet, or of several with `wave_cost` the cheapest.
+    sizes meet, or of several with `wave_cost` the cheapest. A row kernel has `fp4.dispatch`: cases for
+    few rows, beside the `fp4.plan` for more.
 
     | member of the guard | meaning |
     |--------|---------|
@@ -139,6 +141,7 @@ def Fp4_CaseAttr : AttrDef<Fp4_Dialect, "Case"> {
     ```mlir
     #fp4.case<m = [1, 16], split_k = 4 : tile_gemm, tile = [16, 128, 256]>
     #fp4.case<m = [17, ?] : tile_gemm>
+    #fp4.case<m = [1, 132] : reduce_rows, threads = 448>
     ```
   }];
   let parameters = (ins AttrParameter<"::fp4::KernelPlan", "the plan, with its guard",
