@@ -4,10 +4,10 @@
   benchmarks/norm_plans.py pack BUILD FOLDER [NAME=BUILD ...]
   benchmarks/norm_plans.py run FOLDER [--json=FILE]
 
-`pack` compiles the programs of norms.py for sm_90a with the plan that the compiler chooses, and with
-each plan of `plans_of`. Another build, of an earlier revision, gives the plan NAME. `run` needs a
-Hopper GPU. It verifies results, and times kernels with a cold L2. A line of JSON for each program
-and number of rows has the microseconds of each plan, and of a copy of as many bytes.
+`pack` compiles the programs of norms.py for sm_90a with the plan that the compiler chooses, and
+with each plan of `plans_of`. Another build, of an earlier revision, gives the plan NAME. `run` needs
+a Hopper GPU, verifies results, and times kernels with a cold L2. A line of JSON for each program and
+number of rows has the microseconds of each plan, and of a copy of as many bytes.
 """
 import os
 import sys
@@ -22,8 +22,8 @@ FEW, MANY = 64, 1 << 24
 
 
 def plans_of(columns):
-    """Names of plans with their options: threads of a row that have one to eight chunks, and up to four
-    rows of a thread."""
+    """Names of plans with their options: threads of a row that have one to eight chunks, and up to
+    four rows of a thread."""
     chunks = columns // 16
     for per_thread in (1, 2, 4, 8):
         threads = -(-chunks // per_thread + 31) // 32 * 32 if chunks % per_thread else chunks // per_thread

@@ -134,8 +134,8 @@ def bytes_of(kind, rows, columns):
     return 2 * elements + (4 * elements if norm == "add_rms" else 0) + written
 
 
-#: An amax that the results of norms of Gaussian numbers hardly exceed: elements of a block that does
-#: saturate, and are quantized by a slower path.
+#: An amax that the results of norms of Gaussian numbers hardly exceed: elements of a block that
+#: does saturate, and are quantized by a slower path.
 AMAX = 16.0
 
 

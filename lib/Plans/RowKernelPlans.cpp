@@ -371,7 +371,8 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
   }
   chunks = llvm::divideCeil(chunks, std::max<int64_t>(1, cluster));
   int64_t perThread = llvm::divideCeil(chunks, kMost);
-  if (chunks >= kSome && !hasFewRows(op, partial, target))
+  int64_t most = cluster > 1 ? kSome : kSome - 1; // chunks of a row that have a thread each
+  if (chunks > most && !hasFewRows(op, partial, target))
     perThread = std::max<int64_t>(perThread, 2);
   int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, perThread));
   plan.threads = threads < kFew ? kFew / threads * threads : threads;

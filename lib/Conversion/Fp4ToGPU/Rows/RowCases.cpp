@@ -1,8 +1,8 @@
 //===- RowCases.cpp - Row kernels by the number of rows -------------------===//
 //
 // An operation with cases (fp4/Dialect/Fp4/IR/RowCases.h) and its prologues are copied for each
-// case before they are lowered. The kernel of `fp4.plan` allocates the results. Those of the cases
-// write the same buffers, in branches of the host in front of its launch:
+// case before they are lowered. The kernel of `fp4.plan` allocates the results. Kernels of the
+// cases write the same buffers, in branches of the host in front of its launch:
 //
 //   if (rows <= 16) launch case 0
 //   else if (rows <= 132) launch case 1
