@@ -5,9 +5,9 @@
   benchmarks/norm_plans.py run FOLDER [--json=FILE]
 
 `pack` compiles the programs of norms.py for sm_90a with the plan that the compiler chooses, and
-with each plan of `plans_of`. Another build, of an earlier revision, gives the plan NAME. `run` needs
-a Hopper GPU, verifies results, and times kernels with a cold L2. A line of JSON for each program and
-number of rows has the microseconds of each plan, and of a copy of as many bytes.
+with each plan of `plans_of`. Another build, of an earlier revision, gives the plan NAME. `run`
+needs a Hopper GPU, verifies results, and times kernels with a cold L2. A line of JSON for each
+program and number of rows has the microseconds of each plan, and of a copy of as many bytes.
 """
 import os
 import sys

@@ -1,4 +1,4 @@
-//===- RowStores.cpp - What a row kernel writes ---------------------------===//
+//===- RowStores.cpp - Stores of row kernels ------------------------------===//
 #include "Rows/RowElements.h"
 
 #include "ElementwiseEmitter.h"
