@@ -191,7 +191,8 @@ class Twice(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
         assert gradient.is_cuda
-        made = torch.zeros(gradient.shape, device=gradient.device) + gradient
+        one = torch.tensor(1.0, device=gradient.device)
+        made = torch.zeros(gradient.shape, device=gradient.device) + gradient * one
         twice(made, made.numel())
         return made
 

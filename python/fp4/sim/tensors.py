@@ -214,7 +214,7 @@ _UNINITIALIZED = {torch.ops.aten.empty, torch.ops.aten.empty_like, torch.ops.ate
 
 #: Attributes of torch that the functions below replace.
 _ORIGINAL: dict[str, Any] = {name: getattr(_T, name) for name in (
-    "device", "data_ptr", "to", "numpy", "backward", "__dlpack__", "__dlpack_device__")}
+    "device", "data_ptr", "to", "numpy", "__dlpack__", "__dlpack_device__")}
 _FROM_DLPACK: Any = torch.utils.dlpack.from_dlpack
 _DL_CPU, _DL_CUDA = 1, 2
 
@@ -328,6 +328,14 @@ def install() -> None:
     sys.meta_path.insert(0, _HideFromCompiler())
     if hasattr(_T, "__dlpack_c_exchange_api__"):  # it would not ask us
         del _T.__dlpack_c_exchange_api__
+    engine: Any = torch.autograd._engine_run_backward
+
+    def run_backward(*args: Any, **kwargs: Any) -> Any:
+        """torch runs it without modes, but backward functions of scripts name devices."""
+        with Redirect():
+            return engine(*args, **kwargs)
+
+    torch.autograd._engine_run_backward = run_backward
     for module in (torch, torch.utils.dlpack):
         setattr(module, "from_dlpack", _from_dlpack)  # noqa: B010
         setattr(module, "to_dlpack", _dlpack)  # noqa: B010
@@ -341,9 +349,6 @@ class Redirect(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
-        if func is _ORIGINAL["backward"]:  # torch calls it without modes, but it runs user code
-            with self:
-                return _backward(*args, **kwargs)
         device = kwargs.get("device")
         if device is None or func is torch.device:
             return func(*args, **kwargs)
@@ -357,8 +362,3 @@ class Redirect(TorchFunctionMode):
                 if to_cuda and func in (torch.empty, torch.empty_like, _T.new_empty):
                     _fill(tensor)
         return result
-
-
-def _backward(x: _T, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
-              inputs: Any = None) -> None:
-    torch.autograd.backward(x, gradient, retain_graph, create_graph, inputs=inputs)

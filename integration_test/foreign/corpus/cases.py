@@ -1,0 +1,52 @@
+"""The decorator of a case, which records.py reads, and comparisons.
+
+A case is a generator of (what, found, expected): the worker compares the two within the tolerance
+of the record. A case whose functions compare by themselves yields nothing and is no generator.
+"""
+
+
+def case(*devices, **fields):
+    """Marks a function as a record; devices and fields are those of records.Record."""
+    del devices, fields
+    return lambda function: function
+
+
+def difference(found, expected, tolerance):
+    """What is wrong with a result, or None: bits without a tolerance, else the largest error."""
+    import torch
+    found, expected = found.detach().cpu(), expected.detach().cpu()
+    if found.shape != expected.shape:
+        return f"has shape {tuple(found.shape)}, not {tuple(expected.shape)}"
+    if tolerance == 0:
+        if found.dtype != expected.dtype:
+            return f"is {found.dtype}, not {expected.dtype}"
+        wrong = (found.contiguous().view(torch.uint8) != expected.contiguous().view(torch.uint8))
+        return f"{wrong.sum().item()} bytes differ" if wrong.any() else None
+    found, expected = found.double(), expected.double()
+    finite = expected.isfinite()
+    if not torch.equal(found.isfinite(), finite):
+        return "is not finite where it must be, or the reverse"
+    most = max(expected[finite].abs().max().item() if finite.any() else 0.0, 1e-30)
+    error = (found - expected)[finite].abs().max().item() / most if finite.any() else 0.0
+    return None if error <= tolerance else f"has an error of {error:.3g} of its largest number"
+
+
+def gradients(function, reference, inputs, **options):
+    """(what, found, expected) of the results and of the gradients of floating-point inputs."""
+    import torch
+    here = [x.detach().cpu().clone().requires_grad_(x.is_floating_point()) for x in inputs]
+    there = [x.detach().to("cuda").clone().requires_grad_(x.is_floating_point()) for x in inputs]
+    expected, found = reference(*here), function(*there, **options)
+    found = found[0] if isinstance(found, tuple) else found
+    torch.manual_seed(1)
+    slope = torch.randn(expected.shape, dtype=expected.dtype)
+    expected.backward(slope)
+    found.backward(slope.to("cuda"))
+    yield "result", found, expected
+    for place, (mine, its) in enumerate(zip(there, here)):
+        if its.grad is not None:
+            yield f"gradient of operand {place}", mine.grad, its.grad
+
+
+def on_gpu(*tensors):
+    return [tensor.to("cuda") for tensor in tensors]

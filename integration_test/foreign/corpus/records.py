@@ -1,0 +1,96 @@
+"""Records of the corpus: which kernels there are, where they come from, and what must be found.
+
+A set is a file of sets/. One in Python has functions with the decorator `case` (cases.py), whose
+arguments are read without importing the file, because its packages may be absent. One of programs
+has a list PROGRAMS. Either names its source, a key of sources.SOURCES, in SOURCE.
+"""
+import ast
+import dataclasses
+import importlib
+import pathlib
+
+from sources import SOURCES
+
+SETS = pathlib.Path(__file__).resolve().parent / "sets"
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """How nvcc builds a program: {NAME} in a path or flag is the folder of source NAME."""
+
+    file: str
+    architecture: str
+    flags: tuple = ()
+    arguments: str = ""
+    passes: str = ""  # regular expression that its output must have; without one the exit code decides
+    fails: str = ""  # regular expression that its output must not have
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A kernel of a published project with its host code, or what the project has as one."""
+
+    name: str
+    group: str  # the set
+    source: str
+    devices: tuple = ("h200",)
+    against: str = "torch"  # what the results are compared with
+    tolerance: float = 0.0  # of the largest expected magnitude; 0: bit for bit
+    policies: tuple = ("eager", "lazy")
+    verdict: str = "pass"  # or the words of its true hazards, in any order
+    reason: str = ""  # why a hazard is a true one, or where documents say so
+    limit: int = 300  # seconds for a run
+    program: Program | None = None
+
+    @property
+    def title(self):
+        return f"{self.group}/{self.name}"
+
+    def runs(self):
+        return [(device, policy) for device in self.devices for policy in self.policies]
+
+
+def _cases(path, constants):
+    """Records of the functions of a file that have the decorator `case`."""
+    for node in ast.parse(path.read_text()).body:
+        calls = [call for call in getattr(node, "decorator_list", ())
+                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "case"]
+        for call in calls:
+            named = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
+            devices = tuple(ast.literal_eval(word) for word in call.args)
+            yield Record(node.name, path.stem, named.pop("source", constants["SOURCE"]),
+                         **({"devices": devices} if devices else {}),
+                         **{**constants.get("DEFAULTS", {}), **named})
+
+
+def _constants(path):
+    """SOURCE and DEFAULTS of a set."""
+    found = {}
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and node.targets[0].id in ("SOURCE", "DEFAULTS"):
+            found[node.targets[0].id] = ast.literal_eval(node.value)
+    return found
+
+
+def _programs(path):
+    module = importlib.import_module(f"sets.{path.stem}")
+    for name, fields in module.PROGRAMS.items():
+        yield Record(name, path.stem, fields.pop("source", module.SOURCE),
+                     **{**fields, "program": Program(**fields["program"])})
+
+
+def records_of(path):
+    constants = _constants(path)
+    found = list(_cases(path, constants)) or list(_programs(path))
+    for record in found:
+        if record.source not in SOURCES:
+            raise ValueError(f"{record.title}: source {record.source} is not in sources.py")
+        if record.verdict != "pass" and not record.reason:
+            raise ValueError(f"{record.title}: verdict {record.verdict} needs a reason")
+    return found
+
+
+def all_records():
+    """The records of all sets, in the order of the files and in the order within each."""
+    return [record for path in sorted(SETS.glob("*.py")) if path.stem != "__init__"
+            for record in records_of(path)]
