@@ -107,7 +107,8 @@ def run(records, options):
             total, good, seconds = total + 1, good + (not wrong), seconds + outcome["seconds"]
             if wrong:
                 print(f"  {outcome['record']}, {device}, {policy}: {wrong}", flush=True)
-                print(*(f"    {line}" for line in outcome["said"] if options.verbose), sep="\n", end="")
+                if options.verbose:
+                    print(*(f"    {line[:300]}" for line in outcome["said"]), sep="\n")
         print(f"{group}, {device}, {policy}: {len(chosen) - (total - good - before)} of {len(chosen)} as expected, "
               f"{seconds:.0f} s", flush=True)
     print(f"{good} of {total} as expected")

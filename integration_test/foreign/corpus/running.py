@@ -32,7 +32,8 @@ def _brief(said):
     """The lines of what a case wrote that say what is wrong: no trace of launches."""
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith("fp4-sim: ")]
     first = next((place for place, line in enumerate(lines) if line.startswith("error: ")), None)
-    return lines[-12:] if first is None else lines[first:first + 12]
+    wrong = [line[:300] for line in lines if line.startswith("wrong: ")]
+    return [*wrong, *(lines[-8:] if first is None else lines[first:first + 12])]
 
 
 def _outcome(record, device, policy, said, right, seconds, more=()):

@@ -161,7 +161,7 @@ struct HazardChecker::Impl {
   bool isGuess(const MemoryEvent &event);
   bool isStoredLoad(const MemoryEvent &event);
   void noteStorer(ClusterState &cluster, const MemoryEvent &event);
-  bool isUnused(const Access &made, const Record &old);
+  bool mayBeUnused(const Access &made, const Record &old);
 
   // --- Lanes.cpp ---
   /// The bytes that lanes of a warp access, by what each of them knows.
@@ -215,6 +215,10 @@ struct HazardChecker::Impl {
   void report(Access &made, const Record &old, HazardRule rule, uint64_t address);
   void defer(Access &made, const Record &old, HazardRule rule, uint64_t address);
   void reportDeferred(ClusterState &cluster, uint64_t store);
+  void deferTo(std::vector<check::Deferred> &list, Access &made, const Record &old, HazardRule rule,
+               uint64_t address);
+  void deferUse(Access &made, const Record &old, HazardRule rule, uint64_t address);
+  void reportUses(ClusterState &cluster, uint32_t slot, uint32_t store);
   HazardReport describe(Access &made, const Record &old, HazardRule rule, uint64_t address);
   HazardAccess sideOf(ClusterState &cluster, const Record &record, std::string_view verb = "");
   std::string placeOf(const Access &made, uint64_t address) const;

@@ -283,19 +283,46 @@ void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rul
     add(describe(made, old, rule, address));
 }
 
-/// To be reported when a second thread executes the store, which is one of the two.
-void HazardChecker::Impl::defer(Access &made, const Record &old, HazardRule rule,
-                                uint64_t address) {
-  const Record &store = old.write() ? old : made.record;
-  auto &list = made.cluster.deferred[uint64_t(made.warp->rank) << 32 | store.pc];
+/// Keeps a report until it is needed.
+void HazardChecker::Impl::deferTo(std::vector<Deferred> &list, Access &made, const Record &old,
+                                  HazardRule rule, uint64_t address) {
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
   const auto known = std::ranges::find_if(list, [&](const Deferred &other) {
     return other.report.rule == rule && other.first == low && other.second == high;
   });
+  const Record &load = old.write() ? made.record : old;
   if (known == list.end())
-    list.push_back({low, high, describe(made, old, rule, address)});
+    list.push_back({low, high, load.pc, describe(made, old, rule, address)});
   else
     ++known->report.count;
+}
+
+/// To be reported when a second thread executes the store, which is one of the two.
+void HazardChecker::Impl::defer(Access &made, const Record &old, HazardRule rule,
+                                uint64_t address) {
+  const Record &store = old.write() ? old : made.record;
+  deferTo(made.cluster.deferred[uint64_t(made.warp->rank) << 32 | store.pc], made, old, rule,
+          address);
+}
+
+/// To be reported when the warp of the load executes a store that uses its value.
+void HazardChecker::Impl::deferUse(Access &made, const Record &old, HazardRule rule,
+                                   uint64_t address) {
+  const Record &load = old.write() ? made.record : old;
+  deferTo(made.cluster.uses[load.slot()], made, old, rule, address);
+}
+
+void HazardChecker::Impl::reportUses(ClusterState &cluster, uint32_t slot, uint32_t store) {
+  const auto found = cluster.uses.find(slot);
+  if (found == cluster.uses.end())
+    return;
+  std::erase_if(found->second, [&](Deferred &race) {
+    if (!std::ranges::binary_search(*loadUses.onlyStores(*kernel, race.load), store))
+      return false;
+    if (isNew(race.report.rule, race.first, race.second, race.report.count))
+      add(std::move(race.report));
+    return true;
+  });
 }
 
 void HazardChecker::Impl::reportDeferred(ClusterState &cluster, uint64_t store) {

@@ -7,8 +7,8 @@ namespace fp4::sim::check {
 ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict,
                            LaneHistory &laneHistory)
     : index(index), warpsPerCta(warpsPerCta), strict(strict), warpCount(ctas * warpsPerCta),
-      laneHistory(laneHistory), warps(warpCount), tickets(1), storers(ctas), sharedCells(ctas),
-      tmemCells(ctas) {
+      laneHistory(laneHistory), warps(warpCount), tickets(1), storers(ctas), stores(warpCount),
+      sharedCells(ctas), tmemCells(ctas) {
   for (uint32_t slot = 0; slot < warpCount; ++slot) {
     WarpState &warp = warps[slot];
     warp.rank = slot / warpsPerCta;

@@ -236,9 +236,11 @@ struct Storer {
   uint16_t slot = 0; ///< of the warp
 };
 
-/// The report that is made if a second thread executes a store.
+/// A report that is made if a second thread executes the store, or the warp of the load one of the
+/// stores that use its value.
 struct Deferred {
   uint32_t first = 0, second = 0; ///< pc of the accesses, the lower one first
+  uint32_t load = 0;              ///< pc of the one that is a load
   HazardReport report;
 };
 
@@ -263,6 +265,8 @@ public:
   std::map<uint64_t, MapAcquires> mapAcquires;                  ///< by address of the map
   std::vector<std::vector<Storer>> storers;                     ///< (default) by CTA rank and pc
   std::map<uint64_t, std::vector<Deferred>> deferred; ///< by CTA rank << 32 | pc of the store
+  std::vector<std::vector<bool>> stores;              ///< (default) by slot of the warp and pc
+  std::map<uint32_t, std::vector<Deferred>> uses;     ///< by slot of the warp of the load
   uint32_t sequence = 0;
 
   WarpState &warp(const Actor &actor) { return warps[actor.ctaRank * warpsPerCta + actor.warp]; }

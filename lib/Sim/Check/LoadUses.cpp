@@ -80,15 +80,14 @@ template <typename Accept> bool follow(const Kernel &kernel, uint32_t load, cons
   return true;
 }
 
-std::optional<uint32_t> findOnlyStore(const Kernel &kernel, uint32_t load) {
-  std::optional<uint32_t> store;
+std::vector<uint32_t> findOnlyStores(const Kernel &kernel, uint32_t load) {
+  std::set<uint32_t> stores;
   const bool only = follow(kernel, load, [&](uint32_t pc, Use use, const Registers &) {
-    const bool same = use == Use::StoredValue && (!store || *store == pc);
-    if (same)
-      store = pc;
-    return same;
+    if (use == Use::StoredValue)
+      stores.insert(pc);
+    return use == Use::StoredValue;
   });
-  return only ? store : std::nullopt;
+  return only ? std::vector<uint32_t>(stores.begin(), stores.end()) : std::vector<uint32_t>();
 }
 
 bool findUse(const Kernel &kernel, uint32_t pc) {
@@ -213,15 +212,13 @@ bool LoadUses::reaches(const Kernel &kernel, uint32_t load, uint32_t user) {
   return known->second;
 }
 
-std::optional<uint32_t> LoadUses::onlyStore(const Kernel &kernel, uint32_t pc) {
-  if (known.size() <= pc)
-    known.resize(kernel.code.size());
-  uint32_t &result = known[pc];
-  if (result == unknown) {
-    const auto store = findOnlyStore(kernel, pc);
-    result = store ? *store + 2 : none;
-  }
-  return result == none ? std::nullopt : std::optional(result - 2);
+const std::vector<uint32_t> *LoadUses::onlyStores(const Kernel &kernel, uint32_t pc) {
+  if (stores.size() <= pc)
+    stores.resize(kernel.code.size());
+  std::optional<std::vector<uint32_t>> &result = stores[pc];
+  if (!result)
+    result = findOnlyStores(kernel, pc);
+  return result->empty() ? nullptr : &*result;
 }
 
 } // namespace fp4::sim::check

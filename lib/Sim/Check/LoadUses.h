@@ -1,7 +1,7 @@
 //===- LoadUses.h - Uses of the value of a load ---------------------------===//
 //
-// The text of a kernel shows what a racing load is good for. Compilers let every thread load a
-// scalar that only one thread uses: its value goes through arithmetic into one store. Programs
+// The text of a kernel shows what a racing load is good for. Compilers let more threads load a
+// value than use it: the value goes through arithmetic into stores that some threads make. Programs
 // guess a value that an atomic operation checks. And a value that lanes exchange was loaded before.
 //
 //===----------------------------------------------------------------------===//
@@ -22,9 +22,10 @@ namespace fp4::sim::check {
 
 class LoadUses {
 public:
-  /// The one store whose data the values of the load at `pc` become, when they reach nothing else:
-  /// no address, predicate of an effect, branch, other lane or other instruction with an effect.
-  std::optional<uint32_t> onlyStore(const Kernel &kernel, uint32_t pc);
+  /// The stores whose data the values of the load at `pc` become, in order, when they reach nothing
+  /// else: no address, predicate of an effect, branch, other lane or other instruction with an
+  /// effect. Null where they do, or reach no store.
+  const std::vector<uint32_t> *onlyStores(const Kernel &kernel, uint32_t pc);
   /// Returns true when any instruction reads a register that the one at `pc` writes.
   bool isUsed(const Kernel &kernel, uint32_t pc);
   /// Returns true when a plain load is a guess that an atomic operation makes good: atom.cas
@@ -38,9 +39,8 @@ public:
   void clear() { *this = {}; }
 
 private:
-  static constexpr uint32_t unknown = 0, none = 1; ///< of `known`; else the pc of the store + 2
-  std::vector<uint32_t> known;                     ///< by pc
-  std::vector<std::optional<bool>> used, guesses;  ///< by pc
+  std::vector<std::optional<std::vector<uint32_t>>> stores; ///< by pc; empty where there are none
+  std::vector<std::optional<bool>> used, guesses;           ///< by pc
   std::optional<std::set<uint32_t>> guessed;       ///< registers that a guess may become
   std::map<std::pair<uint32_t, uint32_t>, bool> flows;
 };

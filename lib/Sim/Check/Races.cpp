@@ -109,6 +109,8 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
       (event.kind == AccessKind::Atomic && (options.strict || event.unchanged != allLanes));
   Access made = begin(cluster, event.actor, event.at, event.space, writes, event.laneMask);
   made.record.who |= uint32_t(isGuess(event) ? StrongGpu : strengthOf(event)) << Record::strengthAt;
+  if (isStoredLoad(event))
+    made.record.who |= Record::storedLoadBit;
   if (dependent && event.space == Space::Global)
     checkGridWait(made, event);
   const bool ordered = event.order != MemOrder::Weak && !event.actor.ticket;
@@ -148,8 +150,7 @@ void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
   if (event.uniform) {
     made.unchanged = storesUnchanged(event) == allLanes;
     made.record.who |= Record::manyLanesBit; // their numbers do not matter
-    return range(made, event.addresses[0], event.bytes, 0,
-                 isStoredLoad(event) ? storedLoad : wholeCells);
+    return range(made, event.addresses[0], event.bytes, 0, wholeCells);
   }
   lanes(made, event, shift);
 }
@@ -179,7 +180,7 @@ void HazardChecker::Impl::lanes(Access &made, const MemoryEvent &event, uint32_t
     }
     made.record.who = (made.record.who & ~Record::manyLanesBit) | (many ? Record::manyLanesBit : 0);
     if (many)
-      range(made, address, bytes, 0, isStoredLoad(event) ? storedLoad : wholeCells);
+      range(made, address, bytes, 0, wholeCells);
     else
       range(made, address, bytes, first, shift);
   }
@@ -484,9 +485,11 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
 
 /// Nothing orders the two.
 void HazardChecker::Impl::race(Access &made, const Record &old, HazardRule rule, uint64_t address) {
-  if (!options.strict && made.warp && isUnused(made, old))
-    return defer(made, old, rule, address);
-  report(made, old, rule, address);
+  if (options.strict || !made.warp || !mayBeUnused(made, old))
+    return report(made, old, rule, address);
+  if (old.slot() != made.record.slot())
+    return deferUse(made, old, rule, address);
+  defer(made, old, rule, address);
 }
 
 /// Ordered. From the generic to the async proxy that takes a fence; for a read that is then

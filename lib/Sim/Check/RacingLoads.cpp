@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace fp4::sim {
@@ -20,14 +21,22 @@ bool HazardChecker::Impl::isGuess(const MemoryEvent &event) {
          loadUses.isGuess(*kernel, event.at.pc);
 }
 
-/// Returns true for a load whose value only a store uses (LoadUses): all threads may load it.
+/// Returns true for a load whose value only stores use (LoadUses): threads that do not store it may
+/// load it as well.
 bool HazardChecker::Impl::isStoredLoad(const MemoryEvent &event) {
   return !options.strict && kernel && event.kind == AccessKind::Read &&
-         event.order == MemOrder::Weak && loadUses.onlyStore(*kernel, event.at.pc);
+         event.order == MemOrder::Weak && loadUses.onlyStores(*kernel, event.at.pc);
 }
 
 void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &event) {
   const WarpState &warp = cluster.warp(event.actor);
+  auto &ofWarp = cluster.stores[warp.slot];
+  if (ofWarp.size() <= event.at.pc)
+    ofWarp.resize(event.at.pc + 1);
+  if (!ofWarp[event.at.pc]) {
+    ofWarp[event.at.pc] = true;
+    reportUses(cluster, warp.slot, event.at.pc);
+  }
   auto &ofCta = cluster.storers[warp.rank];
   if (ofCta.size() <= event.at.pc)
     ofCta.resize(event.at.pc + 1);
@@ -42,19 +51,26 @@ void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &e
     reportDeferred(cluster, uint64_t(warp.rank) << 32 | event.at.pc);
 }
 
-/// Returns true when one of the two is a load whose value is used only by the thread that makes the
-/// other, a store, and no other thread has executed that store.
-bool HazardChecker::Impl::isUnused(const Access &made, const Record &old) {
+/// Returns true when one of the two is a load of which only stores use the value, the other is a
+/// store, and so far the loading thread has used nothing: its warp has executed none of those
+/// stores, or the store is the only one of them and another thread of the warp alone executes it.
+bool HazardChecker::Impl::mayBeUnused(const Access &made, const Record &old) {
   const Record &load = old.write() ? made.record : old, &store = old.write() ? old : made.record;
   if (!load.isStoredLoad() || load.write() || store.async() || store.strength() != Weak ||
       old.cluster() != made.record.cluster())
     return false;
   const uint32_t rank = made.warp->rank;
-  if (made.cluster.warpOfSlot(old.slot()).rank != rank ||
-      loadUses.onlyStore(*kernel, load.pc) != store.pc)
+  if (made.cluster.warpOfSlot(old.slot()).rank != rank)
     return false;
+  const std::vector<uint32_t> &uses = *loadUses.onlyStores(*kernel, load.pc);
+  if (load.slot() != store.slot()) {
+    const std::vector<bool> &executed = made.cluster.stores[load.slot()];
+    return std::ranges::none_of(uses,
+                                [&](uint32_t pc) { return pc < executed.size() && executed[pc]; });
+  }
   const auto &ofCta = made.cluster.storers[rank];
-  return store.pc < ofCta.size() && ofCta[store.pc].count == Storer::One;
+  return uses.size() == 1 && uses[0] == store.pc && store.pc < ofCta.size() &&
+         ofCta[store.pc].count == Storer::One;
 }
 
 } // namespace fp4::sim

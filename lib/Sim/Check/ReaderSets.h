@@ -20,8 +20,7 @@ public:
     if (nodes[set].size >= keptPerCell)
       return set;
     reader.sequence = 0; // lanes of one warp are not compared through a set
-    if (!reader.isStoredLoad())
-      reader.who &= ~(Record::laneFields | Record::manyLanesBit);
+    reader.who &= ~(Record::laneFields | Record::manyLanesBit);
     Record newer[searched];
     Set at = set;
     for (unsigned n = 0; n < searched && at; ++n, at = nodes[at].rest) {

@@ -25,7 +25,7 @@ constexpr uint32_t byteMask(uint32_t from, uint32_t count) {
 }
 /// laneShift where one lane, or none in particular, accesses all bytes of a cell; and of a load by
 /// several lanes whose value reaches one store alone (LoadUses).
-constexpr uint32_t wholeCells = 7, storedLoad = 6;
+constexpr uint32_t wholeCells = 7;
 
 /// The scope of a strong (not .weak) access; two accesses that include each other do not race.
 enum Strength : uint8_t { Weak, StrongCta, StrongCluster, StrongGpu };
@@ -42,14 +42,15 @@ struct Record {
   // Bits of `who`; byte b was accessed by lane laneBase + (b >> laneShift).
   static constexpr uint32_t slotBits = 0xFFFF;
   static constexpr uint32_t laneBaseAt = 16, laneShiftAt = 24, strengthAt = 28;
-  static constexpr uint32_t laneFields = 0xFFu << laneBaseAt | 7u << laneShiftAt;
+  static constexpr uint32_t laneFields = 0x7Fu << laneBaseAt | 7u << laneShiftAt;
+  static constexpr uint32_t storedLoadBit = 1u << 23;
   static constexpr uint32_t writeBit = 1u << 27, asyncBit = 1u << 30, manyLanesBit = 1u << 31;
 
   static constexpr uint64_t time(uint32_t cluster, uint32_t epoch) {
     return uint64_t(cluster) << 32 | epoch;
   }
   static constexpr uint32_t laneBits(int laneBase) {
-    return uint32_t(uint8_t(laneBase)) << laneBaseAt;
+    return (uint32_t(laneBase) & 0x7F) << laneBaseAt;
   }
 
   uint32_t cluster() const { return uint32_t(when >> 32); }
@@ -60,14 +61,15 @@ struct Record {
   bool manyLanes() const { return who & manyLanesBit; } ///< several accessed the same bytes
   Strength strength() const { return Strength(who >> strengthAt & 3); }
   int laneOf(uint32_t byte) const {
-    return int8_t(who >> laneBaseAt) + int(byte >> (who >> laneShiftAt & 7));
+    const int base = int8_t(who >> laneBaseAt << 1) >> 1;
+    return base + int(byte >> (who >> laneShiftAt & 7));
   }
 
   bool sameAgent(const Record &other) const {
     return ((who ^ other.who) & slotBits) == 0 && cluster() == other.cluster();
   }
-  /// A load whose instruction matters.
-  bool isStoredLoad() const { return (who >> laneShiftAt & 7) == storedLoad; }
+  /// A load whose instruction matters: only stores use its value.
+  bool isStoredLoad() const { return who & storedLoadBit; }
   /// Returns true when a report of a race with `old` also covers this read.
   bool speaksFor(const Record &old) const {
     return !isStoredLoad() || (old.isStoredLoad() && old.pc == pc);
@@ -224,14 +226,12 @@ class ReadFilter {
 public:
   /// Returns true when `read` repeats an earlier one since `since`, and records it.
   bool repeats(uint64_t cell, const Record &read, uint64_t since) {
-    if (read.isStoredLoad())
-      return false;
     Entry &entry = entries[(cell / cellBytes ^ read.slot() * spread) % entries.size()];
     const bool same = entry.cell == cell && entry.when == read.when && entry.who == read.who &&
-                      entry.since == since;
+                      entry.since == since && (entry.pc == read.pc || !read.isStoredLoad());
     if (same && !(read.mask & ~entry.mask))
       return true;
-    entry = {cell, read.when, read.who, read.mask | (same ? entry.mask : 0), since};
+    entry = {cell, read.when, read.who, read.mask | (same ? entry.mask : 0), read.pc, since};
     return false;
   }
 
@@ -239,7 +239,7 @@ private:
   static constexpr uint32_t spread = 257; ///< warps that read the same do not meet
   struct Entry {
     uint64_t cell = ~0ull, when = 0;
-    uint32_t who = 0, mask = 0;
+    uint32_t who = 0, mask = 0, pc = 0;
     uint64_t since = 0; ///< the number of the last event between
   };
   std::array<Entry, 4096> entries;

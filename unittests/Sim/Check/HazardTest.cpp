@@ -466,6 +466,20 @@ TEST(Hazards, WhatIsUsedOtherwiseRaces) {
     }
 }
 
+/// Two warps have the same part of a tile: both load it, and one stores what it computes of it.
+TEST(Hazards, WhatAWarpDoesNotStoreItMayLoad) {
+  const std::string load = "  and.b32 %r7, %t, 31;\n  mad.wide.u32 %rd0, %r7, 4, %out;\n"
+                           "  ld.global.b32 %r5, [%rd0];\n  add.u32 %r6, %r5, 1;\n"
+                           "  setp.lt.u32 %p2, %t, 32;\n  @%p2 st.global.b32 [%rd0], %r6;\n",
+                    byOne = load + "  @%p2 st.global.b32 [%rd0+512], %r5;\n",
+                    byBoth = load + "  st.global.b32 [%rd0+512], %r5;\n";
+  for (const SimOptions &options : schedules(3)) {
+    EXPECT_EQ(judge(litmus(byOne), options, {}).text(), "");
+    EXPECT_THAT(judge(litmus(byBoth), options, {}).text(), HasSubstr("[global-race]"));
+    EXPECT_THAT(judge(litmus(byOne), options, {}, true).text(), HasSubstr("[global-race]"));
+  }
+}
+
 /// Scope counts in strict mode: .cta does not reach the other CTA.
 TEST(Hazards, StrictScopes) {
   const std::string text =
