@@ -1,7 +1,7 @@
 """The decorator of a case, which records.py reads, and comparisons.
 
 A case is a generator of (what, found, expected): the worker compares the two within the tolerance
-of the record. A case whose functions compare by themselves yields nothing and is no generator.
+of the record, or one that follows as a fourth member. A case whose functions compare by themselves yields nothing and is no generator.
 """
 
 
@@ -31,16 +31,19 @@ def difference(found, expected, tolerance):
     return None if error <= tolerance else f"has an error of {error:.3g} of its largest number"
 
 
-def gradients(function, reference, inputs, **options):
-    """(what, found, expected) of the results and of the gradients of floating-point inputs."""
+def gradients(function, reference, inputs, dtype=None):
+    """(what, found, expected) of the results and of the gradients of inputs, which are rounded to
+    a type for the function alone.
+    """
     import torch
-    here = [x.detach().cpu().clone().requires_grad_(x.is_floating_point()) for x in inputs]
-    there = [x.detach().to("cuda").clone().requires_grad_(x.is_floating_point()) for x in inputs]
-    expected, found = reference(*here), function(*there, **options)
+    inputs = [x.detach() if dtype is None else x.detach().to(dtype) for x in inputs]
+    there = [x.to("cuda").clone().requires_grad_() for x in inputs]
+    here = [x.clone().float().requires_grad_() for x in inputs]
+    expected, found = reference(*here), function(*there)
     found = found[0] if isinstance(found, tuple) else found
     torch.manual_seed(1)
-    slope = torch.randn(expected.shape, dtype=expected.dtype)
-    expected.backward(slope)
+    slope = torch.randn(expected.shape).to(found.dtype)
+    expected.backward(slope.float())
     found.backward(slope.to("cuda"))
     yield "result", found, expected
     for place, (mine, its) in enumerate(zip(there, here)):
@@ -50,3 +53,16 @@ def gradients(function, reference, inputs, **options):
 
 def on_gpu(*tensors):
     return [tensor.to("cuda") for tensor in tensors]
+
+
+def calls(table, name):
+    """(what, found, expected) of table[name]: a function, one of torch, and a function that makes
+    operands for both; its own tolerance may follow.
+    """
+    function, reference, operands, *own = table[name]
+    mine = operands()
+    found = function(*(x.to("cuda") if hasattr(x, "to") else x for x in mine))
+    expected = reference(*mine)
+    found, expected = (x if isinstance(x, (tuple, list)) else [x] for x in (found, expected))
+    for place, (one, other) in enumerate(zip(found, expected, strict=True)):
+        yield f"result {place}", one, other, *own

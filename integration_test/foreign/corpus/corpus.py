@@ -8,7 +8,7 @@
 
 Nothing that is fetched is stored in this repository. `prepare` needs git, pip and, for programs,
 nvcc 13; no GPU. --sources FOLDER names checkouts that are there already, by the names of sources.py.
-`run` keeps outcomes in FOLDER/outcomes.json, so that several runs make one table.
+`run` keeps outcomes in FOLDER/outcomes, so that several runs make one table.
 """
 import argparse
 import datetime
@@ -58,20 +58,31 @@ def show(records):
 
 
 class Outcomes:
-    """Outcomes of a folder by (record, device, policy, check), written after each."""
+    """Outcomes of a folder by (record, device, policy, check). Each set has a file, which is written
+    after each outcome: several processes may run different sets.
+    """
 
     def __init__(self, folder):
-        self.path = folder / "outcomes.json"
-        self.all = json.loads(self.path.read_text()) if self.path.exists() else {}
+        self.folder = folder / "outcomes"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.sets = {path.stem: json.loads(path.read_text()) for path in self.folder.glob("*.json")}
 
     @staticmethod
     def key(title, device, policy, check):
         return f"{title} {device} {policy} {check}"
 
+    def has(self, record, device, policy, check):
+        return self.key(record.title, device, policy, check) in self.sets.get(record.group, {})
+
     def add(self, outcome, check):
+        group = outcome["record"].partition("/")[0]
         key = self.key(outcome["record"], outcome["device"], outcome["policy"], check)
-        self.all[key] = {**outcome, "check": check, "date": datetime.date.today().isoformat()}
-        self.path.write_text(json.dumps(self.all, indent=1))
+        self.sets.setdefault(group, {})[key] = {**outcome, "check": check,
+                                                "date": datetime.date.today().isoformat()}
+        (self.folder / f"{group}.json").write_text(json.dumps(self.sets[group], indent=1))
+
+    def all(self):
+        return [outcome for known in self.sets.values() for outcome in known.values()]
 
 
 def planned(records, options, outcomes):
@@ -81,7 +92,7 @@ def planned(records, options, outcomes):
         for device, policy in record.runs():
             if device not in (options.devices or device).split(",") or policy not in (options.policies or policy).split(","):
                 continue
-            if options.missing and outcomes.key(record.title, device, policy, options.check) in outcomes.all:
+            if options.missing and outcomes.has(record, device, policy, options.check):
                 continue
             if record.program and not preparing.binary_of(record, options).exists():
                 continue
@@ -126,7 +137,7 @@ def main():
         return 1 if preparing.prepare(records, options) else 0
     code = run(records, options) if options.command == "run" else 0
     if options.command == "table" or options.json:
-        table.write(records, Outcomes(options.folder).all.values(), options)
+        table.write(records, Outcomes(options.folder).all(), options)
     return code
 
 

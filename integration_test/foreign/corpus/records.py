@@ -1,8 +1,8 @@
 """Records of the corpus: which kernels there are, where they come from, and what must be found.
 
 A set is a file of sets/. One in Python has functions with the decorator `case` (cases.py), whose
-arguments are read without importing the file, because its packages may be absent. One of programs
-has a list PROGRAMS. Either names its source, a key of sources.SOURCES, in SOURCE.
+arguments are read without importing the file, because its packages may be absent, or a dictionary
+CALLS (cases.calls). One of programs has a dictionary PROGRAMS. Either names its source, a key of sources.SOURCES, in SOURCE.
 """
 import ast
 import dataclasses
@@ -51,23 +51,30 @@ class Record:
 
 
 def _cases(path, constants):
-    """Records of the functions of a file that have the decorator `case`."""
+    """Records of the functions of a file that have the decorator `case`, and of its CALLS."""
     for node in ast.parse(path.read_text()).body:
         calls = [call for call in getattr(node, "decorator_list", ())
                  if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "case"]
         for call in calls:
             named = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
             devices = tuple(ast.literal_eval(word) for word in call.args)
-            yield Record(node.name, path.stem, named.pop("source", constants["SOURCE"]),
-                         **({"devices": devices} if devices else {}),
-                         **{**constants.get("DEFAULTS", {}), **named})
+            if devices:
+                named["devices"] = devices
+            yield _record(node.name, path, constants, named)
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "CALLS":
+            yield from (_record(key.value, path, constants, {}) for key in node.value.keys)
+
+
+def _record(name, path, constants, named):
+    fields = {**constants.get("DEFAULTS", {}), **named}
+    return Record(name, path.stem, fields.pop("source", constants["SOURCE"]), **fields)
 
 
 def _constants(path):
     """SOURCE and DEFAULTS of a set."""
     found = {}
     for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Assign) and node.targets[0].id in ("SOURCE", "DEFAULTS"):
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("SOURCE", "DEFAULTS"):
             found[node.targets[0].id] = ast.literal_eval(node.value)
     return found
 

@@ -100,7 +100,7 @@ def environment(options):
     return {**os.environ, "PYTHONPATH": f"{HERE}:{ROOT / 'python'}",
             "FP4_SIM": str(options.build / "bin/fp4-sim"), "TRITON_CACHE_DIR": str(own / "triton"),
             "TRITON_DEFAULT_FP_FUSION": "1", "TORCHDYNAMO_DISABLE": "1", "QUACK_CACHE_ENABLED": "0",
-            "HF_HUB_OFFLINE": "1", "FLAGGEMS_CACHE_DIR": str(own / "flag_gems"),
+            "HF_HUB_OFFLINE": "1", "GEMS_VENDOR": "nvidia", "FLAGGEMS_CACHE_DIR": str(own / "flag_gems"),
             "OMP_NUM_THREADS": "1", "HOME": str(own), "TMPDIR": str(own)}
 
 

@@ -2,6 +2,9 @@
 import dataclasses
 
 
+OWN = "triton-own"  # kernels of this project, which Triton compiles: they are not counted as foreign
+
+
 @dataclasses.dataclass(frozen=True)
 class Packages:
     """Pinned packages of PyPI in the environment that all sets in Python share."""
@@ -17,8 +20,21 @@ class Checkout:
     version: str  # the commit
 
 
+def _github(name, commit):
+    return Checkout(f"https://github.com/{name}", commit)
+
+
 SOURCES = {
-    "cutlass": Checkout("https://github.com/NVIDIA/cutlass",
-                        "7107b05535f8977f5ecb9d01ee203205b1fd9bc4"),
+    "cutlass": _github("NVIDIA/cutlass", "7107b05535f8977f5ecb9d01ee203205b1fd9bc4"),
+    "deepgemm": _github("deepseek-ai/DeepGEMM", "54e22612409371d6364144b69086735beb54e98b"),
+    "learn-cuda": _github("gau-nernst/learn-cuda", "1454f8b71499a68eacdbf44c08e36a7003d8ab99"),
+    "flashinfer": _github("flashinfer-ai/flashinfer", "fb28d7242b3506a2348265962041acc1fb56cca4"),
     "liger": Packages("liger-kernel 0.8.5"),
+    "fla": Packages("flash-linear-attention 0.6.0"),
+    "flag-gems": Packages("flag-gems 5.0.2"),
+    "conch": Packages("conch-triton-kernels 1.3"),
+    "sageattention": Packages("sageattention 1.0.6"),
+    "quack": Packages("quack-kernels 0.6.5"),
+    "flash-attn-4": Packages("flash-attn-4 4.0.0b36"),
+    OWN: Packages("triton 3.9.0"),
 }

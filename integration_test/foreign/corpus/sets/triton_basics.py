@@ -5,8 +5,13 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from cases import case, close, equal, integers, numbers
+from arrays import close, equal, integers, numbers
+from cases import case
 from device import Array, zeros
+
+SOURCE = "triton-own"
+DEFAULTS = {"devices": ("b200", "h200", "rtx5090"), "policies": ("eager", "lazy", "random"),
+            "against": "numpy"}
 
 
 @triton.jit

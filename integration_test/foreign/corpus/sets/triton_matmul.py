@@ -5,10 +5,16 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from cases import ALL, case, close, equal, integers, numbers
-from device import Array, zeros
+from arrays import close, equal, integers, numbers
+from cases import case
+from device import Array, set_allocator, zeros
 
 # Small integers: every sum is exact in every order, so results are compared bit for bit.
+
+SOURCE = "triton-own"
+DEFAULTS = {"devices": ("b200", "h200", "rtx5090"), "policies": ("eager", "lazy", "random"),
+            "against": "numpy"}
+set_allocator()
 
 
 @triton.jit
@@ -76,12 +82,12 @@ def matmul_fp64():
     product(numpy.float64, numpy.float64, (64, 64, 64), (32, 32, 16), precision="ieee", acc=tl.float64)
 
 
-@case(("b200", "h200"))
+@case("b200", "h200")
 def matmul_of_clusters():
     product(numpy.float16, numpy.float32, (256, 256, 128), (128, 128, 64), num_warps=4, num_ctas=2)
 
 
-@case(("b200", ))
+@case("b200")
 def matmul_with_cluster_launch_control():
     product(numpy.float16, numpy.float32, (256, 256, 128), (128, 128, 64), clc=True)
 
@@ -112,7 +118,7 @@ def matmul_with_descriptors():
     with_descriptors(ml_dtypes.float8_e4m3fn, numpy.float16, (128, 128, 256), (128, 128, 128), num_stages=3)
 
 
-@case(("b200", )) # Triton 3.9 cannot compile it for Hopper
+@case("b200") # Triton 3.9 cannot compile it for Hopper
 def matmul_warp_specialized():
     with_descriptors(numpy.float16, numpy.float16, (256, 128, 512), (128, 128, 64), True, num_stages=3)
 
@@ -149,12 +155,12 @@ def matmul_persistent():
     persistent(False, True, num_stages=3)
 
 
-@case(("b200", "h200"))
+@case("b200", "h200")
 def matmul_persistent_specialized():
     persistent(True, False, num_stages=3)
 
 
-@case(("b200", ))
+@case("b200")
 def matmul_persistent_flattened_specialized():
     persistent(True, True, num_stages=2)
 
@@ -245,7 +251,7 @@ def scaled_mxfp4():
     scaled("e2m1", "e2m1", 32, (128, 128, 256), num_warps=8)
 
 
-@case(("b200", "rtx5090"))
+@case("b200", "rtx5090")
 def scaled_nvfp4():
     scaled("e2m1", "e2m1", 16, (128, 128, 128))
     scaled("e2m1", "e2m1", 16, (128, 64, 256), num_stages=3)
