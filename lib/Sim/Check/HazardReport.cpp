@@ -317,7 +317,8 @@ void HazardChecker::Impl::reportUses(ClusterState &cluster, uint32_t slot, uint3
   if (found == cluster.uses.end())
     return;
   std::erase_if(found->second, [&](Deferred &race) {
-    if (!std::ranges::binary_search(*loadUses.onlyStores(*kernel, race.load), store))
+    if (!std::ranges::binary_search(
+            *loadUses.onlyStores(*kernel, race.load, LoadUses::Within::Warp), store))
       return false;
     if (isNew(race.report.rule, race.first, race.second, race.report.count))
       add(std::move(race.report));

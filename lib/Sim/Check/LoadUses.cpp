@@ -29,6 +29,15 @@ bool isArithmetic(const Insn &insn) {
                               [](const ModifierSlot &slot) { return slot.name == "cc"; });
 }
 
+/// Instructions by which the lanes of a warp exchange values.
+constexpr std::string_view kExchanges[] = {"match", "redux", "shfl", "vote"};
+
+bool passesOn(const Insn &insn, LoadUses::Within within) {
+  return isArithmetic(insn) ||
+         (within == LoadUses::Within::Warp &&
+          std::ranges::find(kExchanges, rowOf(insn).base) != std::end(kExchanges));
+}
+
 /// Calls f(place in Insn::op, offset in bank 0) for the registers that are written, or for those
 /// that are read; the guard has the place kMaxOperands.
 template <typename F>
@@ -57,9 +66,11 @@ bool define(const Kernel &kernel, const Insn &insn, Registers &values) {
   return values.size() > before;
 }
 
-/// Follows the value of a load through arithmetic, and calls accept(pc, use, values) for every other
-/// instruction that uses the value, up to the first that is not accepted. Returns true when all are.
-template <typename Accept> bool follow(const Kernel &kernel, uint32_t load, const Accept &accept) {
+/// Follows the value of a load through arithmetic (and exchanges), and calls accept(pc, use,
+/// values) for every other instruction that uses the value, up to the first that is not accepted.
+/// Returns true when all are.
+template <typename Accept>
+bool follow(const Kernel &kernel, uint32_t load, LoadUses::Within within, const Accept &accept) {
   if (rowOf(kernel.code[load]).base != "ld" || !kernel.callSites.empty())
     return false; // arguments of calls are no operands
   Registers values;
@@ -71,7 +82,7 @@ template <typename Accept> bool follow(const Kernel &kernel, uint32_t load, cons
       const Use use = useOf(kernel, kernel.code[pc], values);
       if (use == Use::None)
         continue;
-      if (isArithmetic(kernel.code[pc]))
+      if (passesOn(kernel.code[pc], within))
         more |= define(kernel, kernel.code[pc], values);
       else if (!accept(pc, use, values))
         return false;
@@ -80,9 +91,9 @@ template <typename Accept> bool follow(const Kernel &kernel, uint32_t load, cons
   return true;
 }
 
-std::vector<uint32_t> findOnlyStores(const Kernel &kernel, uint32_t load) {
+std::vector<uint32_t> findOnlyStores(const Kernel &kernel, uint32_t load, LoadUses::Within within) {
   std::set<uint32_t> stores;
-  const bool only = follow(kernel, load, [&](uint32_t pc, Use use, const Registers &) {
+  const bool only = follow(kernel, load, within, [&](uint32_t pc, Use use, const Registers &) {
     if (use == Use::StoredValue)
       stores.insert(pc);
     return use == Use::StoredValue;
@@ -154,12 +165,14 @@ Registers findGuessed(const Kernel &kernel) {
 
 bool findGuess(const Kernel &kernel, uint32_t load) {
   bool compared = false, other = false;
-  const bool all = follow(kernel, load, [&](uint32_t pc, Use, const Registers &values) {
-    const Insn &insn = kernel.code[pc];
-    forEachCompared(kernel, insn, [&](uint32_t offset) { compared |= values.contains(offset); });
-    other |= !decides(kernel, pc) || !values.contains(insn.guard);
-    return true;
-  });
+  const bool all =
+      follow(kernel, load, LoadUses::Within::Lane, [&](uint32_t pc, Use, const Registers &values) {
+        const Insn &insn = kernel.code[pc];
+        forEachCompared(kernel, insn,
+                        [&](uint32_t offset) { compared |= values.contains(offset); });
+        other |= !decides(kernel, pc) || !values.contains(insn.guard);
+        return true;
+      });
   return all && (compared || !other);
 }
 
@@ -212,12 +225,14 @@ bool LoadUses::reaches(const Kernel &kernel, uint32_t load, uint32_t user) {
   return known->second;
 }
 
-const std::vector<uint32_t> *LoadUses::onlyStores(const Kernel &kernel, uint32_t pc) {
+const std::vector<uint32_t> *LoadUses::onlyStores(const Kernel &kernel, uint32_t pc,
+                                                  Within within) {
+  Stores &stores = within == Within::Lane ? ofLane : ofWarp;
   if (stores.size() <= pc)
     stores.resize(kernel.code.size());
   std::optional<std::vector<uint32_t>> &result = stores[pc];
   if (!result)
-    result = findOnlyStores(kernel, pc);
+    result = findOnlyStores(kernel, pc, within);
   return result->empty() ? nullptr : &*result;
 }
 

@@ -22,10 +22,12 @@ namespace fp4::sim::check {
 
 class LoadUses {
 public:
+  /// How far a value is followed: in the lane that loads it, or also to other lanes of the warp.
+  enum class Within : uint8_t { Lane, Warp };
   /// The stores whose data the values of the load at `pc` become, in order, when they reach nothing
-  /// else: no address, predicate of an effect, branch, other lane or other instruction with an
-  /// effect. Null where they do, or reach no store.
-  const std::vector<uint32_t> *onlyStores(const Kernel &kernel, uint32_t pc);
+  /// else: no address, predicate of an effect, branch, other lane or warp, or other instruction
+  /// with an effect. Null where they do, or reach no store.
+  const std::vector<uint32_t> *onlyStores(const Kernel &kernel, uint32_t pc, Within within);
   /// Returns true when any instruction reads a register that the one at `pc` writes.
   bool isUsed(const Kernel &kernel, uint32_t pc);
   /// Returns true when a plain load is a guess that an atomic operation makes good: atom.cas
@@ -39,8 +41,9 @@ public:
   void clear() { *this = {}; }
 
 private:
-  std::vector<std::optional<std::vector<uint32_t>>> stores; ///< by pc; empty where there are none
-  std::vector<std::optional<bool>> used, guesses;           ///< by pc
+  using Stores = std::vector<std::optional<std::vector<uint32_t>>>;
+  Stores ofLane, ofWarp;                           ///< by pc; empty where there are none
+  std::vector<std::optional<bool>> used, guesses;  ///< by pc
   std::optional<std::set<uint32_t>> guessed;       ///< registers that a guess may become
   std::map<std::pair<uint32_t, uint32_t>, bool> flows;
 };

@@ -143,8 +143,9 @@ void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
     return range(made, event.addresses[0], event.bytes, 0, wholeCells);
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
   const uint32_t shift = small ? uint32_t(std::countr_zero(event.bytes)) : wholeCells;
-  if (event.contiguous) {
-    made.unchanged = storesUnchanged(event) == allLanes;
+  const uint32_t unchanged = storesUnchanged(event);
+  if (event.contiguous && (unchanged == 0 || unchanged == allLanes)) {
+    made.unchanged = unchanged;
     return range(made, event.addresses[0], uint64_t(event.bytes) * 32, 0, shift);
   }
   if (event.uniform) {
@@ -463,7 +464,11 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
   address += uint64_t(std::countr_zero(overlap));
   if (made.record.sameAgent(old) && made.record.async())
     return; // one ticket; in global memory, one warp's, which are taken to be in order
+  // Compilers let every lane or warp store a value that all have: whoever is last, it is there.
+  const bool same = !options.strict && made.unchanged && old.write() && !old.async();
   if (made.record.sameAgent(old) && !made.record.async()) {
+    if (same)
+      return;
     // All lanes execute tcgen05.alloc, and may read the address behind it (PTX ISA, its example).
     if (!tmemAllocs.contains(old.pc) && lanesRace(made, old, overlap))
       race(made, old, HazardRule::LaneRace, address);
@@ -473,8 +478,7 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
     return report(made, old, HazardRule::RelaxedSync, address);
   if (bothStrong(made, old) || looselyOrdered(made, old))
     return;
-  // Compilers let every warp store a value that all of them have: whoever is last, it is there.
-  if (!options.strict && made.unchanged && old.write() && !old.async())
+  if (same)
     return;
   if (!knowsGeneric(made, old))
     return race(made, old, ruleOf(made, old), address);

@@ -25,7 +25,8 @@ bool HazardChecker::Impl::isGuess(const MemoryEvent &event) {
 /// load it as well.
 bool HazardChecker::Impl::isStoredLoad(const MemoryEvent &event) {
   return !options.strict && kernel && event.kind == AccessKind::Read &&
-         event.order == MemOrder::Weak && loadUses.onlyStores(*kernel, event.at.pc);
+         event.order == MemOrder::Weak &&
+         loadUses.onlyStores(*kernel, event.at.pc, LoadUses::Within::Warp);
 }
 
 void HazardChecker::Impl::noteStorer(ClusterState &cluster, const MemoryEvent &event) {
@@ -62,14 +63,14 @@ bool HazardChecker::Impl::mayBeUnused(const Access &made, const Record &old) {
   const uint32_t rank = made.warp->rank;
   if (made.cluster.warpOfSlot(old.slot()).rank != rank)
     return false;
-  const std::vector<uint32_t> &uses = *loadUses.onlyStores(*kernel, load.pc);
   if (load.slot() != store.slot()) {
     const std::vector<bool> &executed = made.cluster.stores[load.slot()];
-    return std::ranges::none_of(uses,
+    return std::ranges::none_of(*loadUses.onlyStores(*kernel, load.pc, LoadUses::Within::Warp),
                                 [&](uint32_t pc) { return pc < executed.size() && executed[pc]; });
   }
+  const auto *uses = loadUses.onlyStores(*kernel, load.pc, LoadUses::Within::Lane);
   const auto &ofCta = made.cluster.storers[rank];
-  return uses.size() == 1 && uses[0] == store.pc && store.pc < ofCta.size() &&
+  return uses && uses->size() == 1 && uses->front() == store.pc && store.pc < ofCta.size() &&
          ofCta[store.pc].count == Storer::One;
 }
 

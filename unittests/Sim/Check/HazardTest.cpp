@@ -439,12 +439,11 @@ TEST(Hazards, WhatIsUsedOtherwiseRaces) {
                     all = load + storeOne;
   const std::string other = "  ld.global.b32 %r7, [%out];\n";
   const std::string uses[] = {
-      // By a second store, a branch, an address, another lane, an atomic, a carry.
+      // By a second store, a branch, an address, an atomic, a carry.
       all + own + "  st.global.b32 [%rd0+512], %r5;\n",
       loadAll + "  setp.eq.u32 %p2, %r5, 7;\n  @%p2 bra END;\n" + addOne + storeOne + "END:\n",
       load + "  and.b32 %r7, %r5, 4;\n  cvt.u64.u32 %rd1, %r7;\n  add.u64 %rd2, %out, %rd1;\n"
              "  @%p0 st.global.b32 [%rd2], %r6;\n",
-      loadAll + "  shfl.sync.bfly.b32 %r5, %r5, 1, 31, -1;\n" + addOne + storeOne,
       all + "  red.global.add.u32 [%out+512], %r6;\n",
       all + "  add.cc.u32 %r7, %r5, 1;\n  addc.u32 %r8, 0, 0;\n  st.global.b32 [%out+512], %r8;\n",
       // By the store of a second thread: at once, and in another warp.
@@ -471,12 +470,25 @@ TEST(Hazards, WhatAWarpDoesNotStoreItMayLoad) {
   const std::string load = "  and.b32 %r7, %t, 31;\n  mad.wide.u32 %rd0, %r7, 4, %out;\n"
                            "  ld.global.b32 %r5, [%rd0];\n  add.u32 %r6, %r5, 1;\n"
                            "  setp.lt.u32 %p2, %t, 32;\n  @%p2 st.global.b32 [%rd0], %r6;\n",
-                    byOne = load + "  @%p2 st.global.b32 [%rd0+512], %r5;\n",
-                    byBoth = load + "  st.global.b32 [%rd0+512], %r5;\n";
+                    more = load + "  shfl.sync.bfly.b32 %r5, %r5, 1, 31, -1;\n",
+                    byOne = more + "  @%p2 st.global.b32 [%rd0+512], %r5;\n",
+                    byBoth = more + "  st.global.b32 [%rd0+512], %r5;\n";
   for (const SimOptions &options : schedules(3)) {
     EXPECT_EQ(judge(litmus(byOne), options, {}).text(), "");
     EXPECT_THAT(judge(litmus(byBoth), options, {}).text(), HasSubstr("[global-race]"));
     EXPECT_THAT(judge(litmus(byOne), options, {}, true).text(), HasSubstr("[global-race]"));
+  }
+}
+
+/// Two stores of a warp, and one of another warp beside new bytes, write what is there already.
+TEST(Hazards, EqualValuesMayBeStoredAgain) {
+  const std::string again = "  and.b32 %r7, %t, 47;\n  mad.wide.u32 %rd0, %r7, 4, %out;\n"
+                            "  st.global.b32 [%rd0], 7;\n  xor.b32 %r7, %r7, 1;\n"
+                            "  mad.wide.u32 %rd0, %r7, 4, %out;\n  st.global.b32 [%rd0], ";
+  for (const SimOptions &options : schedules(3)) {
+    EXPECT_EQ(judge(litmus(again + "7;\n"), options, {}).text(), "");
+    EXPECT_THAT(judge(litmus(again + "8;\n"), options, {}).text(), HasSubstr("[lane-race]"));
+    EXPECT_FALSE(judge(litmus(again + "7;\n"), options, {}, true).reports.empty());
   }
 }
 

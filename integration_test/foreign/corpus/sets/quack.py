@@ -145,24 +145,32 @@ def softmax():
     yield "softmax", softmax(on_device(x)), torch.softmax(x, -1)
 
 
-@case("b200", "h200", tolerance=1e-5, tolerance=1e-5, tolerance=1e-4)
+@case("b200", "h200", tolerance=1e-5)
 def rmsnorm():
     from quack.rmsnorm import rmsnorm
     x, w = torch.randn(40, 1024), torch.randn(1024)
     expected = x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * w
     yield "rmsnorm", rmsnorm(on_device(x), on_device(w)), expected
+
+
+@case("b200", tolerance=1e-5)
 def cross_entropy():
     from quack.cross_entropy import cross_entropy
     x, target = torch.randn(40, 1000), torch.randint(0, 1000, (40,))
     found = cross_entropy(on_device(x), on_device(target), reduction="none")
     yield "cross entropy", found, torch.nn.functional.cross_entropy(x, target, reduction="none")
+
+
+@case("b200", tolerance=1e-4)
 def largest():
     from quack.topk import topk
     x = torch.randn(40, 256)
     values, _ = topk(on_device(x), 8)
     yield "topk", values, torch.topk(x, 8).values
+
+
+@case("b200")
 def hadamard():
     from quack.transform.hadamard import hadamard_transform, hadamard_transform_ref
     x = integers(40, 512)
     yield "Hadamard", hadamard_transform(on_device(x)), hadamard_transform_ref(x)
-
