@@ -206,7 +206,11 @@ Expected<TensorMap> TensorMap::unpack(std::span<const std::byte, usedBytes> byte
   map.interleave = static_cast<TensorMapInterleave>(get(bytes, interleaveBits));
   map.oobFill = static_cast<TensorMapOobFill>(get(bytes, fillBits));
   map.promotion = static_cast<TensorMapL2Promotion>(get(bytes, promotionBits));
-  map.address = get(bytes, addressBits(0)) | uint64_t(get(bytes, addressBits(1))) << 32;
+  // Addresses have 57 bits: the CuTe DSL writes no more of one that lies before the tensor, from
+  // which coordinates lead back.
+  constexpr unsigned unused = 64 - 57;
+  const uint64_t address = get(bytes, addressBits(0)) | uint64_t(get(bytes, addressBits(1))) << 32;
+  map.address = uint64_t(int64_t(address << unused) >> unused);
   for (unsigned i = 0; i < map.rank; ++i) {
     map.dims[i] = uint64_t(get(bytes, dimBits(i))) + 1;
     map.elementStrides[i] = get(bytes, elementStrideBits(i)) + 1;

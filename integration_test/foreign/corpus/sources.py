@@ -33,7 +33,6 @@ SOURCES = {
     "fla": Packages("flash-linear-attention 0.6.0"),
     "flag-gems": Packages("flag-gems 5.0.2"),
     "conch": Packages("conch-triton-kernels 1.3"),
-    "sageattention": Packages("sageattention 1.0.6"),
     "quack": Packages("quack-kernels 0.6.5"),
     "flash-attn-4": Packages("flash-attn-4 4.0.0b36"),
     OWN: Packages("triton 3.9.0"),

@@ -161,7 +161,7 @@ void HazardChecker::Impl::lanes(Access &made, const MemoryEvent &event, uint32_t
   const uint32_t unchanged = storesUnchanged(event);
   for (uint32_t rest = event.laneMask; rest;) {
     const int first = std::countr_zero(rest);
-    const uint64_t address = event.addresses[first];
+    const uint64_t address = event.addressOf(first);
     uint64_t bytes = event.bytes;
     int last = first;
     bool many = false;
@@ -170,11 +170,12 @@ void HazardChecker::Impl::lanes(Access &made, const MemoryEvent &event, uint32_t
       const int lane = std::countr_zero(rest);
       if (made.unchanged != (unchanged >> lane & 1))
         break;
-      if (event.addresses[lane] == address && bytes == event.bytes) {
+      const uint64_t next = event.addressOf(lane);
+      if (next == address && bytes == event.bytes) {
         many = true; // a broadcast
         continue;
       }
-      if (many || lane != last + 1 || event.addresses[lane] != address + bytes)
+      if (many || lane != last + 1 || next != address + bytes)
         break;
       bytes += event.bytes;
       last = lane;

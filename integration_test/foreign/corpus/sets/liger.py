@@ -38,7 +38,8 @@ def fused_add_rms_norm():
                          [torch.randn(40, 300), torch.randn(40, 300), torch.randn(300)])
 
 
-@case()
+@case(verdict="shared-race", reason="fused multiply-adds round a partial sum differently in each lane, "
+      "and several warps store it; TRITON_DEFAULT_FP_FUSION=0 ends it")
 def group_norm():
     yield from gradients(lambda x, w, b: liger.liger_group_norm(x, w, b, 12, 3, 1e-6),
                          lambda x, w, b: F.group_norm(x, 3, w, b, 1e-6),

@@ -127,10 +127,9 @@ uint32_t unchangedLanes(ExecContext &cx, Space space, const LaneAddresses &lanes
                         Same &&same, const std::byte *row = nullptr) {
   const bool small = std::has_single_bit(bytes) && bytes <= 32;
   const uint64_t base = small ? fastBase<false>(cx, space, lanes, bytes) : 0;
-  if (base && row && lanes.contiguous)
-    return std::memcmp(reinterpret_cast<const void *>(base + lanes.v[0]), row, size_t(32) * bytes)
-               ? 0
-               : kAllLanes;
+  if (base && row && lanes.contiguous &&
+      !std::memcmp(reinterpret_cast<const void *>(base + lanes.v[0]), row, size_t(32) * bytes))
+    return kAllLanes;
   uint32_t unchanged = 0;
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(rest));
@@ -139,7 +138,7 @@ uint32_t unchangedLanes(ExecContext &cx, Space space, const LaneAddresses &lanes
         base ? reinterpret_cast<const std::byte *>(base + address) : cx.peek(space, address, bytes);
     if (there && same(lane, there))
       unchanged |= 1u << lane;
-    else if (lanes.contiguous || lanes.uniform)
+    else if (lanes.uniform)
       return 0; // reported as one: all lanes or none
   }
   return unchanged;
