@@ -52,7 +52,7 @@ static int64_t headsOfTile(AttentionOp op) {
   return op.getQueryTokens() < mostRows && heads <= kGroupRows ? heads : 1;
 }
 
-/// Warpgroups of a tile: one where its rows have room for all queries of a sequence.
+/// Warpgroups of wgmma of a tile: one where its rows have room for all queries of a sequence.
 static int32_t groupsOfTile(AttentionOp op) {
   return op.getQueryTokens() * headsOfTile(op) <= kGroupRows ? 1 : 2;
 }
@@ -81,14 +81,34 @@ static int64_t keysOfBlock(AttentionOp op, bool isShared) {
   return best;
 }
 
+/// Returns true when accumulators are in tensor memory, and not in registers.
+static bool hasLanes(const hw::TargetModel &target) {
+  return !route::hasCore(target, route::Core::Wgmma);
+}
+
+/// Elements of a head of values whose sums a thread with a whole row has registers for.
+static constexpr int64_t kMostLaneElements = 128;
+
+bool fp4::hasTiles(AttentionOp op, const hw::TargetModel &target) {
+  return route::hasCore(target, route::Core::Wgmma) ||
+         (route::hasCore(target, route::Core::Tcgen05) &&
+          op.getValueElements() <= kMostLaneElements);
+}
+
 static LogicalResult requireAttention(Operation *op, const KernelPlan &,
                                       const hw::TargetModel &target) {
-  if (Status status = route::requireCore(target, route::Core::Wgmma); !status)
-    return report(op, status.error());
+  if (!route::hasCore(target, route::Core::Tcgen05))
+    if (Status status = route::requireCore(target, route::Core::Wgmma); !status)
+      return report(op, status.error());
   auto attention = cast<AttentionOp>(op);
   if (failed(requireHead(attention, "query", attention.getQueryType())) ||
       failed(requireHead(attention, "value", attention.getValueType())))
     return failure();
+  if (!hasTiles(attention, target))
+    return withNote(op->emitOpError() << "has kernels with tcgen05 for heads of 64 or 128 elements "
+                                         "of operand 'value', but got "
+                                      << attention.getValueElements(),
+                    "family warp_attention has up to 256 elements, of queries that are not packed");
   return requirePages(attention, kPageUnit);
 }
 
@@ -132,9 +152,25 @@ static int64_t splitsOfKeys(AttentionOp op, int64_t works, int64_t blocks,
   return splits;
 }
 
+/// A tile of one or two parts of 128 rows. A thread has a row of products beside its sums, whose
+/// registers, and columns of tensor memory, leave room for fewer keys of larger heads.
+static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
+  int64_t tileHeads = headsOfTile(op);
+  int32_t parts = op.getQueryTokens() * tileHeads <= pipe::kMmaM ? 1 : 2;
+  KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
+  plan.tile = {parts * pipe::kMmaM, op.getValueElements() <= kPanel ? 2 * kPanel : kPanel,
+               tileHeads};
+  plan.ctasPerSm = 1;
+  plan.roles = attentionLaneRoles(op.getContext(), parts);
+  plan.schedule = parts == 1 ? neighboursAlongM(op.getContext()) : rasterOfTiles(op, target);
+  return plan;
+}
+
 static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
                                    const hw::TargetModel &target) {
   auto attention = cast<AttentionOp>(op);
+  if (hasLanes(target))
+    return proposeLanes(attention, target);
   int32_t groups = groupsOfTile(attention);
   int64_t tileHeads = headsOfTile(attention);
   int64_t heads = tileHeads > 1 ? attention.getKeyHeads() : attention.getHeads();
@@ -156,20 +192,60 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
   return plan;
 }
 
+/// Heads of a token that are rows of one tile.
+static bool hasHeadsOfTile(AttentionOp op, int64_t heads) {
+  return heads == 1 || (heads >= op.getHeadsOfGroup() && heads <= kGroupRows &&
+                        llvm::isPowerOf2_64(uint64_t(heads)));
+}
+
+/// Parts of a tile are the warpgroups of which each is a role of threads.
+static int64_t partsOf(pipe::RolePlanAttr roles) {
+  return 1 + llvm::count_if(roles.getRoles(), [](pipe::RoleAttr role) {
+           return role.getAuxiliary() && role.getNumWarps() == 4 && role.getFirstWarp() % 4 == 0;
+         });
+}
+
+/// Columns of tensor memory of a part: scores, powers as pairs, and products with values.
+static int64_t columnsOfPart(AttentionOp op, int64_t keys) {
+  return keys + keys / 2 + op.getValueElements();
+}
+
+static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
+                                const hw::TargetModel &target) {
+  using enum pipe::Engine;
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads})))
+    return failure();
+  auto [rows, keys, heads] = plan.tile;
+  int64_t parts = partsOf(cast<pipe::RolePlanAttr>(plan.roles));
+  bool hasKeys = (keys == kPanel || keys == 2 * kPanel) &&
+                 parts * columnsOfPart(op, keys) <= int64_t(target.tmemColumns);
+  if (rows != parts * pipe::kMmaM || !hasKeys || !hasHeadsOfTile(op, heads))
+    return misfit(op, "tile",
+                  "is [" + Twine(parts * pipe::kMmaM) + ", N, H], N 64, or 128 where " +
+                      Twine(target.tmemColumns) +
+                      " columns of tensor memory have room, and H 1, or a power of two from " +
+                      Twine(op.getHeadsOfGroup()) + " to " + Twine(kGroupRows),
+                  spell(plan.tile));
+  if (plan.cluster[0] <= 1 && plan.cluster[1] <= 1)
+    return success();
+  return misfit(op, "cluster", "is left out beside tcgen05",
+                "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
+}
+
 static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   using enum pipe::Engine;
   auto attention = cast<AttentionOp>(op);
+  if (hasLanes(target))
+    return checkLanes(attention, plan, target);
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
                          {.areOneRole = true, .warps = {4, 8}})))
     return failure();
   auto [rows, keys, heads] = plan.tile;
   int64_t ofRoles = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
   int64_t group = attention.getHeadsOfGroup();
-  bool hasHeads =
-      heads == 1 || (heads >= group && heads <= kGroupRows && llvm::isPowerOf2_64(uint64_t(heads)));
   bool hasKeys = keys > 0 && keys % kInstructionK == 0 && keys <= kMostKeys;
-  if (rows != ofRoles || !hasKeys || !hasHeads)
+  if (rows != ofRoles || !hasKeys || !hasHeadsOfTile(attention, heads))
     return misfit(op, "tile",
                   "is [" + Twine(ofRoles) + ", N, H], N a multiple of 16 up to " +
                       Twine(kMostKeys) + ", and H 1, or a power of two from " + Twine(group) +

@@ -92,7 +92,7 @@ KernelFamily fp4::familyOf(Operation *op) {
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   auto attention = dyn_cast<AttentionOp>(op);
   if (attention && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
-      (!route::hasCore(target, route::Core::Wgmma) || prefersWarps(attention)))
+      (!hasTiles(attention, target) || prefersWarps(attention, target)))
     return WarpAttention;
   auto quantize = dyn_cast<QuantizeOp>(op);
   bool isOfWarps =

@@ -36,9 +36,11 @@ mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_
                                     llvm::StringRef known);
 /// Checks that the tokens of a page, if there are pages, are a multiple of `unit`.
 llvm::LogicalResult requirePages(AttentionOp op, int64_t unit);
+/// Returns true when the target has a kernel of family tile_attention for the heads of `op`.
+bool hasTiles(AttentionOp op, const hw::TargetModel &target);
 /// Returns true when warp_attention is faster than tile_attention: for few queries, and large
 /// caches or small heads.
-bool prefersWarps(AttentionOp op);
+bool prefersWarps(AttentionOp op, const hw::TargetModel &target);
 
 const FamilyRules &rulesOf(KernelFamily family);
 

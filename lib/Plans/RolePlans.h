@@ -36,6 +36,11 @@ pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, int32_t mmaWarp
 /// matrix instructions, and two beside them only release their registers to two warpgroups.
 pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 
+/// Roles for attention with products in tensor memory: `parts` warpgroups, each a role, have 128
+/// rows of queries each, one warp issues matrix instructions, and one loads. Beside two parts, two
+/// warps only release their registers.
+pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts);
+
 /// Roles for weights that `groups` warpgroups make 16-bit floats of in tensor memory, each a k tile
 /// in turn: four warps read accumulators and store, one issues matrix instructions, and one loads.
 /// If two or four warpgroups convert, the first warpgroup takes registers from the last one, two of

@@ -63,7 +63,8 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
   auto attention = cast<AttentionOp>(op);
   if (attention.isPacked())
     return withNote(op->emitOpError("has kernels of warps without 'query_offsets', but got these"),
-                    "family tile_attention, which sm_90a has, takes packed sequences");
+                    "family tile_attention, which targets with wgmma or tcgen05 have, takes packed "
+                    "sequences");
   if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
       failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
     return failure();
@@ -107,13 +108,19 @@ static int64_t bytesOfKeys(AttentionOp op) {
   return rows * elements * op.getKeyType().getElementTypeBitWidth() / 8;
 }
 
-bool fp4::prefersWarps(AttentionOp op) {
+/// Rows of a sequence up to which tiles of tcgen05 are left mostly empty, and its keys unshared.
+static constexpr int64_t kFewLaneRows = 32;
+
+bool fp4::prefersWarps(AttentionOp op, const hw::TargetModel &target) {
   constexpr int64_t manyBytes = 128 << 20, manyKeys = 16384; // by an H200
   bool hasPages = !op.getPages() || op.getPageTokens() % kKeys == 0;
   bool isFaster =
       hasHeadsUpTo(op, kSmallHead) ||
       (hasHeadsUpTo(op, kMostElementsOfMostRows) &&
        (bytesOfKeys(op) >= manyBytes || op.getKeysOfTokens(op.getQueryTokens()) >= manyKeys));
+  if (!route::hasCore(target, route::Core::Wgmma) && hasPages && !op.isPacked() &&
+      rowsOfSequence(op) <= kFewLaneRows)
+    return true;
   return !op.isPacked() && rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
 }
 

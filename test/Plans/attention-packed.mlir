@@ -1,11 +1,13 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
-// RUN: not fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: not fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHERS
+// RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=TCGEN05
 
 // OTHERS: error: 'fp4.attention' op has kernels of warps without 'query_offsets', but got these
-// OTHERS: note: family tile_attention, which sm_90a has, takes packed sequences
+// OTHERS: note: family tile_attention, which targets with wgmma or tcgen05 have, takes packed sequences
 
 // Tiles of packed sequences of any number of tokens have tokens of one head, and the longest come
 // first.
+// TCGEN05: tile = [256, 64, 1], schedule = #pipe.static_persistent<along_n serpentine = true>
 // CHECK-LABEL: func.func @packed
 // CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<along_n serpentine = true>
 !q = tensor<?x32x128xbf16>

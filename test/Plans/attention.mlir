@@ -2,10 +2,10 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=TCGEN05
 
 // Keys of a block are as many as registers have room for beside the sums of a head.
-// Without wgmma, warps multiply.
+// With tcgen05, a tile has two parts of 128 rows, each of a role of threads.
 // CHECK-LABEL: func.func @one
 // TCGEN05-LABEL: func.func @one
-// TCGEN05: fp4.attention {{.*}}#fp4.plan<warp_attention, k_slices = 1, threads = 256, ctas_per_sm = 1>
+// TCGEN05: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [256, 64, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 9 to 10 drives [tma] registers 40, mma warps 8 to 9 drives [tensor] registers 40, softmax warps 0 to 4 drives [threads] registers 232, softmax1 warps 4 to 8 drives [threads] registers 232 auxiliary, idle warps 10 to 12 drives [] registers 40>, ctas_per_sm = 1>
 // CHECK: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [128, 160, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240
 !t = tensor<1x4096x8x128xbf16>
 func.func @one(%q: !t, %k: !t, %v: !t) -> !t {
@@ -15,8 +15,11 @@ func.func @one(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
+// A thread with a whole row has no registers for the sums of 256 elements: warps multiply.
 // CHECK-LABEL: func.func @wide
 // CHECK: tile = [128, 80, 1]
+// TCGEN05-LABEL: func.func @wide
+// TCGEN05: fp4.attention {{.*}}#fp4.plan<warp_attention, k_slices = 1, threads = 256, ctas_per_sm = 1>
 !t = tensor<1x4096x8x256xbf16>
 func.func @wide(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 : !t, !t, !t -> !t
@@ -49,6 +52,9 @@ func.func @long(%q: !t, %k: !t, %v: !t) -> !t {
 
 // Heads that share keys are rows of a tile of few tokens, and CTAs of a cluster share its keys where
 // tiles are fewer than SMs.
+// Beside tcgen05 they do not: warps multiply where tiles would be mostly empty.
+// TCGEN05-LABEL: func.func @decode
+// TCGEN05: #fp4.plan<warp_attention
 // CHECK-LABEL: func.func @decode
 // CHECK: tile = [64, 128, 4], cluster = [5, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 4 to 5 drives [tma], math warps 0 to 4 drives [tensor, threads]>
 !q = tensor<2x1x32x128xbf16>

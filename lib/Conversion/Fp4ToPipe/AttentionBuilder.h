@@ -4,15 +4,17 @@
 #include "TileBuilder.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 
 #include <numeric>
+#include <string>
 
 namespace fp4 {
 
-/// Rows of a warpgroup, columns of a swizzled row, and columns of which each thread has some of a
-/// row.
+/// Rows of a warpgroup of wgmma, columns of a swizzled row, and columns of which each thread has
+/// some of a row.
 inline constexpr int64_t kGroupRows = 64, kPanel = 64, kThreadColumns = 8;
 
 /// An fp4.attention, and the tile of its plan.
@@ -26,6 +28,17 @@ struct Attention {
   int64_t rows, keys; ///< rows of a tile, and keys of a block
   int64_t tileHeads;  ///< heads of a token that are rows of a tile
   int64_t splits;     ///< CTAs that share the keys of a tile
+
+  /// Returns true when accumulators are in tensor memory: another role than that of the threads
+  /// multiplies.
+  bool hasLanes() {
+    auto roles = mlir::cast<pipe::RolePlanAttr>(plan.roles);
+    return roles.getDriver(pipe::Engine::Tensor) != roles.getDriver(pipe::Engine::Threads);
+  }
+  /// Rows of which one role of threads has the numbers: of all warpgroups of wgmma, or of one with
+  /// TMEM lanes.
+  int64_t partRows() { return hasLanes() ? pipe::kMmaM : rows; }
+  int64_t parts() { return rows / partRows(); }
 
   mlir::Type element() { return op.getQueryType().getElementType(); }
   int64_t batches() { return op.getBatches(); }
@@ -48,14 +61,18 @@ struct Attention {
     return hasPackedKeys() || (!isPaged() && batches() > 1 && keyTokens() % keys != 0);
   }
 
-  /// Tokens of a tile of queries, and tiles of a sequence.
+  /// Tokens of a tile of queries and of a part of one, and tiles of a sequence.
   int64_t tileTokens() { return rows / tileHeads; }
+  int64_t partTokens() { return partRows() / tileHeads; }
   int64_t tiles() { return int64_t(llvm::divideCeil(queryTokens(), tileTokens())); }
   /// Tiles of a token: one for each head, or for each group of heads.
   int64_t headTiles() { return tileHeads > 1 ? keyHeads() : heads(); }
   int64_t works() { return (isPacked() ? tilesOfAll() : tiles() * batches()) * headTiles(); }
   /// Tiles of packed sequences at most: each may end within one, and so may the rest of the tokens.
   int64_t tilesOfAll() { return queryTokens() / tileTokens() + batches() + 1; }
+
+  /// Numbers of a row that are the sum of its powers: one for each thread of the row.
+  int64_t sumColumns() { return hasLanes() ? 1 : kThreadColumns; }
 
   int64_t blocks() { return int64_t(llvm::divideCeil(keyTokens(), keys)); }
   /// Columns of the result that a CTA of a cluster adds up at a time.
@@ -79,16 +96,18 @@ struct Attention {
     return pipe::TensorMapType::get(shape, element(), pipe::Layout::Swizzle128B);
   }
   pipe::TensorMapType boxOfQueries() {
-    return tileHeads > 1 ? box({tileTokens(), tileHeads}) : box({rows});
+    return tileHeads > 1 ? box({partTokens(), tileHeads}) : box({partRows()});
   }
   pipe::TensorMapType boxOfKeys() { return hasPlanes() ? box({1, keys}) : box({boxKeys()}); }
   pipe::SharedType tile(int64_t tokens, int64_t elements) {
     return pipe::SharedType::get({tokens, elements}, element(), pipe::Layout::Swizzle128B);
   }
   /// Tiles in the registers of a warpgroup.
+  pipe::FragmentKind kind() {
+    return hasLanes() ? pipe::FragmentKind::Lanes : pipe::FragmentKind::Wgmma;
+  }
   mlir::RankedTensorType numbers(int64_t columns) {
-    return pipe::DistributionAttr::tensorOf(pipe::FragmentKind::Wgmma, columns,
-                                            mlir::Float32Type::get(context()));
+    return pipe::DistributionAttr::tensorOf(kind(), columns, mlir::Float32Type::get(context()));
   }
   mlir::MLIRContext *context() { return op.getContext(); }
 };
@@ -107,13 +126,26 @@ struct QueryTile {
 /// First rows of the boxes of a block of keys.
 using BlockRows = llvm::SmallVector<mlir::Value>;
 
+/// First rows that are kept from block to block of keys, of a cache.
+struct KeptRows {
+  BlockRows rows; ///< of the last block,
+  BlockRows next; ///< and of the next one, whose pages are read a block ahead
+};
+
 /// Numbers that a tile carries from block to block of keys.
 struct RowState {
   mlir::Value maximum; ///< of the products so far, a number for each row
   mlir::Value sum;     ///< of the powers, what each thread has of them
-  mlir::Value powers;  ///< of the last block, rounded: its values come while the next one begins
-  BlockRows rows;      ///< of a cache: of the last block,
-  BlockRows next;      ///< and of the next one, whose pages are read a block ahead
+  mlir::Value powers;  ///< of the last block: its values come while the next one begins
+  mlir::Value shrink;  ///< what the last block multiplies sums by, of the values before it
+  KeptRows kept;
+};
+
+/// Rows of a tile that a role of threads has, by the name of the role: none for its driver.
+struct QueryPart {
+  QueryTile tile;
+  mlir::Value query, sums;
+  std::string role;
 };
 
 /// Arguments of the kernel; null where there are none.
@@ -186,9 +218,12 @@ private:
   Value countBlocks(const QueryTile &tile);
   Value firstBlockSeen(const QueryTile &tile);
   Range rangeOf(const QueryTile &tile);
-  void keepRows(RowState &state, const QueryTile &tile, Value block, const BlockRows &rows);
+  void keepRows(KeptRows &kept, const QueryTile &tile, Value block, const BlockRows &rows);
   BlockRows rowsAgain(const BlockRows &kept, const QueryTile &tile, Value block);
   Value scoresOf(const QueryTile &tile, Value block, const BlockRows &rows, Value query);
+  Value scoresOf(const QueryTile &tile, Value block, Value products);
+  RowState firstWeights(Value scores);
+  RowState nextWeights(Value scores, const RowState &before);
   RowState firstBlock(const QueryTile &tile, Value block, Value query);
   RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before);
   Value originOf(Value maximum);
@@ -202,6 +237,23 @@ private:
   Value masked(const QueryTile &tile, Value firstKey, Value products);
   Value hide(const QueryTile &tile, Value firstKey, Value products);
   Value tokensOf(mlir::RankedTensorType type);
+
+  // Accumulators in tensor memory (AttentionLanes.cpp).
+  using LaneStates = llvm::SmallVector<RowState, 2>; ///< of each part; the first keeps rows
+  void buildLanes(const QueryTile &tile);
+  llvm::SmallVector<QueryPart> partsOf(const QueryTile &tile);
+  void inPart(size_t number, llvm::ArrayRef<QueryPart> parts, llvm::function_ref<void()> body);
+  LaneStates passLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, const Range &range);
+  LaneStates firstLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, Value block);
+  LaneStates nextLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, Value block,
+                       const LaneStates &before);
+  llvm::SmallVector<Value> multiplyKeys(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile,
+                                        const BlockRows &rows);
+  llvm::SmallVector<Value> multiplyPowers(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile,
+                                          const BlockRows &rows, llvm::ArrayRef<Value> powers);
+  llvm::SmallVector<Value> writePowers(llvm::ArrayRef<QueryPart> parts, const LaneStates &states);
+  void addProducts(const QueryPart &part, Value products, Value shrink);
+  Value accumulator(int64_t columns, llvm::StringRef ring, size_t part);
 
   // Sums of all keys (AttentionSums.cpp).
   void finish(const QueryTile &tile, Value sums, Value maximum, Value sum);

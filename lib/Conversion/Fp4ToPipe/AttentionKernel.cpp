@@ -1,12 +1,12 @@
 //===- AttentionKernel.cpp - Blocks of queries pass over blocks of keys ---===//
 //
-// A CTA takes tiles of queries, a warpgroup 64 rows of each: tokens of one head, or tokens and the
-// heads that share keys. For every block of keys, from the last one to the first: the products of
-// queries and keys, their maximum of each row, powers of two of their distances from it, and the
-// products of these, rounded, and the values. If the maximum grows, the sums of before are scaled
-// (online softmax). The values of a block are multiplied with the keys of the next one, while
-// threads compute powers (pipe-chain-mmas). Only the last blocks have masks, which the tile's
-// number decides.
+// A CTA takes tiles of queries, a warpgroup 64 rows of each (128 with tensor memory,
+// AttentionLanes.cpp): tokens of one head, or tokens and the heads that share keys. For every block
+// of keys, from the last one to the first: the products of queries and keys, their maximum of each
+// row, powers of two of their distances from it, and the products of these, rounded, and the
+// values. If the maximum grows, the sums of before are scaled (online softmax). The values of a
+// block are multiplied with the keys of the next one, while threads compute powers
+// (pipe-chain-mmas). Only the last blocks have masks, which the tile's number decides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -127,27 +127,33 @@ AttentionBuilder::Range AttentionBuilder::rangeOf(const QueryTile &tile) {
 }
 
 void AttentionBuilder::buildTile(QueryTile tile) {
+  if (attention.hasLanes())
+    return buildLanes(tile);
   if (args.slopes)
     tile.slopes = slopesOf(tile);
   Value query = loads.query(tile);
   Value sums = fragment(attention.valueElements());
   Range range = rangeOf(tile);
   RowState state = passBlocks(tile, range, query, sums);
-  multiplyValues(tile, rowsAgain(state.rows, tile, range.begin), state.powers, sums);
+  multiplyValues(tile, rowsAgain(state.kept.rows, tile, range.begin), state.powers, sums);
   finish(tile, sums, state.maximum, state.sum);
 }
 
 /// All values of a state, and the state of such values.
 static SmallVector<Value> toValues(const RowState &state) {
   SmallVector<Value> values = {state.maximum, state.sum, state.powers};
-  llvm::append_range(values, state.rows);
-  llvm::append_range(values, state.next);
+  llvm::append_range(values, state.kept.rows);
+  llvm::append_range(values, state.kept.next);
   return values;
 }
 static RowState toState(ValueRange values) {
   ValueRange rows = values.drop_front(3);
-  return {values[0], values[1], values[2], BlockRows(rows.take_front(rows.size() / 2)),
-          BlockRows(rows.drop_front(rows.size() / 2))};
+  return {
+      values[0],
+      values[1],
+      values[2],
+      /*shrink=*/Value(),
+      {BlockRows(rows.take_front(rows.size() / 2)), BlockRows(rows.drop_front(rows.size() / 2))}};
 }
 
 /// Passes over the blocks of `range` but for the values of the first one, which come last.
@@ -168,13 +174,13 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
 
 /// Keeps the rows of a block of a cache until its values come, and finds those of the block behind
 /// it, or of some rows behind the last one. Other rows cost less than registers.
-void AttentionBuilder::keepRows(RowState &state, const QueryTile &tile, Value block,
+void AttentionBuilder::keepRows(KeptRows &kept, const QueryTile &tile, Value block,
                                 const BlockRows &rows) {
   if (!attention.isPaged())
     return;
-  state.rows = rows;
+  kept.rows = rows;
   Value before = b.sub(block, b.constant(1));
-  state.next = loads.rowsOf(tile, arith::MaxSIOp::create(b, before, b.constant(0)));
+  kept.next = loads.rowsOf(tile, arith::MaxSIOp::create(b, before, b.constant(0)));
 }
 
 /// The rows of a block that were `kept`, or else are found again.
@@ -188,7 +194,12 @@ Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, const Block
   Value firstKey = b.mul(block, attention.keys);
   Value key = loads.key(tile, rows), products = fragment(attention.keys);
   MmaOp::create(b, products, query, key);
-  return masked(tile, firstKey, biased(tile, firstKey, softcapped(read(products))));
+  return scoresOf(tile, firstKey, read(products));
+}
+
+/// The scores of `products`, of the keys from `firstKey` on.
+Value AttentionBuilder::scoresOf(const QueryTile &tile, Value firstKey, Value products) {
+  return masked(tile, firstKey, biased(tile, firstKey, softcapped(products)));
 }
 
 /// The hyperbolic tangents of products with a softcap, whose factor is that of the exponent.
@@ -248,36 +259,52 @@ Value AttentionBuilder::powersOf(Value scores, Value maximum) {
   return exp2(math::FmaOp::create(b, scores, factor(columns), toColumns(offset, columns)));
 }
 
-RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value query) {
+/// The numbers of rows behind the first block, whose powers are not rounded yet.
+RowState AttentionBuilder::firstWeights(Value scores) {
   RowState first;
-  BlockRows rows = loads.rowsOf(tile, block);
-  keepRows(first, tile, block, rows);
-  Value scores = scoresOf(tile, block, rows, query);
   first.maximum = maximumOfRow(scores);
-  Value powers = powersOf(scores, originOf(first.maximum));
-  first.sum = sumOfRow(powers, kThreadColumns);
-  first.powers = rounded(powers);
+  first.powers = powersOf(scores, originOf(first.maximum));
+  first.sum = sumOfRow(first.powers, attention.sumColumns());
+  return first;
+}
+
+/// The numbers of rows behind a further block.
+RowState AttentionBuilder::nextWeights(Value scores, const RowState &before) {
+  RowState after;
+  after.maximum = arith::MaximumFOp::create(b, before.maximum, maximumOfRow(scores));
+  Value maximum = originOf(after.maximum);
+  Value grown = arith::SubFOp::create(b, before.maximum, maximum);
+  after.shrink = exp2(arith::MulFOp::create(b, grown, factor(1)));
+  after.powers = powersOf(scores, maximum);
+  int64_t columns = attention.sumColumns();
+  Value shrink = columns > 1 ? toColumns(after.shrink, columns) : after.shrink;
+  Value scaled = arith::MulFOp::create(b, before.sum, shrink);
+  after.sum = arith::AddFOp::create(b, scaled, sumOfRow(after.powers, columns));
+  return after;
+}
+
+RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value query) {
+  BlockRows rows = loads.rowsOf(tile, block);
+  KeptRows kept;
+  keepRows(kept, tile, block, rows);
+  RowState first = firstWeights(scoresOf(tile, block, rows, query));
+  first.kept = kept;
+  first.powers = rounded(first.powers);
   return first;
 }
 
 /// The products of the next block of keys, and of the last block of values, which run together.
 RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value query, Value sums,
                                      RowState before) {
-  RowState after;
-  BlockRows rows = rowsAgain(before.next, tile, block);
-  keepRows(after, tile, block, rows);
-  Value scores = scoresOf(tile, block, rows, query);
-  after.maximum = arith::MaximumFOp::create(b, before.maximum, maximumOfRow(scores));
-  Value maximum = originOf(after.maximum);
-  Value grown = arith::SubFOp::create(b, before.maximum, maximum);
-  Value shrink = exp2(arith::MulFOp::create(b, grown, factor(1)));
-  Value powers = powersOf(scores, maximum);
-  Value scaled = arith::MulFOp::create(b, before.sum, toColumns(shrink, kThreadColumns));
-  after.sum = arith::AddFOp::create(b, scaled, sumOfRow(powers, kThreadColumns));
-  BlockRows ofValues = rowsAgain(before.rows, tile, b.add(block, b.constant(1)));
+  BlockRows rows = rowsAgain(before.kept.next, tile, block);
+  KeptRows kept;
+  keepRows(kept, tile, block, rows);
+  RowState after = nextWeights(scoresOf(tile, block, rows, query), before);
+  after.kept = kept;
+  BlockRows ofValues = rowsAgain(before.kept.rows, tile, b.add(block, b.constant(1)));
   multiplyValues(tile, ofValues, before.powers, sums);
-  after.powers = rounded(powers);
-  scale(sums, shrink);
+  after.powers = rounded(after.powers);
+  scale(sums, after.shrink);
   return after;
 }
 
@@ -318,7 +345,7 @@ Value AttentionBuilder::isMasked(const QueryTile &tile, Value firstKey) {
   if (!attention.window())
     return isBehind;
   Value begin =
-      b.add(endForFirstQuery(tile), b.constant(attention.tileTokens() - 1 - attention.window()));
+      b.add(endForFirstQuery(tile), b.constant(attention.partTokens() - 1 - attention.window()));
   return arith::OrIOp::create(b, isBehind, b.compare(arith::CmpIPredicate::slt, firstKey, begin));
 }
 

@@ -19,7 +19,7 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 Value AttentionLoads::query(const QueryTile &tile) {
-  SharedType type = attention.tile(attention.rows, attention.queryElements());
+  SharedType type = attention.tile(attention.partRows(), attention.queryElements());
   if (attention.tileHeads == 1)
     return LoadOp::create(b, type, args.queries, tile.row,
                           b.mul(tile.head, attention.queryElements()),

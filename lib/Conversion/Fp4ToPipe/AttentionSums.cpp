@@ -19,7 +19,7 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 void AttentionBuilder::finish(const QueryTile &tile, Value sums, Value maximum, Value sum) {
-  Value whole = sumOfRow(sum, /*columns=*/1);
+  Value whole = attention.sumColumns() > 1 ? sumOfRow(sum, /*columns=*/1) : sum;
   if (attention.splits > 1)
     return reduceInCluster(tile, sums, maximum, whole);
   store(tile, sums, 0, attention.valueElements(), closeRows(tile, maximum, whole));
@@ -166,8 +166,9 @@ Value AttentionBuilder::splat(int64_t columns, float number) {
 }
 
 Value AttentionBuilder::fragment(int64_t columns) {
-  return AccumulatorOp::create(b, FragmentType::get(b.getContext(), {kGroupRows, columns},
-                                                    b.getF32Type(), FragmentKind::Wgmma));
+  int64_t rows = attention.numbers(columns).getDimSize(0);
+  return AccumulatorOp::create(
+      b, FragmentType::get(b.getContext(), {rows, columns}, b.getF32Type(), attention.kind()));
 }
 
 Value AttentionBuilder::read(Value fragment, int64_t first, int64_t columns) {

@@ -398,10 +398,17 @@ func.func @rows_of_warps(%v: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %s2
   return
 }
 
-func.func @rows_of_fragments(%v: tensor<64x128xf32, #pipe.distribution<wgmma>>, %sums: !pipe.fragment<64x128xf32, wgmma>,
-    %out: !pipe.fragment<64x64xf32, wgmma>, %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %more: i1) {
+func.func @writes(%v: tensor<64x128xf32, #pipe.distribution<wgmma>>, %sums: !pipe.fragment<64x128xf32, wgmma>,
+    %w: tensor<128x64xbf16, #pipe.distribution<lanes>>, %slot: !pipe.tmem<128x64xbf16>) {
   pipe.write %v, %sums[0]
       : tensor<64x128xf32, #pipe.distribution<wgmma>>, !pipe.fragment<64x128xf32, wgmma>
+  %p = pipe.write %w : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.tmem<128x64xbf16>
+  pipe.write %w, %slot : tensor<128x64xbf16, #pipe.distribution<lanes>>, !pipe.tmem<128x64xbf16>
+  return
+}
+
+func.func @rows_of_fragments(%v: tensor<64x128xf32, #pipe.distribution<wgmma>>, %sums: !pipe.fragment<64x128xf32, wgmma>,
+    %out: !pipe.fragment<64x64xf32, wgmma>, %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %more: i1) {
   %m = pipe.reduce_rows maximum %v : tensor<64x128xf32, #pipe.distribution<wgmma>>
       -> tensor<64x1xf32, #pipe.distribution<wgmma>>
   %w = pipe.broadcast_rows %m : tensor<64x1xf32, #pipe.distribution<wgmma>>

@@ -78,9 +78,24 @@ gpu.module @kernels {
     %c = arith.constant 0 : i32
     pipe.store %v, %d[%c, %c] heads = [8, 7, 64] : !tile, !pipe.global<40x512xbf16>
     // (C668)
-    // expected-error @+2 {{heads must be [T, H, E] of a tile of wgmma that is not transposed, T a power of two up to 64, 1 <= H <= T and E a multiple of 8, but got [6, 6, 64] and 'tensor<64x64xbf16, #pipe.distribution<wgmma>>'}}
+    // expected-error @+2 {{heads must be [T, H, E] of a tile of wgmma or lanes that is not transposed, T a power of two up to 64, 1 <= H <= T and E a multiple of 8, but got [6, 6, 64] and 'tensor<64x64xbf16, #pipe.distribution<wgmma>>'}}
     // expected-note @+1 {{round T up, and say in H how many heads exist}}
     pipe.store %v, %d[%c, %c] heads = [6, 6, 64] : !tile, !pipe.global<40x512xbf16>
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = tensor<128x64xbf16, #pipe.distribution<lanes>>
+gpu.module @kernels {
+  gpu.func @bad(%v: !tile, %d: !pipe.global<40x512xbf16>) kernel {
+    %c = arith.constant 0 : i32
+    pipe.store %v, %d[%c, %c] heads = [8, 7, 64] : !tile, !pipe.global<40x512xbf16>
+    // (C668)
+    // expected-error @+2 {{heads must be [T, H, E] of a tile of wgmma or lanes that is not transposed, T a power of two up to 64, 1 <= H <= T and E a multiple of 64, but got [8, 8, 32]}}
+    // expected-note @+1 {{round T up, and say in H how many heads exist}}
+    pipe.store %v, %d[%c, %c] heads = [8, 8, 32] : !tile, !pipe.global<40x512xbf16>
     gpu.return
   }
 }

@@ -66,7 +66,7 @@ func.func @twin(%v: !v) {
 }
 func.func @bad(%v: !v) {
   // (C662)
-  // expected-error @+2 {{result must have the distribution of 'tensor<64x32xf32, #pipe.distribution<wgmma>>', wgmma or mma_sync, and 1 column or 8, but got 'tensor<64x16xf32, #pipe.distribution<wgmma>>'}}
+  // expected-error @+2 {{result must have the distribution of 'tensor<64x32xf32, #pipe.distribution<wgmma>>', of a multiple of 8 columns and not the columns of threads, and 1 column or 8, but got 'tensor<64x16xf32, #pipe.distribution<wgmma>>'}}
   // expected-note @+1 {{1 column has the whole rows, and 8 what each thread has of them}}
   %0 = pipe.reduce_rows add %v : !v -> tensor<64x16xf32, #pipe.distribution<wgmma>>
   return
@@ -91,13 +91,14 @@ func.func @bad(%r: tensor<64x8xf32, #pipe.distribution<wgmma>>) {
 
 func.func @twin() {
   %0 = pipe.element_index 1 : tensor<64x8xi32, #pipe.distribution<wgmma>>
+  %1 = pipe.element_index 0 : tensor<128x8xi32, #pipe.distribution<lanes>>
   return
 }
 func.func @bad() {
   // (C664)
-  // expected-error @+2 {{result must be of wgmma, but got 'tensor<128x8xi32, #pipe.distribution<lanes>>'}}
-  // expected-note @+1 {{write #pipe.distribution<wgmma>}}
-  %0 = pipe.element_index 1 : tensor<128x8xi32, #pipe.distribution<lanes>>
+  // expected-error @+2 {{result must be of wgmma or lanes, but got 'tensor<16x8xi32, #pipe.distribution<mma_sync>>'}}
+  // expected-note @+1 {{write #pipe.distribution<wgmma> or #pipe.distribution<lanes>}}
+  %0 = pipe.element_index 1 : tensor<16x8xi32, #pipe.distribution<mma_sync>>
   return
 }
 
@@ -111,9 +112,70 @@ func.func @twin(%m: !map, %i: i32) {
 }
 func.func @bad(%m: !map, %i: i32) {
   // (C665)
-  // expected-error @+2 {{'pipe.ring' must be the name of a ring, at a pipe.load in a kernel without roles, but got 1 : i64}}
+  // expected-error @+2 {{'pipe.ring' must be the name of a ring, at an operation that makes a tile in a kernel without roles, but got 1 : i64}}
   // expected-note @+1 {{write {pipe.ring = "keys"} before pipe-specialize-warps}}
   %0 = pipe.load %m[%i, %i] {pipe.ring = 1} : !map -> !k
+  return
+}
+
+// -----
+
+func.func @twin() {
+  %0 = pipe.accumulator {pipe.ring = "scores"} : !pipe.tmem<128x64xf32>
+  return
+}
+func.func @bad() {
+  // (C665)
+  // expected-error @+2 {{'pipe.ring' must be the name of a ring, at an operation that makes a tile in a kernel without roles, but got "scores"}}
+  // expected-note @+1 {{write {pipe.ring = "keys"} before pipe-specialize-warps}}
+  %0 = pipe.accumulator {pipe.ring = "scores"} : !pipe.fragment<128x64xf32, lanes>
+  return
+}
+
+// -----
+
+!p = tensor<128x64xbf16, #pipe.distribution<lanes>>
+func.func @twin(%v: !p, %slot: !pipe.tmem<128x64xbf16>) {
+  %0 = pipe.write %v : !p -> !pipe.tmem<128x64xbf16>
+  pipe.write %v, %slot : !p, !pipe.tmem<128x64xbf16>
+  return
+}
+func.func @bad(%v: !p, %slot: !pipe.tmem<128x64xf16>) {
+  // (C673)
+  // expected-error @+2 {{value must be lanes with the shape and elements of operand '!pipe.tmem<128x64xf16>', but got 'tensor<128x64xbf16, #pipe.distribution<lanes>>'}}
+  // expected-note @+1 {{round sums to the elements of the operand first}}
+  pipe.write %v, %slot : !p, !pipe.tmem<128x64xf16>
+  return
+}
+
+// -----
+
+!p = tensor<128x64xbf16, #pipe.distribution<lanes>>
+func.func @bad(%v: !p, %slot: !pipe.tmem<128x64xbf16>) {
+  // (C673)
+  // expected-error @+2 {{into tensor memory must return a tile or fill a slot, all of it}}
+  // expected-note @+1 {{write '-> TILE' or ', %slot', and no column}}
+  pipe.write %v, %slot[0] : !p, !pipe.tmem<128x64xbf16>
+  return
+}
+
+// -----
+
+!v = tensor<64x32xf32, #pipe.distribution<wgmma>>
+func.func @bad(%v: !v, %acc: !pipe.fragment<64x64xf32, wgmma>) {
+  // (C661)
+  // expected-error @+2 {{into a fragment must have a column, and no result}}
+  // expected-note @+1 {{write '[0]' behind the fragment}}
+  pipe.write %v, %acc : !v, !pipe.fragment<64x64xf32, wgmma>
+  return
+}
+
+// -----
+
+!v = tensor<128x32xf32, #pipe.distribution<lanes>>
+func.func @lanes(%v: !v, %r: tensor<128x1xf32, #pipe.distribution<lanes>>) {
+  %0 = pipe.reduce_rows maximum %v : !v -> tensor<128x1xf32, #pipe.distribution<lanes>>
+  %1 = pipe.broadcast_rows %r : tensor<128x1xf32, #pipe.distribution<lanes>> -> !v
   return
 }
 

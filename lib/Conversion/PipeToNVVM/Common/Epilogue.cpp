@@ -178,15 +178,13 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
     int64_t count = type.getNumElements();
     std::optional<int64_t> known = knownUnits(dest, packed, unitBytes);
     bool ragged = !known || *known % count != 0; // a segment may straddle the last unit
-    Value row = arith::AddIOp::create(rewriter, loc, adaptor.getRow(),
-                                      fp4::accumulatorLane(rewriter, loc, state));
-    Value firstColumn = unitOf(rewriter, loc, adaptor.getColumn(), packed);
+    auto [row, column, isThere] = placeOf(rewriter, op, adaptor);
+    Value firstColumn = unitOf(rewriter, loc, column, packed);
     Value last =
         known ? fp4::constantI32(rewriter, loc, *known)
               : unitOf(rewriter, loc, fp4::columnsOfBuffer(rewriter, loc, op.getDest()), packed);
-    Value exists = arith::AndIOp::create(
-        rewriter, loc, isBelow(rewriter, loc, row, rowLimit(rewriter, op, adaptor)),
-        isBelow(rewriter, loc, firstColumn, last));
+    Value exists =
+        arith::AndIOp::create(rewriter, loc, isThere, isBelow(rewriter, loc, firstColumn, last));
     auto guard = scf::IfOp::create(rewriter, loc, exists, /*withElseRegion=*/false);
     rewriter.setInsertionPointToStart(guard.thenBlock());
     Value pointer = segment(rewriter, op, adaptor, row, firstColumn, unitBytes);
@@ -202,6 +200,27 @@ struct LowerStore : fp4::PipePattern<fp4::pipe::StoreOp> {
   }
 
 private:
+  /// The row of this thread in the result, its first column there, and whether the row exists (i1).
+  struct RowPlace {
+    Value row, column, exists;
+  };
+
+  RowPlace placeOf(OpBuilder &builder, fp4::pipe::StoreOp op, OpAdaptor adaptor) const {
+    ImplicitLocOpBuilder b(op.getLoc(), builder);
+    fp4::Int32 row(b, adaptor.getRow()), lane(b, fp4::accumulatorLane(b, b.getLoc(), state));
+    Value rows = rowLimit(b, op, adaptor);
+    if (!op.getHeads()) {
+      row = row + lane;
+      return {row, adaptor.getColumn(), isBelow(b, b.getLoc(), row, rows)};
+    }
+    ArrayRef<int64_t> sizes = *op.getHeads(); // heads of a row, those that exist, and elements
+    fp4::Int32 token = row + lane / sizes[0], head = lane % sizes[0];
+    Value exists = isBelow(b, b.getLoc(), token, rows);
+    if (sizes[0] != sizes[1])
+      exists = arith::AndIOp::create(b, exists, head < fp4::Int32(b, sizes[1]));
+    return {token, fp4::Int32(b, adaptor.getColumn()) + head * sizes[2], exists};
+  }
+
   static Value isBelow(OpBuilder &b, Location loc, Value value, Value limit) {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, value, limit);
   }

@@ -1,7 +1,8 @@
 //===- FragmentRows.cpp - Rows of tiles in registers ----------------------===//
 //
 // A thread of a fragment has elements of two rows, 8 apart: elements 0 and 1 of every four are of
-// the upper one. The four threads of a row are neighbours in their warp.
+// the upper one. The four threads of a row are neighbours in their warp. A thread of lanes has one
+// row, whole.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/Fragments.h"
@@ -33,17 +34,25 @@ SmallVector<Value> elementsOf(ImplicitLocOpBuilder &b, Value vector) {
   return elements;
 }
 
+bool areLanes(Value tile) {
+  return pipe::distributionOf(tile.getType()).getKind() == pipe::FragmentKind::Lanes;
+}
+
 struct LowerWrite : PipePattern<pipe::WriteOp> {
   using PipePattern::PipePattern;
 
   LogicalResult matchAndRewrite(pipe::WriteOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (!op.getFragmentType())
+      return rewriter.notifyMatchFailure(op, "writes tensor memory");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     RankedTensorType tile = op.getValue().getType();
     int64_t ofColumn = tile.getDimSize(1) / pipe::vectorOfThread(tile).getNumElements();
-    int64_t byte = int64_t(op.getFirst()) / ofColumn * 4;
-    storeElements(b, offsetPointer(b, b.getLoc(), adaptor.getFragment(), byte),
-                  elementsOf(b, adaptor.getValue()));
+    int64_t byte = int64_t(*op.getFirst()) / ofColumn * 4;
+    SmallVector<Value> elements = elementsOf(b, adaptor.getValue());
+    if (areLanes(op.getValue())) // LLVM would sink arithmetic behind later reads of tensor memory
+      elements = finishHere(b, b.getLoc(), elements);
+    storeElements(b, offsetPointer(b, b.getLoc(), adaptor.getDest(), byte), elements);
     rewriter.eraseOp(op);
     return success();
   }
@@ -56,6 +65,10 @@ struct LowerReduceRows : PipePattern<pipe::ReduceRowsOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
+    if (areLanes(op.getResult())) {
+      rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, ofLanes(b, op, adaptor));
+      return success();
+    }
     SmallVector<Value> results(size_t(type.getNumElements()));
     bool isWhole = pipe::areRowNumbers(op.getResult().getType());
     for (auto [i, element] : llvm::enumerate(elementsOf(b, adaptor.getValue()))) {
@@ -71,6 +84,23 @@ struct LowerReduceRows : PipePattern<pipe::ReduceRowsOp> {
   }
 
 private:
+  /// Elements of a row in eight chains, which do not wait for one another.
+  static SmallVector<Value> ofLanes(ImplicitLocOpBuilder &b, pipe::ReduceRowsOp op,
+                                    OpAdaptor adaptor) {
+    constexpr size_t chains = hw::fragmentTileColumns;
+    SmallVector<Value> results(chains);
+    for (auto [i, element] : llvm::enumerate(elementsOf(b, adaptor.getValue()))) {
+      Value &result = results[i % chains];
+      result = result ? combine(b, op.getCombination(), result, element) : element;
+    }
+    if (op.getResult().getType().getDimSize(1) > 1)
+      return results;
+    for (size_t half = chains / 2; half > 0; half /= 2)
+      for (size_t i = 0; i < half; ++i)
+        results[i] = combine(b, op.getCombination(), results[i], results[i + half]);
+    return {results.front()};
+  }
+
   static Value combine(ImplicitLocOpBuilder &b, pipe::RowCombination combination, Value x,
                        Value y) {
     switch (combination) {
@@ -91,9 +121,9 @@ struct LowerBroadcastRows : PipePattern<pipe::BroadcastRowsOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> rows = elementsOf(b, adaptor.getValue()), elements;
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
-    bool isWhole = pipe::areRowNumbers(op.getResult().getType());
+    bool isWhole = pipe::areRowNumbers(op.getResult().getType()), isOne = areLanes(op.getValue());
     for (int64_t i = 0; i < type.getNumElements(); ++i)
-      elements.push_back(rows[isWhole ? i : rowOfElement(i)]);
+      elements.push_back(rows[isOne ? 0 : isWhole ? i : rowOfElement(i)]);
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
     return success();
   }
@@ -106,6 +136,10 @@ struct LowerElementIndex : PipePattern<pipe::ElementIndexOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
+    if (areLanes(op.getResult())) {
+      rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, ofLanes(b, op));
+      return success();
+    }
     bool isWhole = pipe::areRowNumbers(op.getResult().getType());
     Int32 thread = threadOfRole(b, op, state);
     Int32 row = rowOfThread(thread), column = thread % 4 * 2;
@@ -117,6 +151,15 @@ struct LowerElementIndex : PipePattern<pipe::ElementIndexOp> {
     }
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, type, elements);
     return success();
+  }
+
+private:
+  SmallVector<Value> ofLanes(ImplicitLocOpBuilder &b, pipe::ElementIndexOp op) const {
+    SmallVector<Value> elements;
+    Value row = accumulatorLane(b, b.getLoc(), state);
+    for (int64_t i = 0; i < pipe::vectorOfThread(op.getResult().getType()).getNumElements(); ++i)
+      elements.push_back(op.getDimension() == 0 ? row : constI32(b, i));
+    return elements;
   }
 };
 

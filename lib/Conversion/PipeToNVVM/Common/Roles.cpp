@@ -409,7 +409,10 @@ static void describeKernel(gpu::GPUFuncOp kernel, fp4::KernelState &state) {
     auto store = dyn_cast<pipe::StoreOp>(op);
     state.facts.splitsWarps |= (store && store.isOfLines()) || isa<pipe::FoldAmaxOp>(op);
     auto promote = dyn_cast<pipe::PromoteOp>(op);
-    state.facts.keepsLanes |= promote && !promote.isOfFragment();
+    auto sums = dyn_cast<pipe::AccumulatorOp>(op);
+    bool areLanes = sums && sums.getFragmentType() &&
+                    sums.getFragmentType().getKind() == pipe::FragmentKind::Lanes;
+    state.facts.keepsLanes |= areLanes || (promote && !promote.isOfFragment());
   });
   state.cluster.pairs = pipe::usesPairs(kernel);
   state.cluster.shape = pipe::clusterOf(kernel);

@@ -399,6 +399,13 @@ private:
   }
 };
 
+/// The type of 16-bit floats, or of e4m3, in a descriptor.
+hw::MmaType denseTypeOf(Type element) {
+  if (isa<Float8E4M3FNType>(element))
+    return hw::MmaType::E4M3;
+  return element.isBF16() ? hw::MmaType::BF16 : hw::MmaType::F16;
+}
+
 struct LowerTcgen05Slices : fp4::MmaPattern<hw::MmaForm::Tcgen05Slices> {
   using MmaPattern::MmaPattern;
 
@@ -409,7 +416,7 @@ struct LowerTcgen05Slices : fp4::MmaPattern<hw::MmaForm::Tcgen05Slices> {
     fp4::pipe::SharedType b = op.getB().getType();
     hw::InstrDesc form;
     form.n = b.getRows();
-    form.aType = form.bType = a.getElementType().isBF16() ? hw::MmaType::BF16 : hw::MmaType::F16;
+    form.aType = form.bType = denseTypeOf(a.getElementType());
     form.transposeA = true;
     fp4::Expected<uint32_t> bits = form.encode();
     if (!bits)
@@ -440,8 +447,8 @@ struct LowerTcgen05Slices : fp4::MmaPattern<hw::MmaForm::Tcgen05Slices> {
   }
 };
 
-/// Lowers an MMA without scales, such as that of a scale block of k of e4m3: four instructions of K
-/// = 32.
+/// Lowers an MMA without scales: an instruction has 32 bytes of a row, 32 elements of e4m3 or 16
+/// floats of 16 bits.
 struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
   using MmaPattern::MmaPattern;
 
@@ -454,7 +461,10 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
     form.kind = op.getAtom()->kind;
     form.m = sums.getRows();
     form.n = sums.getColumns();
-    form.aType = form.bType = hw::MmaType::E4M3;
+    auto type = op.getAAs<fp4::pipe::SharedType>();
+    form.aType = form.bType = denseTypeOf(type.getElementType());
+    auto kind =
+        form.kind == hw::MmaKind::F16 ? NVVM::Tcgen05MMAKind::F16 : NVVM::Tcgen05MMAKind::F8F6F4;
     fp4::Expected<uint32_t> bits = form.encode();
     if (!bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
@@ -464,16 +474,14 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
     };
     Descriptor a = operand(adaptor.getA()), b = operand(adaptor.getB());
     Value accumulator = fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator());
-    auto type = op.getAAs<fp4::pipe::SharedType>();
     for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytes; ++step) {
-      int64_t offset = sliceOffset(type, step);
-      Value aStep = a.at(rewriter, loc, offset), bStep = b.at(rewriter, loc, offset);
+      Value aStep = a.at(rewriter, loc, sliceOffset(type, step)),
+            bStep = b.at(rewriter, loc, sliceOffset(op.getB().getType(), step));
       Value accumulate = step == 0 ? fp4::accumulateOrFalse(rewriter, loc, adaptor.getAccumulate())
                                    : arith::ConstantIntOp::create(rewriter, loc, 1, 1).getResult();
       fp4::emitOnce(rewriter, loc, state, op, [&] {
-        NVVM::Tcgen05MMAOp::create(rewriter, loc, NVVM::Tcgen05MMAKind::F8F6F4, group,
-                                   NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
-                                   accumulator, aStep, bStep,
+        NVVM::Tcgen05MMAOp::create(rewriter, loc, kind, group, NVVM::Tcgen05MMACollectorOp::DISCARD,
+                                   /*aShift=*/false, accumulator, aStep, bStep,
                                    fp4::constantI32(rewriter, loc, *bits), accumulate,
                                    /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
       });
@@ -484,28 +492,33 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
 };
 
 /// Lowers an MMA with A in tensor memory: an instruction has 16 elements of K, 8 columns of A and
-/// 32 bytes of a row of B.
+/// 32 bytes of a row of B, or transposed 16 rows of B.
 struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
   using MmaPattern::MmaPattern;
 
   LogicalResult lower(fp4::pipe::MmaOp op, OpAdaptor adaptor,
                       ConversionPatternRewriter &rewriter) const override {
     fp4::pipe::SharedType tile = op.getB().getType();
+    auto swizzle = hw::SwizzleMode::B128;
     hw::InstrDesc form;
     form.kind = op.getAtom()->kind;
-    form.n = tile.getRows();
-    form.aType = form.bType = tile.getElementType().isBF16() ? hw::MmaType::BF16 : hw::MmaType::F16;
+    form.n = op.getTransposed() ? tile.getColumns() : tile.getRows();
+    form.aType = form.bType = denseTypeOf(tile.getElementType());
+    form.transposeB = op.getTransposed();
     fp4::Expected<uint32_t> bits = form.encode();
     if (!bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
     Operands operands{fp4::tmemPointer(rewriter, op.getLoc(), adaptor.getAccumulator()),
                       adaptor.getA(),
                       descriptorAt(rewriter, op, state, adaptor.getB(),
-                                   hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128)),
+                                   op.getTransposed()
+                                       ? hw::SmemDescriptor::mnMajorOperand(swizzle, tile.getRows())
+                                       : hw::SmemDescriptor::kMajorOperand(swizzle)),
                       fp4::accumulateOrFalse(rewriter, op.getLoc(), adaptor.getAccumulate()),
                       fp4::constantI32(rewriter, op.getLoc(), *bits)};
     constexpr int64_t stepsOfTile = hw::weightTileColumns / fp4::pipe::kDenseMmaK;
-    for (int64_t k = 0; k < tile.getColumns() / hw::weightTileColumns; ++k)
+    int64_t depth = op.getAAs<fp4::pipe::TmemType>().getColumns();
+    for (int64_t k = 0; k < depth / hw::weightTileColumns; ++k)
       fp4::emitGuarded(rewriter, op.getLoc(), k, adaptor.getExisting(), [&] {
         for (int64_t step = k * stepsOfTile; step < (k + 1) * stepsOfTile; ++step)
           multiply(rewriter, op, operands, step);
@@ -526,7 +539,10 @@ private:
     constexpr int64_t stepColumns = fp4::pipe::kDenseMmaK / 2;
     Location loc = op.getLoc();
     Value aStep = fp4::tmemPointer(b, loc, addColumns(b, loc, operands.a, step * stepColumns));
-    Value bStep = operands.b.at(b, loc, sliceOffset(op.getB().getType(), step));
+    int64_t rowsBehind =
+        step * fp4::pipe::kDenseMmaK * fp4::pipe::swizzleWidth(op.getB().getType().getLayout());
+    Value bStep = operands.b.at(
+        b, loc, op.getTransposed() ? rowsBehind : sliceOffset(op.getB().getType(), step));
     Value accumulate =
         step ? arith::ConstantIntOp::create(b, loc, 1, 1).getResult() : operands.accumulate;
     fp4::emitOnce(b, loc, state, op, [&] {

@@ -1,13 +1,20 @@
-//===- Read.cpp - Reads of accumulators in tensor memory ------------------===//
+//===- Read.cpp - Reads of accumulators, and writes of operands -----------===//
 #include "Tcgen05/Lanes.h"
 
 #include "InlinePtx.h"
+#include "SmallBuilders.h"
+
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace {
+
+/// Columns of one read beside sums in registers: a wider one needs so many registers in a row, for
+/// which ptxas spills others.
+constexpr int64_t kColumnsBesideSums = 64;
 
 /// Reads columns of tensor memory; those of a fragment are elements of an array
 /// (FragmentElements.cpp).
@@ -21,19 +28,14 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
     Location loc = op.getLoc();
     VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());
     int64_t count = type.getNumElements();
-    Type word = rewriter.getI32Type();
     // tcgen05.ld is aligned, and the guarded stores of an earlier segment may have split the warp.
     if (state.facts.splitsWarps)
       NVVM::SyncWarpOp::create(rewriter, loc, fp4::constantI32(rewriter, loc, -1));
-    Type loadedType = count == 1 ? word : VectorType::get(count, word);
-    Value loaded = NVVM::Tcgen05LdOp::create(
-        rewriter, loc, loadedType, /*pack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
-        fp4::tmemPointer(rewriter, loc, address(rewriter, loc, adaptor)), /*offset=*/Value());
+    int64_t width = state.facts.keepsLanes ? std::min(count, kColumnsBesideSums) : count;
+    Value first = address(rewriter, loc, adaptor);
     SmallVector<Value> words;
-    for (int64_t i = 0; i < count; ++i)
-      words.push_back(count == 1 ? loaded
-                                 : LLVM::ExtractElementOp::create(
-                                       rewriter, loc, loaded, fp4::constantI32(rewriter, loc, i)));
+    for (int64_t at = 0; at < count; at += width)
+      llvm::append_range(words, load(rewriter, loc, first, at, width));
     rewriter.setInsertionPoint(placeOfWait(op));
     for (Value &value : words = fp4::waitForLoaded(rewriter, loc, words))
       value = arith::BitcastOp::create(rewriter, loc, type.getElementType(), value);
@@ -42,6 +44,23 @@ struct LowerRead : fp4::PipePattern<fp4::pipe::ReadOp> {
   }
 
 private:
+  /// The words of `width` columns, `at` columns behind the first one.
+  static SmallVector<Value> load(OpBuilder &b, Location loc, Value first, int64_t at,
+                                 int64_t width) {
+    Type word = b.getI32Type();
+    if (at)
+      first = arith::AddIOp::create(b, loc, first, fp4::constantI32(b, loc, at));
+    Value loaded = NVVM::Tcgen05LdOp::create(
+        b, loc, width == 1 ? word : VectorType::get(width, word), /*pack=*/false,
+        NVVM::Tcgen05LdStShape::SHAPE_32X32B, fp4::tmemPointer(b, loc, first), /*offset=*/Value());
+    if (width == 1)
+      return {loaded};
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < width; ++i)
+      words.push_back(LLVM::ExtractElementOp::create(b, loc, loaded, fp4::constantI32(b, loc, i)));
+    return words;
+  }
+
   /// A thread waits before it uses what it reads, or does anything but arithmetic: in the meantime
   /// it converts what it has read before. Reads in front of a partial release need not wait for
   /// each other, because the MMAs of the next tile wait for all of them.
@@ -73,9 +92,32 @@ private:
   }
 };
 
+/// Writes a row of each thread into tensor memory, two elements of 16 bits in a column. The arrival
+/// of the stage waits for the writes (Channels.cpp).
+struct LowerTmemWrite : fp4::PipePattern<fp4::pipe::WriteOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::WriteOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (op.getFragmentType())
+      return rewriter.notifyMatchFailure(op, "writes a fragment");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t columns = fp4::pipe::vectorOfThread(op.getValue().getType()).getNumElements() / 2;
+    if (state.facts.splitsWarps) // tcgen05.st is aligned too
+      NVVM::SyncWarpOp::create(b, fp4::constI32(b, -1));
+    Value words =
+        LLVM::BitcastOp::create(b, VectorType::get(columns, b.getI32Type()), adaptor.getValue());
+    fp4::Int32 first = fp4::Int32(b, adaptor.getDest()) + fp4::lanesOfWarp(b, state);
+    NVVM::Tcgen05StOp::create(b, /*unpack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
+                              fp4::tmemPointer(b, b.getLoc(), first), words, /*offset=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateReadPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                const KernelState &state) {
-  patterns.add<LowerRead>(converter, patterns.getContext(), state);
+  patterns.add<LowerRead, LowerTmemWrite>(converter, patterns.getContext(), state);
 }

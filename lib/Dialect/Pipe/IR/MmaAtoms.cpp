@@ -48,6 +48,12 @@ static MmaElements tilesOf(SharedType tile) {
   return isForHalf ? MmaElements::HalfTiles : MmaElements::None;
 }
 
+/// Returns true when a row of `tile`, 16-bit floats, is the K of one instruction.
+static bool isOfSteps(Type type) {
+  auto tile = dyn_cast<SharedType>(type);
+  return tile && tile.getColumns() == kDenseMmaK;
+}
+
 static MmaElements elementsOf(Type type) {
   if (auto tile = dyn_cast<SharedType>(type); tile && tile.getElementType().isInteger(8))
     return tilesOf(tile);
@@ -63,7 +69,9 @@ static MmaElements elementsOf(Type type) {
     return MmaElements::E4M3;
   if (isa<Float8E5M2Type>(element))
     return MmaElements::E5M2;
-  return element.isF16() || element.isBF16() ? MmaElements::Half : MmaElements::None;
+  if (!element.isF16() && !element.isBF16())
+    return MmaElements::None;
+  return isOfSteps(type) ? MmaElements::HalfSteps : MmaElements::Half;
 }
 
 /// Returns true for a tile of sums.
@@ -106,6 +114,7 @@ static std::string spell(MmaElements elements) {
       {MmaElements::E4M3, "f8E4M3FN"},
       {MmaElements::E5M2, "f8E5M2"},
       {MmaElements::Half, "f16, bf16"},
+      {MmaElements::HalfSteps, "f16, bf16 of 16 columns"},
       {MmaElements::HalfTiles, "i8 in linear rows of " + std::to_string(hw::weightTileBytes(16)) +
                                    " or " + std::to_string(hw::weightTileBytes(32)) + " bytes"},
       {MmaElements::ByteTiles,

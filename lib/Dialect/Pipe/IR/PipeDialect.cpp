@@ -80,13 +80,15 @@ void PipeDialect::initialize() {
   addInterfaces<PipeAsmInterface>();
 }
 
-/// (C665) The ring of a load before there are roles.
+/// (C665) The ring of a tile before there are roles.
 static LogicalResult verifyRing(Operation *op, Attribute ring) {
-  if (isa<LoadOp>(op) && isa<StringAttr>(ring) && !op->getParentOfType<RoleRegionOp>())
+  bool makesTile = isa<EngineOpInterface>(op) &&
+                   llvm::any_of(op->getResultTypes(), llvm::IsaPred<SharedType, TmemType>);
+  if (makesTile && isa<StringAttr>(ring) && !op->getParentOfType<RoleRegionOp>())
     return success();
   return withNote(op->emitOpError() << "'" << kRingAttr
-                                    << "' must be the name of a ring, at a pipe.load in a kernel "
-                                       "without roles, but got "
+                                    << "' must be the name of a ring, at an operation that makes a "
+                                       "tile in a kernel without roles, but got "
                                     << ring,
                   "write {pipe.ring = \"keys\"} before pipe-specialize-warps"); // (C665)
 }

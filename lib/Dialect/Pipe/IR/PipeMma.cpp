@@ -203,11 +203,27 @@ LogicalResult fp4::pipe::verifyTcgen05Scaled(MmaOp op) {
 /// The columns of an instruction are a multiple of this number.
 static constexpr int64_t kColumnStep = 16;
 
+/// (C373) 16-bit floats as TMA loads them: rows of one swizzle each, or panels of such.
+static LogicalResult verifyFloatTiles(MmaOp op, SharedType a, SharedType b) {
+  constexpr int64_t panel = kPromotedRowBytes / 2;
+  auto expected = [&](SharedType tile) {
+    return SharedType::get({tile.getRows(), a.getColumns()}, a.getElementType(),
+                           Layout::Swizzle128B);
+  };
+  if (a.getColumns() % panel == 0 && a == expected(a) && b == expected(b))
+    return success();
+  return withNote(op.emitOpError()
+                      << "a and b must have the same 16-bit floats and K, a multiple of " << panel
+                      << ", in layout swizzle_128B, but got " << a << " and " << b,
+                  "load both operands with boxes of 64 elements of K"); // (C373)
+}
+
 LogicalResult fp4::pipe::verifyTcgen05Dense(MmaOp op) {
   auto acc = op.getAccumulatorAs<TmemType>();
   auto a = op.getAAs<SharedType>();
   SharedType b = op.getB().getType();
-  if (failed(verifyPromotedTiles(op, a, b))) // (C373)
+  bool areFloats = op.getAtom()->kind == hw::MmaKind::F16;
+  if (failed(areFloats ? verifyFloatTiles(op, a, b) : verifyPromotedTiles(op, a, b))) // (C373)
     return failure();
   if (a.getRows() != kMmaM)
     return withNote(op.emitOpError() << "a must have " << kMmaM << " rows, but got " << a,
@@ -228,16 +244,23 @@ LogicalResult fp4::pipe::verifyTcgen05Dense(MmaOp op) {
 LogicalResult fp4::pipe::verifyTcgen05TmemA(MmaOp op) {
   auto acc = op.getAccumulatorAs<TmemType>(), a = op.getAAs<TmemType>();
   SharedType b = op.getB().getType();
-  if (b.getElementType() != a.getElementType() || b.getColumns() != a.getColumns() ||
+  int64_t columns = b.getRows(), k = b.getColumns();
+  if (op.getTransposed())
+    std::swap(columns, k);
+  if (b.getElementType() != a.getElementType() || k != a.getColumns() ||
       b.getLayout() != Layout::Swizzle128B)
     return withNote(op.emitOpError() << "b must be " << a.getElementType() << " with K = "
                                      << a.getColumns() << " and layout swizzle_128B, but got " << b,
-                    "load activations of the operand's type and depth"); // (C468)
-  if (!acc.getPair() && acc.getColumns() == b.getRows())
+                    op.getTransposed()
+                        ? "load a row of the operand's type for each element of K"
+                        : "load activations of the operand's type and depth"); // (C468)
+  if (!acc.getPair() && acc.getColumns() == columns)
     return success();
   return withNote(op.emitOpError() << "accumulator must be 128 rows of f32 of no pair, with "
-                                   << b.getRows() << " columns, but got " << acc,
-                  "let the accumulator have a column for each row of b"); // (C468)
+                                   << columns << " columns, but got " << acc,
+                  op.getTransposed()
+                      ? "let the accumulator have the columns of b"
+                      : "let the accumulator have a column for each row of b"); // (C468)
 }
 
 LogicalResult fp4::pipe::verifyTcgen05Slices(MmaOp op) { // (C125)

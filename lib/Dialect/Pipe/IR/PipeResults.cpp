@@ -202,13 +202,16 @@ static LogicalResult verifyFragment(StoreOp op) {
 static LogicalResult verifyHeads(StoreOp op) {
   ArrayRef<int64_t> heads = op.getHeads().value_or(ArrayRef<int64_t>());
   constexpr int64_t rowsOfGroup = 64;
-  int64_t together = areRowNumbers(op.getValue().getType()) ? 1 : 8;
-  if (heads.size() == 3 && op.isOf(FragmentKind::Wgmma) && !op.getTransposed() &&
+  bool areLanes = op.isOf(FragmentKind::Lanes);
+  int64_t together = areLanes                                 ? op.getElementsType().getDimSize(1)
+                     : areRowNumbers(op.getValue().getType()) ? 1
+                                                              : 8;
+  if (heads.size() == 3 && (areLanes || op.isOf(FragmentKind::Wgmma)) && !op.getTransposed() &&
       llvm::isPowerOf2_64(uint64_t(heads[0])) && heads[0] <= rowsOfGroup && heads[1] > 0 &&
       heads[1] <= heads[0] && heads[2] > 0 && heads[2] % together == 0)
     return success();
   return withNote(op.emitOpError()
-                      << "heads must be [T, H, E] of a tile of wgmma that is not "
+                      << "heads must be [T, H, E] of a tile of wgmma or lanes that is not "
                          "transposed, T a power of two up to 64, 1 <= H <= T and E a "
                          "multiple of "
                       << together << ", but got [" << heads << "] and " << op.getValue().getType(),

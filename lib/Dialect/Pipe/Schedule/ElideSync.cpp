@@ -10,6 +10,7 @@
 #include "Schedule.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 
@@ -50,8 +51,10 @@ static bool followsFencedCommit(ConsumerReleaseOp release) {
   return channel && channel.getType().isShared() && channel.getProducer() == Engine::Threads;
 }
 
-/// Returns true when `op` converts an operand into tensor memory.
+/// Returns true when `op` makes an operand in tensor memory.
 static bool fillsTmem(Operation *op) {
+  if (auto write = dyn_cast<WriteOp>(op))
+    return !write.getFragmentType();
   auto dequantize = dyn_cast<DequantizeTileOp>(op);
   return dequantize && dequantize.fillsTmem();
 }

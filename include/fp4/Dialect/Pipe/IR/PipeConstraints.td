@@ -200,11 +200,13 @@ def : Pipe_Constraints<"MMAs", [{
   - (C150) the accumulator and the scales in tensor memory all belong to a pair, or none of them
     does.
   - (C373) without scales, A and B in shared memory, and the accumulator in tensor memory: A and B
-    have rows of 128 bytes and layout swizzle_128B. A has 128 rows. B has a row for each column of
+    have layout swizzle_128B, and rows of 128 bytes of e4m3, or of 16-bit floats the same elements
+    and a multiple of 64 of K. A has 128 rows. B has a row for each column of
     the accumulator, or for half of them where that belongs to a pair. The columns are a multiple of
     16.
   - (C468) beside A in tensor memory (C466), B has its elements and its K, and layout swizzle_128B.
-    The accumulator has 128 rows of no pair, and a column for each row of B.
+    The accumulator has 128 rows of no pair, and a column for each row of B, or for each column of B
+    that is `transposed`.
   - (C220) for e4m3 in shared memory and an accumulator of warpgroups, this is an f32 fragment with
     64 rows. A and B have rows of 128 bytes and layout swizzle_128B. A has 64 rows for each
     warpgroup of the role, from `a_row` on, which is a multiple of 64; B has a row for each column
@@ -251,17 +253,20 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     columns of the accumulator. The columns of A are a multiple of 16, of 64 in shared memory.
   - (C661) `pipe.write`: the tile has the distribution and the rows of the fragment, and lies within
     it, from a multiple of 8 columns on.
-  - (C662) `pipe.reduce_rows`: the tiles are f32 of wgmma or mma_sync and of one distribution. The
-    result has 1 column or 8.
+  - (C673) `pipe.write` into tensor memory: the value is `lanes`, with the shape and the 16-bit
+    elements of an operand A, which the op returns or fills as a whole.
+  - (C662) `pipe.reduce_rows`: the tiles are f32 of one distribution, and not columns of threads. The
+    value has a multiple of 8 columns, the result 1 column or 8.
   - (C663) `pipe.broadcast_rows`: the value has 1 column, and the result its distribution and
     elements.
-  - (C665) `pipe.ring` is a string at a `pipe.load` of a kernel without roles.
+  - (C665) `pipe.ring` is a string at an operation that makes a tile, in a kernel without roles.
   - (C667) a `pipe.load` has a plane exactly if its map has planes, and boxes below the first only of
     a map of elements without residue, which one CTA loads.
-  - (C668) `heads` of a `pipe.store` are [T, H, E] of a tile of wgmma that is not transposed: T a
-    power of two up to 64, 1 <= H <= T, E a multiple of 8, or of 1 for one column.
+  - (C668) `heads` of a `pipe.store` are [T, H, E] of a tile of wgmma or lanes that is not
+    transposed: T a power of two up to 64, 1 <= H <= T, E a multiple of 8, or of 1 for one column,
+    and of lanes a multiple of the columns.
   - (C669) `rows` of a `pipe.reduce` are 1 to 64, of a role of one warpgroup.
-  - (C664) `pipe.element_index`: the result is i32 of wgmma.
+  - (C664) `pipe.element_index`: the result is i32 of wgmma or lanes.
 }]>;
 
 def : Pipe_Constraints<"Products in the registers of warps", [{

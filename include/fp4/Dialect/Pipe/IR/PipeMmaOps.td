@@ -134,8 +134,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     of all rows of B, which for an accumulator of 128 rows lie in halves. PTX: cta_group::2.
 
     **Tensor memory, without scales.** The sums are those of kind f8f6f4 or f16
-    (docs/reference/numerics.md). PTX: tcgen05.mma.kind::f8f6f4, and kind::f16 with A in tensor
-    memory.
+    (docs/reference/numerics.md). PTX: tcgen05.mma.kind::f8f6f4, and kind::f16 with A in shared or
+    in tensor memory.
 
     **Tensor memory, slices of 16 rows.** A is the transpose of what TMA loads: `acc[c, n * s + j] =
     sum over i of a[16 * s + i, c] * b[j, i]` for every slice `s` of 16 rows of A and the `n` rows of

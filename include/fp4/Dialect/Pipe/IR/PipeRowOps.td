@@ -8,25 +8,49 @@
 
 include "fp4/Dialect/Pipe/IR/PipeOpBase.td"
 
-def Pipe_WriteOp : Pipe_EngineOp<"write", "Threads"> {
-  let summary = "elements of threads into a fragment";
+def Pipe_WriteOp : Pipe_EngineOp<
+    "write", "Threads",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "elements of threads into a fragment, or into tensor memory";
   let description = [{
     Replaces the columns of a fragment from column `first` on by those of the tile, as `pipe.read`
     reads them. No instruction moves data: registers of a thread stay its own.
+
+    Without `first`, 16-bit elements of `lanes` become operand A in tensor memory, two of a row in
+    each column. PTX: tcgen05.st.sync.aligned.32x32b.xN.
 
     Example:
     ```mlir
     pipe.write %v, %sums[0]
         : tensor<64x128xf32, #pipe.distribution<wgmma>>, !pipe.fragment<64x128xf32, wgmma>
+    %p = pipe.write %w : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.tmem<128x64xbf16>
+    pipe.write %w, %slot : tensor<128x64xbf16, #pipe.distribution<lanes>>, !pipe.tmem<128x64xbf16>
     ```
   }];
-  let arguments = (ins Pipe_Distributed<[F32]>:$value, Pipe_FragmentType:$fragment,
-                       ConfinedAttr<I64Attr, [IntNonNegative]>:$first);
+  let arguments = (ins Pipe_Distributed<[F32, F16, BF16]>:$value,
+                       Optional<AnyTypeOf<[Pipe_FragmentType, Pipe_TmemType]>>:$dest,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$first);
+  let results = (outs Optional<Pipe_TmemType>:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$fragment, "uint64_t":$first), [{
+      build($_builder, $_state, /*result=*/::mlir::Type(), value, fragment,
+            $_builder.getI64IntegerAttr(int64_t(first)));
+    }]>,
+    OpBuilder<(ins "::fp4::pipe::TmemType":$result, "::mlir::Value":$value), [{
+      build($_builder, $_state, result, value, /*dest=*/::mlir::Value(), ::mlir::IntegerAttr());
+    }]>
+  ];
   let assemblyFormat = [{
-    $value `,` $fragment `[` $first `]` attr-dict
-    `:` qualified(type($value)) `,` qualified(type($fragment))
+    $value (`,` $dest^)? (`[` $first^ `]`)? attr-dict
+    `:` qualified(type($value)) (`,` qualified(type($dest))^)? (`->` qualified(type($result))^)?
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// The fragment; null where the elements go to tensor memory.
+    ::fp4::pipe::FragmentType getFragmentType() {
+      return getDest() ? ::llvm::dyn_cast<FragmentType>(getDest().getType()) : FragmentType();
+    }
+  }];
 }
 
 def Pipe_ReduceRowsOp : Pipe_EngineOp<"reduce_rows", "Threads", [Pure]> {
@@ -36,7 +60,9 @@ def Pipe_ReduceRowsOp : Pipe_EngineOp<"reduce_rows", "Threads", [Pure]> {
     the result: all of them for a result of one column, which the four threads of the row then
     share, and those of a thread for a result of 8, which takes no exchange. A thread combines its
     elements in ascending columns; the threads of a row combine with the one 2 lanes away, and then
-    with the one beside. `maximum` of NaN is NaN. PTX: shfl.sync.bfly.
+    with the one beside. A thread of `lanes` has a whole row: for one column it combines the eight
+    of such a result by halves, column c with c + 4, then c + 2, then c + 1. `maximum` of NaN is
+    NaN. PTX: shfl.sync.bfly.
 
     Example:
     ```mlir

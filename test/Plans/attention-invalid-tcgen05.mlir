@@ -1,0 +1,47 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels -verify-diagnostics
+
+!q = tensor<2x256x8x128xbf16>
+!k = tensor<2x512x2x128xbf16>
+func.func @twin(%q: !q, %k: !k) -> !q {
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention, tile = [256, 64, 1]>} : !q, !k, !k -> !q
+  return %o : !q
+}
+func.func @tile(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{must have a plan whose 'tile' is [256, N, H], N 64, or 128 where 512 columns of tensor memory have room, and H 1, or a power of two from 4 to 64, but got [256, 128, 1]}}
+  // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention, tile = [256, 128, 1]>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x256x8x128xbf16>
+!k = tensor<2x512x2x128xbf16>
+func.func @cluster(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{must have a plan whose 'cluster' is left out beside tcgen05, but got [2, 1]}}
+  // expected-note @+1 {{leave 'cluster' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention, cluster = [2, 1]>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x256x8x256xbf16>
+!k = tensor<2x512x2x256xbf16>
+func.func @values(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{has kernels with tcgen05 for heads of 64 or 128 elements of operand 'value', but got 256}}
+  // expected-note @+1 {{family warp_attention has up to 256 elements, of queries that are not packed}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+// The roles of a tile with two parts.
+!q = tensor<2x256x8x64xbf16>
+func.func @roles(%q: !q) -> !q {
+  // expected-error @+2 {{must have a plan whose 'roles' drive the engine threads with 4 warps from a multiple of 4, but got #pipe.role_plan<load warps 9 to 10 drives [tma], mma warps 8 to 9 drives [tensor], softmax warps 0 to 8 drives [threads]>}}
+  // expected-note @+1 {{leave 'roles' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %q, %q scale 1.0 {fp4.plan = #fp4.plan<tile_attention, roles = #pipe.role_plan<load warps 9 to 10 drives [tma], mma warps 8 to 9 drives [tensor], softmax warps 0 to 8 drives [threads]>>} : !q, !q, !q -> !q
+  return %o : !q
+}
