@@ -4,6 +4,7 @@
   validation/sweep_attention.py          a covering subset: every pair of values of two parameters
   validation/sweep_attention.py --full   the cross product
   validation/sweep_attention.py --list   what would run
+  validation/sweep_attention.py --target=sm_100a   with tcgen05, where the planner does not choose warps
 
 Each result must lie within its bound around attention in fp64. Each library runs under every
 schedule of the simulator with its strict hazard check.
@@ -132,6 +133,27 @@ def program(case, cache="", form="", softcap="", window=0, rows=""):
             f"  return {names} : {results}\n}}\n")
 
 
+class Tcgen05:
+    """Values of parameters that differ for tiles of sm_100a, whose parts have 128 rows."""
+    ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128), (192, 128), (256, 64)]
+    QUERIES = [1, 64, 127, 129, 200, 257]
+    BLOCK = [0, 64, 128]
+
+    @staticmethod
+    def valid(case):
+        _, queries, _, (heads, shared), (_, of_values), _, _, _, block, _, cache, splits, form, *_ = case
+        parts = 1 if not is_packed(cache) and queries * tile_heads(case) <= 128 else 2
+        has_room = parts * (block * 3 // 2 + of_values) <= 512  # columns of tensor memory
+        return not splits and not form and has_room and valid(case)
+
+
+def tile_heads(case):
+    """Heads of a token that are rows of a tile of tcgen05."""
+    _, queries, _, (heads, shared), *_ = case
+    together = 1 << (heads // shared - 1).bit_length()
+    return together if queries < 128 and not is_packed(case[10]) else 1
+
+
 def is_small(case):
     """A tile of one warpgroup: few queries, with the heads that share keys."""
     _, queries, _, (heads, shared), *_ = case
@@ -164,18 +186,23 @@ def valid(case):
     return batches * queries * heads * keys * (of_keys + of_values) < 1 << 26  # the simulator takes seconds for more
 
 
-def library(case):
+def library(case, target):
     batches, queries, keys, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows = case
     fields = []
     if form and splits:
         fields.append(f"k_slices = {splits}")
+    elif block and target != "sm_90a":
+        together = tile_heads(case)
+        of_tile = 128 if not is_packed(cache) and queries * together <= 128 else 256
+        fields.append(f"tile = [{of_tile}, {block}, {together}]")
     elif block:
         of_tile, together = (64, 1 << (heads // shared - 1).bit_length()) if is_small(case) else (128, 1)
         fields.append(f"tile = [{of_tile}, {block}, {together}]")
     if splits and not form:
         fields.append(f"cluster = [{splits}, 1]")
     family = "warp_attention" if form else "tile_attention"
-    plan = [f"--plan={', '.join([family, *fields])}"] if fields or form == "warps" else []
+    is_chosen = fields or form == "warps" or target != "sm_90a"
+    plan = [f"--plan={', '.join([family, *fields])}"] if is_chosen else []
     name = sweeping.file_name(*("of".join(map(str, part)) if isinstance(part, tuple) else part or "all"
                                 for part in case))
     options = [f"--dist={dist}"]
@@ -183,18 +210,24 @@ def library(case):
         options.append(f"--dim=a0={batches * queries}")
     if cache == "packed":
         options += [f"--dim={name}={batches * keys}" for name in ("a1", "a2")]
-    return sweeping.Program(name, program(case, cache, form, softcap, window, rows), ["--target=sm_90a", *plan], [options])
+    text = program(case, cache, form, softcap, window, rows)
+    return sweeping.Program(name, text, [f"--target={target}", *plan], [options])
 
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
+    target = options.target or "sm_90a"
     parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST, CACHE,
                   SPLITS, list(FORMS), SOFTCAP, WINDOW, ROWS]
+    is_valid = valid
+    if target != "sm_90a":
+        parameters[1], parameters[4], parameters[8] = Tcgen05.QUERIES, Tcgen05.ELEMENTS, Tcgen05.BLOCK
+        parameters[11], parameters[12], is_valid = [0], [""], Tcgen05.valid
     if options.full:
-        cases = list(filter(valid, itertools.product(*parameters)))
+        cases = list(filter(is_valid, itertools.product(*parameters)))
     else:
-        cases = sweeping.sampled_covering(parameters, valid, lambda i, j: True)
-    return sweeping.run_gemms(options, [library(case) for case in cases], SCHEDULES)
+        cases = sweeping.sampled_covering(parameters, is_valid, lambda i, j: True)
+    return sweeping.run_gemms(options, [library(case, target) for case in cases], SCHEDULES)
 
 
 if __name__ == "__main__":
