@@ -447,6 +447,37 @@ struct LowerTcgen05Slices : fp4::MmaPattern<hw::MmaForm::Tcgen05Slices> {
   }
 };
 
+/// Operands of one instruction without scales.
+struct DenseStep {
+  Value a, b, accumulate;
+};
+
+/// What the instructions of an MMA without scales have in common.
+struct DenseForm {
+  NVVM::Tcgen05MMAKind kind;
+  NVVM::CTAGroupKind group;
+  Value sums, descriptor;
+};
+
+/// Issues all `steps` from one thread, which is elected once.
+void issueDense(OpBuilder &b, fp4::pipe::MmaOp op, const fp4::KernelState &state,
+                const DenseForm &form, ArrayRef<DenseStep> steps) {
+  Location loc = op.getLoc();
+  fp4::emitOnce(b, loc, state, op, [&] {
+    for (const DenseStep &step : steps)
+      NVVM::Tcgen05MMAOp::create(b, loc, form.kind, form.group,
+                                 NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false, form.sums,
+                                 step.a, step.b, form.descriptor, step.accumulate,
+                                 /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
+  });
+}
+
+/// The operand of step `step` that says whether the instruction adds to the accumulator.
+Value accumulateOf(OpBuilder &b, Location loc, Value accumulate, int64_t step) {
+  return step ? arith::ConstantIntOp::create(b, loc, 1, 1).getResult()
+              : fp4::accumulateOrFalse(b, loc, accumulate);
+}
+
 /// Lowers an MMA without scales: an instruction has 32 bytes of a row, 32 elements of e4m3 or 16
 /// floats of 16 bits.
 struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
@@ -473,19 +504,14 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
                           hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128));
     };
     Descriptor a = operand(adaptor.getA()), b = operand(adaptor.getB());
-    Value accumulator = fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator());
-    for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytes; ++step) {
-      Value aStep = a.at(rewriter, loc, sliceOffset(type, step)),
-            bStep = b.at(rewriter, loc, sliceOffset(op.getB().getType(), step));
-      Value accumulate = step == 0 ? fp4::accumulateOrFalse(rewriter, loc, adaptor.getAccumulate())
-                                   : arith::ConstantIntOp::create(rewriter, loc, 1, 1).getResult();
-      fp4::emitOnce(rewriter, loc, state, op, [&] {
-        NVVM::Tcgen05MMAOp::create(rewriter, loc, kind, group, NVVM::Tcgen05MMACollectorOp::DISCARD,
-                                   /*aShift=*/false, accumulator, aStep, bStep,
-                                   fp4::constantI32(rewriter, loc, *bits), accumulate,
-                                   /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
-      });
-    }
+    SmallVector<DenseStep> steps;
+    for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytes; ++step)
+      steps.push_back({a.at(rewriter, loc, sliceOffset(type, step)),
+                       b.at(rewriter, loc, sliceOffset(op.getB().getType(), step)),
+                       accumulateOf(rewriter, loc, adaptor.getAccumulate(), step)});
+    DenseForm dense{kind, group, fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator()),
+                    fp4::constantI32(rewriter, loc, *bits)};
+    issueDense(rewriter, op, state, dense, steps);
     rewriter.eraseOp(op);
     return success();
   }
@@ -508,49 +534,37 @@ struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
     fp4::Expected<uint32_t> bits = form.encode();
     if (!bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
-    Operands operands{fp4::tmemPointer(rewriter, op.getLoc(), adaptor.getAccumulator()),
-                      adaptor.getA(),
-                      descriptorAt(rewriter, op, state, adaptor.getB(),
-                                   op.getTransposed()
-                                       ? hw::SmemDescriptor::mnMajorOperand(swizzle, tile.getRows())
-                                       : hw::SmemDescriptor::kMajorOperand(swizzle)),
-                      fp4::accumulateOrFalse(rewriter, op.getLoc(), adaptor.getAccumulate()),
-                      fp4::constantI32(rewriter, op.getLoc(), *bits)};
+    Location loc = op.getLoc();
+    DenseForm dense{NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+                    fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator()),
+                    fp4::constantI32(rewriter, loc, *bits)};
+    Descriptor b = descriptorAt(rewriter, op, state, adaptor.getB(),
+                                op.getTransposed()
+                                    ? hw::SmemDescriptor::mnMajorOperand(swizzle, tile.getRows())
+                                    : hw::SmemDescriptor::kMajorOperand(swizzle));
     constexpr int64_t stepsOfTile = hw::weightTileColumns / fp4::pipe::kDenseMmaK;
     int64_t depth = op.getAAs<fp4::pipe::TmemType>().getColumns();
     for (int64_t k = 0; k < depth / hw::weightTileColumns; ++k)
-      fp4::emitGuarded(rewriter, op.getLoc(), k, adaptor.getExisting(), [&] {
+      fp4::emitGuarded(rewriter, loc, k, adaptor.getExisting(), [&] {
+        SmallVector<DenseStep> steps;
         for (int64_t step = k * stepsOfTile; step < (k + 1) * stepsOfTile; ++step)
-          multiply(rewriter, op, operands, step);
+          steps.push_back(stepOf(rewriter, op, adaptor, b, step));
+        issueDense(rewriter, op, state, dense, steps);
       });
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  /// The operands that all steps share.
-  struct Operands {
-    Value sums, a;
-    Descriptor b;
-    Value accumulate, form;
-  };
-
-  void multiply(OpBuilder &b, fp4::pipe::MmaOp op, const Operands &operands, int64_t step) const {
-    constexpr int64_t stepColumns = fp4::pipe::kDenseMmaK / 2;
+  static DenseStep stepOf(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor,
+                          const Descriptor &tile, int64_t step) {
+    constexpr int64_t elements = fp4::pipe::kDenseMmaK, columns = elements / 2;
     Location loc = op.getLoc();
-    Value aStep = fp4::tmemPointer(b, loc, addColumns(b, loc, operands.a, step * stepColumns));
-    int64_t rowsBehind =
-        step * fp4::pipe::kDenseMmaK * fp4::pipe::swizzleWidth(op.getB().getType().getLayout());
-    Value bStep = operands.b.at(
-        b, loc, op.getTransposed() ? rowsBehind : sliceOffset(op.getB().getType(), step));
-    Value accumulate =
-        step ? arith::ConstantIntOp::create(b, loc, 1, 1).getResult() : operands.accumulate;
-    fp4::emitOnce(b, loc, state, op, [&] {
-      NVVM::Tcgen05MMAOp::create(b, loc, NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
-                                 NVVM::Tcgen05MMACollectorOp::DISCARD, /*aShift=*/false,
-                                 operands.sums, aStep, bStep, operands.form, accumulate,
-                                 /*scaleInputD=*/Value(), /*disableOutputLane=*/Value());
-    });
+    fp4::pipe::SharedType type = op.getB().getType();
+    int64_t rowsBehind = step * elements * fp4::pipe::swizzleWidth(type.getLayout());
+    return {fp4::tmemPointer(b, loc, addColumns(b, loc, adaptor.getA(), step * columns)),
+            tile.at(b, loc, op.getTransposed() ? rowsBehind : sliceOffset(type, step)),
+            accumulateOf(b, loc, adaptor.getAccumulate(), step)};
   }
 };
 
