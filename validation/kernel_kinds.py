@@ -534,6 +534,15 @@ def attention():
     yield Kind("attention, packed", text, "sm_90a", None, ["--sms=1", plan])
 
 
+def attention_of_lanes():
+    """Two tiles of one CTA with products in tensor memory, of one part or of two, each with three
+    blocks of keys."""
+    for name, queries, mask in (("one part", 128, "full"), ("two parts", 200, "full"), ("masks", 200, "causal")):
+        text = sweep_attention.program((1, queries, 192, (2, 1), (64, 64), "bf16", mask, "0.125"))
+        plan = f"--plan=tile_attention, tile = [{128 * -(-queries // 128)}, 64, 1], stages = 2"
+        yield Kind(f"attention by tcgen05, {name}", text, "sm_100a", None, ["--sms=1", plan])
+
+
 def cached_attention():
     """Clusters whose CTAs share three blocks of keys of each of four sequences, in pages."""
     text = sweep_attention.program((4, 3, 96, (8, 2), (64, 64), "bf16", "causal", "0.125"), cache=16)
@@ -549,5 +558,6 @@ def cached_attention():
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights, slices,
                  experts, gates, codes, other_weights, registers, weight_results, exchanged_maxima, warps,
-                 quantizers, rows, promoted, of_lanes, dynamic, launches, warp_ranges, long_clusters, attention, cached_attention):
+                 quantizers, rows, promoted, of_lanes, dynamic, launches, warp_ranges, long_clusters, attention,
+                 attention_of_lanes, cached_attention):
         yield from some()

@@ -383,6 +383,18 @@ LogicalResult KernelSpecializer::eraseOtherRoles(RoleRegionOp region) {
   return failure(user != nullptr);
 }
 
+/// Moves commits of the tensor core behind the releases next to them: who sees the last products of
+/// a kernel knows that no arrival of the role is on its way, and may leave.
+static void commitLast(RoleRegionOp region) {
+  if (!region.getRole().isElected() || !region.getRole().drives(Engine::Tensor))
+    return;
+  SmallVector<ProducerCommitOp> commits;
+  region.walk([&](ProducerCommitOp commit) { commits.push_back(commit); });
+  for (ProducerCommitOp commit : commits)
+    while (isa_and_present<ConsumerReleaseOp>(commit->getNextNode()))
+      commit->moveAfter(commit->getNextNode());
+}
+
 LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
   auto region = RoleRegionOp::create(builder, kernel.getLoc(), role);
   OpBuilder::InsertionGuard guard(builder);
@@ -400,6 +412,7 @@ LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
     }
   if (failed(eraseOtherRoles(region)))
     return failure();
+  commitLast(region);
   region.getBody().walk([](EngineOpInterface op) {
     op->removeAttr(PipeDialect::kRoleAttr);
     op->removeAttr(kRingAttr);
