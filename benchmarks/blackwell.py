@@ -77,13 +77,41 @@ class Problem:
         return 2.0 * self.m * self.n * self.k * (2 if self.kind == "dual" else 1)
 
 
+@dataclass
+class Attention:
+    """Attention of 16384 tokens in all, and of 2048 elements of all heads, as in papers; a causal
+    mask counts half."""
+    length: int
+    elements: int
+    mask: str
+    kind: str = "attention"
+    format: str = "bf16"
+    published: float | None = None
+    source: str = "-"
+
+    @property
+    def name(self) -> str:
+        return f"{16384 // self.length} x {self.length}, heads of {self.elements}{', causal' if self.mask else ''}"
+
+    @property
+    def flops(self) -> float:
+        return 4.0 * 16384 * self.length * 2048 * (0.5 if self.mask else 1)
+
+    @property
+    def text(self) -> str:
+        matrix = f"tensor<{16384 // self.length}x{self.length}x{2048 // self.elements}x{self.elements}xbf16>"
+        return (f"func.func @f(%q: {matrix}, %k: {matrix}, %v: {matrix}) -> {matrix} {{\n"
+                f"  %o = fp4.attention %q, %k, %v scale {self.elements ** -0.5:.9e} {self.mask}\n"
+                f"      : {matrix}, {matrix}, {matrix} -> {matrix}\n  return %o : {matrix}\n}}\n")
+
+
 def teraflops(problem: Problem, value: float) -> float:
     """Converts TFLOP/s to microseconds."""
     return problem.flops / value / 1e6
 
 
-def problems() -> list[Problem]:
-    found = [Problem("GEMM", 128, n, k, us, CONTEST, result="f16")
+def problems() -> list[Problem | Attention]:
+    found: list[Problem | Attention] = [Problem("GEMM", 128, n, k, us, CONTEST, result="f16")
              for n, k, us in ((7168, 16384, 18.3), (4096, 7168, 8.29), (7168, 2048, 6.54))]
     found += [Problem("GEMV", batch, n, k, us, CONTEST, [1] * batch if batch > 1 else [], result="f16")
               for n, k, batch, us in ((7168, 16384, 1, 18.4), (4096, 7168, 8, 28.0), (7168, 2048, 4, 12.6))]
@@ -108,6 +136,7 @@ def problems() -> list[Problem]:
                               (4096, 4096, 7168), (8192, 8192, 8192))]
     found += [Problem("grouped", rows * count, n, k, None, "-", [rows] * count, format="fp8_block128")
               for rows, count, n, k in ((4096, 4, 4096, 7168), (192, 4, 4096, 7168))]
+    found += [Attention(4096, elements, mask) for elements in (64, 128) for mask in ("", "causal")]
     return found
 
 
@@ -131,8 +160,11 @@ def tiles(p: Problem, rows: list[int]) -> str:
     return f"tensor<{padded * p.k // BLOCK[p.format] // 4}x4x{scale_of(p)}, #fp4.scale_layout<tiled_128x4>>"
 
 
-def program(p: Problem, plan: str = "") -> str:
-    """One GEMM of quantized operands whose scales are tiled, or of FP8 with scales of blocks."""
+def program(p: Problem | Attention, plan: str = "") -> str:
+    """One GEMM of quantized operands whose scales are tiled, or of FP8 with scales of blocks; or
+    attention."""
+    if isinstance(p, Attention):
+        return p.text
     count = max(1, len(p.groups))
     has_blocks = p.format == "fp8_block128"
     element = ELEMENT.get(p.format, "f4E2M1FN")
@@ -192,7 +224,7 @@ def quantized(p: Problem, y: str) -> tuple[str, str]:
 
 @dataclass
 class Row:
-    problem: Problem
+    problem: Problem | Attention
     plan: str = ""
     static: float | None = None
     timed: float | None = None

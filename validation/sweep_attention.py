@@ -4,7 +4,7 @@
   validation/sweep_attention.py          a covering subset: every pair of values of two parameters
   validation/sweep_attention.py --full   the cross product
   validation/sweep_attention.py --list   what would run
-  validation/sweep_attention.py --target=sm_100a   with tcgen05, where the planner does not choose warps
+  validation/sweep_attention.py --target=sm_100a   tiles with tcgen05
 
 Each result must lie within its bound around attention in fp64. Each library runs under every
 schedule of the simulator with its strict hazard check.

@@ -28,9 +28,9 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
-/// Columns of products that are read at a time: ptxas moves narrower reads ahead, and then has no
-/// registers for all of them beside the sums of a row.
-static constexpr int64_t kReadColumns = 16;
+/// Columns of products that are read at a time: with twice as many, ptxas spills some of the sums
+/// of a row.
+static constexpr int64_t kReadColumns = 32;
 
 //===----------------------------------------------------------------------===//
 // Parts
@@ -230,12 +230,19 @@ SmallVector<Value> AttentionBuilder::multiplyPowers(ArrayRef<QueryPart> parts,
   return products;
 }
 
-/// sums = sums * shrink + products
+/// sums = sums * shrink + products. The next products are on their way while those before are
+/// added.
 void AttentionBuilder::addProducts(const QueryPart &part, Value products, Value shrink) {
   RankedTensorType type = attention.numbers(kReadColumns);
   Value factors = toColumns(shrink, kReadColumns);
+  auto readFrom = [&](int64_t first) -> Value {
+    return ReadOp::create(b, type, products, b.constant(first));
+  };
+  Value next = readFrom(0);
   for (int64_t first = 0; first < attention.valueElements(); first += kReadColumns) {
-    Value added = ReadOp::create(b, type, products, b.constant(first));
+    Value added = next;
+    if (first + kReadColumns < attention.valueElements())
+      next = readFrom(first + kReadColumns);
     Value sums = read(part.sums, first, kReadColumns);
     WriteOp::create(b, math::FmaOp::create(b, sums, factors, added), part.sums, uint64_t(first));
   }

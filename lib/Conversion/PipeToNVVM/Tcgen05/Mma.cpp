@@ -452,7 +452,7 @@ struct DenseStep {
   Value a, b, accumulate;
 };
 
-/// What the instructions of an MMA without scales have in common.
+/// Operands that all instructions of an MMA without scales share.
 struct DenseForm {
   NVVM::Tcgen05MMAKind kind;
   NVVM::CTAGroupKind group;

@@ -200,8 +200,8 @@ def : Pipe_Constraints<"MMAs", [{
   - (C150) the accumulator and the scales in tensor memory all belong to a pair, or none of them
     does.
   - (C373) without scales, A and B in shared memory, and the accumulator in tensor memory: A and B
-    have layout swizzle_128B, and rows of 128 bytes of e4m3, or of 16-bit floats the same elements
-    and a multiple of 64 of K. A has 128 rows. B has a row for each column of
+    have layout swizzle_128B, and rows of 128 bytes of e4m3, or the same 16-bit floats and a multiple
+    of 64 of K. A has 128 rows. B has a row for each column of
     the accumulator, or for half of them where that belongs to a pair. The columns are a multiple of
     16.
   - (C468) beside A in tensor memory (C466), B has its elements and its K, and layout swizzle_128B.
@@ -253,10 +253,10 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     columns of the accumulator. The columns of A are a multiple of 16, of 64 in shared memory.
   - (C661) `pipe.write`: the tile has the distribution and the rows of the fragment, and lies within
     it, from a multiple of 8 columns on.
-  - (C673) `pipe.write` into tensor memory: the value is `lanes`, with the shape and the 16-bit
-    elements of an operand A, which the op returns or fills as a whole.
-  - (C662) `pipe.reduce_rows`: the tiles are f32 of one distribution, and not columns of threads. The
-    value has a multiple of 8 columns, the result 1 column or 8.
+  - (C673) `pipe.write` into tensor memory: the value is `lanes`, with the shape and elements of an
+    operand A, which the op returns or fills.
+  - (C662) `pipe.reduce_rows`: the tiles are f32 of one distribution, and not columns of threads, of a
+    multiple of 8 columns to 1 or 8.
   - (C663) `pipe.broadcast_rows`: the value has 1 column, and the result its distribution and
     elements.
   - (C665) `pipe.ring` is a string at an operation that makes a tile, in a kernel without roles.

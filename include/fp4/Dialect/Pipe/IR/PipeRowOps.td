@@ -60,9 +60,8 @@ def Pipe_ReduceRowsOp : Pipe_EngineOp<"reduce_rows", "Threads", [Pure]> {
     the result: all of them for a result of one column, which the four threads of the row then
     share, and those of a thread for a result of 8, which takes no exchange. A thread combines its
     elements in ascending columns; the threads of a row combine with the one 2 lanes away, and then
-    with the one beside. A thread of `lanes` has a whole row: for one column it combines the eight
-    of such a result by halves, column c with c + 4, then c + 2, then c + 1. `maximum` of NaN is
-    NaN. PTX: shfl.sync.bfly.
+    with the one beside. A thread of `lanes` has a whole row: for one column it combines those eight
+    by halves, c with c + 4, c + 2, c + 1. `maximum` of NaN is NaN. PTX: shfl.sync.bfly.
 
     Example:
     ```mlir
