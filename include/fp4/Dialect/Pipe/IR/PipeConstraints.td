@@ -266,7 +266,7 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     transposed: T a power of two up to 64, 1 <= H <= T, E a multiple of 8, or of 1 for one column,
     and of lanes a multiple of the columns.
   - (C669) `rows` of a `pipe.reduce` are 1 to 64, of a role of one warpgroup.
-  - (C664) `pipe.element_index`: the result is i32 of wgmma or lanes.
+  - (C664) `pipe.element_index`: i32 of wgmma or lanes.
 }]>;
 
 def : Pipe_Constraints<"Products in the registers of warps", [{

@@ -16,8 +16,8 @@ def Pipe_WriteOp : Pipe_EngineOp<
     Replaces the columns of a fragment from column `first` on by those of the tile, as `pipe.read`
     reads them. No instruction moves data: registers of a thread stay its own.
 
-    Without `first`, 16-bit elements of `lanes` become operand A in tensor memory, two of a row in
-    each column. PTX: tcgen05.st.sync.aligned.32x32b.xN.
+    Without `first`, 16-bit elements of `lanes` become operand A in tensor memory, two in a column.
+    PTX: tcgen05.st.sync.aligned.32x32b.xN.
 
     Example:
     ```mlir
