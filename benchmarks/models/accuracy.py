@@ -47,6 +47,7 @@ import run as decoders  # noqa: E402
 PIECE = 52 << 20
 STORED = "nvfp4-5-bits"
 NEAR = {"perplexity": 5e-3, "divergence": 5e-2, "same": 1e-2}  # the last one absolute
+OF_INPUTS = 4  # times as far where inputs are rounded to 4 or 8 bits, whose codes flip in every layer
 LEAST_DIVERGENCE = 5e-3  # below it differences are of this one: fewer codes flip than float32 rounds
 MOST_DIVERGENCE = 2.0  # of that of transformers in bf16
 
@@ -119,6 +120,10 @@ def join(pieces, folder):
 # ===--- Accuracy ----------------------------------------------------------=== #
 
 
+def has_compiler():
+    return not (HERE.parent / "libfp4rt.so").exists()  # a packed folder has the runtime alone
+
+
 def stored_weights(folder, device):
     """Weights in 4 bits of the checkpoint that `fp4 quantize-model --bits 5` writes."""
     import fp4.__main__
@@ -140,6 +145,9 @@ def accuracy(folder, model, tokens, only):
     plain = subject.hidden(tokens)
     for kind, chosen in (("weights", variants.of_weights()), ("caches", variants.of_caches())):
         for variant in (one for one in chosen if not only or only in one.name):
+            if variant.stored and not has_compiler():
+                print(f"{variant.name}: left out, since fp4 quantize-model needs the compiler", file=sys.stderr)
+                continue
             begin = time.time()
             stored = stored_weights(folder, device) if variant.stored else {}
             with subject.put(variant, stored) as head:
@@ -168,7 +176,7 @@ def compare(found, expected):
             if name != "same":
                 difference /= max(other[name], LEAST_DIVERGENCE)
             worst[name] = max(worst[name], difference)
-            if difference > most:
+            if difference > most * (OF_INPUTS if " w4a" in row["variant"] else 1):
                 raise RuntimeError(f"{row['variant']} has {name} {row[name]}, and {other[name]} on the other device")
     print(f"{len(found)} variants agree with the other device, to {worst}", file=sys.stderr)
 
@@ -287,7 +295,7 @@ def measure(options, folder):
 
 def run(options):
     folder = options.folder.resolve()
-    if (HERE.parent / "libfp4rt.so").exists():  # a packed folder
+    if not has_compiler():
         os.environ.update(FP4_LIBRARY=str(HERE.parent / "libfp4rt.so"), FP4_CACHE=str(HERE.parent / "cache"),
                           PYTHONPATH=os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")]))
     if options.pieces:
@@ -295,7 +303,8 @@ def run(options):
     rows, firsts, windows = measure(options, folder)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "first_window.json").write_text(json.dumps(firsts, indent=1) + "\n")
+        if firsts:
+            (options.out / "first_window.json").write_text(json.dumps(firsts, indent=1) + "\n")
         for area, found in rows.items():
             if found:
                 made = document(area, found, folder, windows)
