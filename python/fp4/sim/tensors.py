@@ -278,7 +278,7 @@ def _dlpack(x: _T, **options: Any) -> Any:
     marked.lend(x)
     options = {name: value for name, value in options.items()
                if name not in ("stream", "dl_device")}
-    capsule = _ORIGINAL["__dlpack__"](x, **options)
+    capsule = _ORIGINAL["__dlpack__"](x.detach(), **options)  # as TVM FFI takes them on a GPU
     _dlpack_device_of(capsule)[:] = _DL_CUDA, 0
     return capsule
 

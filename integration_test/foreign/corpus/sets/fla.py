@@ -232,14 +232,6 @@ def fused_recurrent_kda():
     yield "result", found, gated(*inputs)
 
 
-@case(tolerance=1e-2)
-def chunk_comba():
-    k = units()
-    yield from gradients(fla("comba", "chunk_comba"),
-                         lambda q, k, v, p, g, beta: delta(q, k, v, beta, g, p),
-                         [rows(), k, rows(), k * 0.9, gates(), torch.rand(1, T, H)])
-
-
 def transition():
     a = units()
     return -a, a * torch.rand(1, T, H, 1)
