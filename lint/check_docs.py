@@ -138,7 +138,7 @@ FOLDER = re.compile(r"(?<![\w./$<~%@+-])((?:lib|include|test|utils|validation|li
 # Names in comments and documents that are no file of this tree: files of other projects and of the
 # system, files that a build or an installation makes, and names that stand for a file of the
 # reader.
-FOREIGN = ["cuda.h", "cudaTypedefs.h", "zstd.h", "barrier.h", "llama.cpp", "*_sm[0-9]*.cu", "*_blockwise_fp4.cu"]
+FOREIGN = ["batch_norm.py", "nllloss.py", "cuda.h", "cudaTypedefs.h", "zstd.h", "barrier.h", "llama.cpp", "*_sm[0-9]*.cu", "*_blockwise_fp4.cu"]
 MADE = ["lit.site.cfg.py", "fp4-cuda"]
 EXAMPLES = ["program.mlir", "program.py", "f.mlir", "a.cpp"]
 C_LIKE = (".cpp", ".h", ".def", ".cu", ".c", ".mlir", ".ptx")

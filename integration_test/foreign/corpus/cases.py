@@ -12,7 +12,7 @@ def case(*devices, **fields):
 
 
 def difference(found, expected, tolerance):
-    """What is wrong with a result, or None: bits without a tolerance, else the largest error."""
+    """Returns what is wrong with a result, or None. Without a tolerance its bits are compared."""
     import torch
     found, expected = found.detach().cpu(), expected.detach().cpu()
     if found.shape != expected.shape:

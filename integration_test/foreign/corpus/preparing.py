@@ -13,7 +13,7 @@ def python_of(folder):
 
 
 def install(folder):
-    """The environment of all sets in Python. Its list of packages is complete, so pip adds none."""
+    """Makes the environment of all sets in Python, from a list that is complete: pip adds none."""
     if not python_of(folder).exists():
         subprocess.run([sys.executable, "-m", "venv", folder / "python"], check=True)
     subprocess.run([python_of(folder), "-m", "pip", "install", "-q", "--no-deps", "-r",

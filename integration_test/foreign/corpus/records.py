@@ -16,7 +16,7 @@ SETS = pathlib.Path(__file__).resolve().parent / "sets"
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """How nvcc builds a program: {NAME} in a path or flag is the folder of source NAME."""
+    """A program that nvcc builds: {NAME} in a path or flag is the folder of source NAME."""
 
     file: str
     architecture: str

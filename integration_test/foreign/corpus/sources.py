@@ -1,4 +1,4 @@
-"""Where the kernels come from. Nothing of them is stored here: `corpus.py prepare` fetches them."""
+"""Sources of the kernels, which `corpus.py prepare` fetches: nothing of them is stored here."""
 import dataclasses
 
 

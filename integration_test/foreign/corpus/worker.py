@@ -26,7 +26,7 @@ def _function(module, name):
 
 
 def _run(function, tolerance):
-    """What is wrong with the results of a case, or None."""
+    """Returns what is wrong with the results of a case, or None."""
     found = function()
     if found is None:
         return None

@@ -22,7 +22,7 @@ namespace fp4::sim::check {
 
 class LoadUses {
 public:
-  /// How far a value is followed: in the lane that loads it, or also to other lanes of the warp.
+  /// The threads in which a value is followed: the lane that loads it, or all lanes of its warp.
   enum class Within : uint8_t { Lane, Warp };
   /// The stores whose data the values of the load at `pc` become, in order, when they reach nothing
   /// else: no address, predicate of an effect, branch, other lane or warp, or other instruction

@@ -1,4 +1,4 @@
-// What learn-cuda's kernels use of PyTorch: TORCH_CHECK, and headers that come with it.
+// The part of PyTorch that learn-cuda's kernels use: TORCH_CHECK, and headers that come with it.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_bf16.h>
