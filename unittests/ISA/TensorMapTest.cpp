@@ -171,6 +171,17 @@ TensorMap columns() {
   return map;
 }
 
+/// Coordinates may lead back from an address before the tensor, of which 57 bits are written.
+TEST(TensorMap, addressesHave57Bits) {
+  for (const uint64_t address : {uint64_t(0x7F0000001000), -uint64_t(0x6000000000)}) {
+    TensorMap map = packedFp4();
+    map.address = address;
+    auto bytes = *map.encode();
+    bytes[7] &= std::byte(1);
+    EXPECT_EQ(TensorMap::decode(used(bytes))->address, address);
+  }
+}
+
 TEST(TensorMap, columnsOfPixels) {
   const TensorMap map = columns();
   EXPECT_EQ(map.boxRowBytes(), 128u);
