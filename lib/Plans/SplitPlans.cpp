@@ -174,27 +174,28 @@ static SmallVector<int64_t> chooseShares(BlockScaledMatmulOp op, const hw::Targe
   return {int64_t(target.sms), shared.tile[0], shared.tile[1]};
 }
 
+/// Gives `op` the factor, or the workers that share tiles, beside the other members of its work.
+static void setWork(BlockScaledMatmulOp op, std::optional<int64_t> factor,
+                    ArrayRef<int64_t> shares) {
+  WorkAttr work = *op.getWork();
+  bool saysMore = !shares.empty() || !work.getGroups().empty() || work.getExpectedRows() ||
+                  work.getUnspecifiedRows();
+  if (factor || saysMore)
+    op.setWorkAttr(WorkAttr::get(op.getContext(), factor, std::nullopt, shares, work.getGroups(),
+                                 work.getExpectedRows(), work.getUnspecifiedRows()));
+  else
+    op.removeWorkAttr();
+}
+
 /// Gives `op` workers that share tiles, or the factors: one in `work`, or several in cases.
 static void chooseSplits(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  WorkAttr work = *op.getWork();
-  if (SmallVector<int64_t> shares = chooseShares(op, target); !shares.empty()) {
-    op.setWorkAttr(WorkAttr::get(op.getContext(), std::nullopt, std::nullopt, shares,
-                                 work.getGroups(), work.getExpectedRows(),
-                                 work.getUnspecifiedRows()));
-    return;
-  }
+  if (SmallVector<int64_t> shares = chooseShares(op, target); !shares.empty())
+    return setWork(op, std::nullopt, shares);
   SmallVector<BlockScaledMatmulOp::RowSplit> splits = chooseFactors(op, target);
   std::optional<int64_t> factor;
   if (splits.size() == 1 && splits.front().factor > 1)
     factor = splits.front().factor;
-  bool saysMore = !work.getStreamK().empty() || !work.getGroups().empty() ||
-                  work.getExpectedRows() || work.getUnspecifiedRows();
-  if (factor || saysMore)
-    op.setWorkAttr(WorkAttr::get(op.getContext(), factor, std::nullopt, work.getStreamK(),
-                                 work.getGroups(), work.getExpectedRows(),
-                                 work.getUnspecifiedRows()));
-  else
-    op.removeWorkAttr();
+  setWork(op, factor, op.getWork()->getStreamK());
   if (splits.size() == 1)
     return;
   std::vector<KernelPlan> plans = plansOn(op);

@@ -78,8 +78,8 @@ func.func @at_once(%x: tensor<160x5120xbf16>, %w: !w) -> tensor<160x50688xbf16> 
 
 // -----
 
-// Where a third wave would have 16 of 280 tiles, 132 CTAs share them; mma.sync has no measured
-// rates. `fixed` shares none, nor does a matmul with a plan or with any number of rows.
+// A third wave would have 16 of 280 tiles, so 132 CTAs share them; mma.sync has no measured rates.
+// `fixed` shares none, nor does a matmul with a plan or with any number of rows.
 // CHECK-LABEL: @shared
 // CHECK: work = #fp4.work<stream_k = [132, 160, 128]>
 // PLAN-LABEL: @shared

@@ -24,7 +24,7 @@ def ChooseSplits : PlanningPass<"fp4-choose-splits"> {
 
     **Postcondition.** No matmul has a policy. `fastest` has become the factor with the fewest
     cycles by the model of the planner, or, where rows are dynamic, one for each range of rows, in
-    cases of `dispatch`. Of prepacked weights with wgmma it has become `stream_k` where workers that
+    cases of `dispatch`. Prepacked weights with wgmma have `stream_k` instead where workers that
     share tiles are predicted to take fewer cycles.
     `fixed` has become one factor, so that the bits of a row depend neither on how many rows there
     are nor on the device. A matmul that cannot be split has none.
