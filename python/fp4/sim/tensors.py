@@ -328,14 +328,15 @@ def install() -> None:
     sys.meta_path.insert(0, _HideFromCompiler())
     if hasattr(_T, "__dlpack_c_exchange_api__"):  # it would not ask us
         del _T.__dlpack_c_exchange_api__
-    engine: Any = torch.autograd._engine_run_backward
+    autograd: Any = torch.autograd
+    engine = autograd._engine_run_backward
 
     def run_backward(*args: Any, **kwargs: Any) -> Any:
         """torch runs it without modes, but backward functions of scripts name devices."""
         with Redirect():
             return engine(*args, **kwargs)
 
-    torch.autograd._engine_run_backward = run_backward
+    autograd._engine_run_backward = run_backward
     for module in (torch, torch.utils.dlpack):
         setattr(module, "from_dlpack", _from_dlpack)  # noqa: B010
         setattr(module, "to_dlpack", _dlpack)  # noqa: B010
