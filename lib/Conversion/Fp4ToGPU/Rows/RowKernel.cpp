@@ -21,6 +21,12 @@ using namespace fp4;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// Returns true when something beside the quantizer reads the amaxes of `ofRows`. Those of a copy
+/// for few rows (RowCases.cpp) have a buffer already where the program reads the original.
+static bool isReadElsewhere(AmaxOp ofRows, const LoweringContext &context) {
+  return !ofRows->hasOneUse() || context.buffers.contains(ofRows.getAmax());
+}
+
 static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   KernelBuilder kernel = makeRowKernel(op, "row_quantize", context);
   Value hostRows = kernel.hostRows(op.getInput());
@@ -36,7 +42,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   if (ofRows)
     quantizer.computeAmax(ofRows.getNan());
   row.begin(hostRows);
-  bool isAmaxRead = ofRows && !ofRows->hasOneUse();
+  bool isAmaxRead = ofRows && isReadElsewhere(ofRows, context);
   RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
   RowElements::ResultRows ofData = row.rowsOfResult(op.getData());
   RowElements::ResultRows ofScales = row.rowsOfResult(op.getScales());
