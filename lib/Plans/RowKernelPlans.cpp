@@ -120,30 +120,51 @@ bool isMatrix(Type type) {
   return tensor.getRank() == 2 && !isNumbersOfRows(tensor);
 }
 
-/// Adds to `sources` the tensors of which `step` reads the row of its result.
-void addSources(Operation *step, llvm::SetVector<Value> &sources) {
-  auto generic = dyn_cast<linalg::LinalgOp>(step);
-  if (!generic) {
-    sources.insert(step->getOperand(0));
-    return;
+/// A tensor of which a kernel reads the row of its result, and the expressions of its rows and
+/// columns. Registers keep a tensor once for each pair of expressions (RowElements).
+using RowSource = std::tuple<Value, AffineExpr, AffineExpr>;
+
+/// Sources of `op` and its prologues, without what these compute.
+SmallVector<RowSource> sourcesOf(Operation *op) {
+  SmallVector<Operation *> steps = stepsOf(op);
+  llvm::SetVector<RowSource> sources;
+  auto add = [&](RowSource source) {
+    if (!llvm::is_contained(steps, std::get<Value>(source).getDefiningOp()))
+      sources.insert(source);
+  };
+  for (Operation *step : steps) {
+    auto generic = dyn_cast<linalg::LinalgOp>(step);
+    if (!generic) {
+      MLIRContext *context = op->getContext();
+      add({step->getOperand(0), getAffineDimExpr(0, context), getAffineDimExpr(1, context)});
+      continue;
+    }
+    for (OpOperand *input : generic.getDpsInputOperands()) {
+      auto [row, column] = indexPairOf(generic, input);
+      if (row && column)
+        add({input->get(), row, column});
+    }
   }
-  for (OpOperand *input : generic.getDpsInputOperands()) {
-    auto [row, column] = indexPairOf(generic, input);
-    if (row && column && isMatrix(input->get().getType()))
-      sources.insert(input->get());
-  }
+  return sources.takeVector();
+}
+
+/// Words in memory of a chunk of `matrix`.
+double wordsOfChunk(Value matrix) {
+  return kRowChunk * double(cast<RankedTensorType>(matrix.getType()).getElementTypeBitWidth()) / 32;
+}
+
+/// Words that a thread keeps for a chunk of the row of `op`.
+int64_t keptWordsOfChunk(Operation *op) {
+  int64_t words = 0;
+  for (auto [tensor, row, column] : sourcesOf(op))
+    words += int64_t(wordsOfChunk(tensor));
+  return std::max<int64_t>(1, words);
 }
 
 RowWork workOf(Operation *op) {
   RowWork work{.chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1))};
   SmallVector<Operation *> steps = stepsOf(op);
-  llvm::SetVector<Value> sources;
-  auto wordsOf = [](Value value) {
-    return kRowChunk * double(cast<RankedTensorType>(value.getType()).getElementTypeBitWidth()) /
-           32;
-  };
   for (Operation *step : steps) {
-    addSources(step, sources);
     auto generic = dyn_cast<linalg::GenericOp>(step);
     bool isSum = isRowReduction(step), isOfOneColumn = isSum && selectedColumnOf(generic);
     work.numbers += isSum;
@@ -151,13 +172,14 @@ RowWork workOf(Operation *op) {
     bool isWritten = step == op || (generic && isStored(generic));
     for (Value result : step->getResults())
       if (isWritten && isMatrix(result.getType()))
-        work.stored += wordsOf(result);
+        work.stored += wordsOfChunk(result);
     if (!generic || isMatrix(step->getResult(0).getType()) || (isSum && !isOfOneColumn))
       work.instructions += instructionsOf(step);
   }
-  for (Value source : sources)
-    if (!llvm::is_contained(steps, source.getDefiningOp()))
-      work.words += int64_t(wordsOf(source));
+  llvm::SetVector<Value> tensors;
+  for (auto [tensor, row, column] : sourcesOf(op))
+    if (isMatrix(tensor.getType()) && tensors.insert(tensor))
+      work.words += int64_t(wordsOfChunk(tensor));
   work.numbers += needsRow(op);
   work.passes = std::max<int64_t>(1, work.passes + needsRow(op) + (work.stored > 0));
   work.words = std::max<int64_t>(1, work.words);
@@ -385,6 +407,8 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
 /// other work beside them.
 bool mayHaveRows(Operation *op) { return mayHaveCluster(op) && whyNotRowKernel(op).empty(); }
 
+/// Checks the rows of a thread. A row of the lanes of a warp is folded as registers have it, so
+/// that those of a thread must all be kept (keepsRow).
 LogicalResult checkRowsOfThread(Operation *op, const KernelPlan &plan) {
   constexpr int64_t most = 8;
   int64_t rows = plan.itemsPerThread.value_or(1);
@@ -393,7 +417,11 @@ LogicalResult checkRowsOfThread(Operation *op, const KernelPlan &plan) {
   if (!mayHaveRows(op) || plan.cluster[1] > 1)
     return misfit(op, "rows_per_thread",
                   mayHaveRows(op) ? "is 1 in clusters" : "is 1 for this operation", Twine(rows));
-  return checkAtMost(op, "rows_per_thread", rows, most);
+  constexpr int64_t warp = 32;
+  if (chunksOfRow(widestMatrixOf(op).getDimSize(1)) > warp)
+    return checkAtMost(op, "rows_per_thread", rows, most);
+  return checkAtMost(op, "rows_per_thread", rows,
+                     std::clamp<int64_t>(kMostRowWords / keptWordsOfChunk(op), 1, most));
 }
 
 LogicalResult checkCluster(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {

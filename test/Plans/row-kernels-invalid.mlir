@@ -86,3 +86,32 @@ func.func @too_long(%x: tensor<2x5570560xbf16>) -> tensor<2xf32> {
   } -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+#all = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// A chunk of f32 takes 16 words: registers keep four rows of a thread whose warp has rows. A longer
+// row meets through shared memory, and is read again where registers do not keep it.
+func.func @warp(%x: tensor<64x512xf32>, %long: tensor<64x528xf32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<64xf32>
+  %0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x512xf32>) outs(%zeros : tensor<64xf32>) attrs = {fp4.plan = #fp4.plan<reduce_rows, rows_per_thread = 4>} {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  %1 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%long : tensor<64x528xf32>) outs(%zeros : tensor<64xf32>) attrs = {fp4.plan = #fp4.plan<reduce_rows, rows_per_thread = 5>} {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  // expected-error @+2 {{must have a plan whose 'rows_per_thread' is at most 4, but got 5}}
+  // expected-note @+1 {{leave 'rows_per_thread' out, and fp4-plan-kernels decides it}}
+  %2 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x512xf32>) outs(%zeros : tensor<64xf32>) attrs = {fp4.plan = #fp4.plan<reduce_rows, rows_per_thread = 5>} {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<64xf32>
+  return %0, %1, %2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
