@@ -4,6 +4,7 @@
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Utils/ElementLimit.h"
 #include "fp4/Dialect/Utils/LaunchAttributes.h"
@@ -340,7 +341,11 @@ FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) 
   if (!plan)
     return withNote(op->emitOpError("must have a plan before it is lowered"),
                     "run fp4-plan-kernels first");
-  if (failed(checkComplete(op, plan.getPlan(), target)))
+  if (failed(requireRowCases(op, plan.getFamily())) ||
+      failed(checkComplete(op, plan.getPlan(), target)))
     return failure();
+  for (CaseAttr one : rowCasesOf(op))
+    if (failed(checkComplete(op, one.getPlan(), target)))
+      return failure();
   return plan.getPlan();
 }

@@ -128,6 +128,9 @@ llvm::LogicalResult checkComplete(mlir::Operation *op, const KernelPlan &plan,
 llvm::FailureOr<KernelPlan> completePlan(mlir::Operation *op, const KernelPlan &plan,
                                          const hw::TargetModel &target);
 
+/// Reports cases of `op` for few rows where its plan is for all rows. That plan is of `family`.
+llvm::LogicalResult requireRowCases(mlir::Operation *op, KernelFamily family);
+
 /// Cases for few rows of a row kernel whose rows are dynamic, where their plans differ from `last`
 /// (RowCases.h); none elsewhere.
 llvm::SmallVector<mlir::Attribute> proposeRowCases(mlir::Operation *op, const KernelPlan &last,

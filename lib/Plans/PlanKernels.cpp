@@ -123,6 +123,36 @@ private:
         plans, [](const KernelPlan &plan) { return plan.guard.isOfRows() && !plan.waveCost[0]; });
   }
 
+  /// Completes the plans of `op` for few rows by those of the options, and by proposals.
+  static LogicalResult completeRowCases(Operation *op, ArrayRef<KernelPlan> taken,
+                                        const hw::TargetModel &target) {
+    SmallVector<Attribute> cases;
+    for (CaseAttr one : rowCasesOf(op)) {
+      KernelPlan partial = one.getPlan();
+      for (const KernelPlan &other : taken)
+        partial = partial.orElse(other);
+      FailureOr<KernelPlan> complete = completePlan(op, partial, target);
+      if (failed(complete))
+        return failure();
+      cases.push_back(CaseAttr::get(op->getContext(), *complete, std::nullopt));
+    }
+    op->setAttr(kRowCasesAttr, ArrayAttr::get(op->getContext(), cases));
+    return success();
+  }
+
+  /// Plans the numbers of rows of a row kernel: the cases of the program, or proposals where nobody
+  /// gives a plan. `last` is for the most rows.
+  static LogicalResult planRows(Operation *op, const KernelPlan &last, bool isOwn,
+                                ArrayRef<KernelPlan> taken, const hw::TargetModel &target) {
+    if (!rowCasesOf(op).empty())
+      return completeRowCases(op, taken, target);
+    if (isOwn || !taken.empty() || last.family != KernelFamily::ReduceRows)
+      return success();
+    if (SmallVector<Attribute> cases = proposeRowCases(op, last, target); !cases.empty())
+      op->setAttr(kRowCasesAttr, ArrayAttr::get(op->getContext(), cases));
+    return success();
+  }
+
   static LogicalResult plan(Operation *op, std::vector<Given> &given,
                             const hw::TargetModel &target) {
     KernelPlan partial;
@@ -130,6 +160,8 @@ private:
     auto own = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
     if (own)
       partial = own.getPlan();
+    if (failed(requireRowCases(op, partial.family)))
+      return failure();
     auto product = dyn_cast<BlockScaledMatmulOp>(op);
     std::vector<KernelPlan> taken;
     for (Given &other : given) {
@@ -149,9 +181,8 @@ private:
       if (failed(complete))
         return failure();
       op->setAttr(Fp4Dialect::kPlanAttr, PlanAttr::get(op->getContext(), *complete));
-      if (!own && taken.empty() && complete->family == KernelFamily::ReduceRows)
-        if (SmallVector<Attribute> cases = proposeRowCases(op, *complete, target); !cases.empty())
-          op->setAttr(kRowCasesAttr, ArrayAttr::get(op->getContext(), cases));
+      if (failed(planRows(op, *complete, bool(own), taken, target)))
+        return failure();
     }
     Attribute decided = op->getAttr(Fp4Dialect::kPlanAttr);
     remark::passed(op->getLoc(), remark::RemarkOpts::name("plan").category("fp4-plan"))

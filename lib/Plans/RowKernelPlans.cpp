@@ -10,6 +10,8 @@
 
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/ISA/ClusterLimit.h"
@@ -483,18 +485,34 @@ LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetM
 
 } // namespace
 
-/// Returns true when plans of `op` may depend on its rows: they are dynamic, and the kernel writes
-/// each of them in its own place and nothing beside them. Longer rows have one plan: of the plans
-/// that the estimate chooses for few of them, some took longer on an H200.
-static bool mayHaveRowCases(Operation *op) {
-  return mayHaveRows(op) && !isa<AmaxOp>(op) && matrixOf(op).isDynamicDim(0) &&
-         chunksOfRow(widestMatrixOf(op).getDimSize(1)) <= 2 * kMost &&
-         llvm::none_of(stepsOf(op), isScattered);
+/// Why plans of `op` may not depend on its rows; empty where they are dynamic, and the kernel
+/// writes each of them in its own place and nothing beside them.
+static std::string whyNoRowCases(Operation *op) {
+  if (!mayHaveRows(op) || isa<AmaxOp>(op))
+    return "its kernel has other work beside its rows";
+  if (!matrixOf(op).isDynamicDim(0))
+    return "its rows are static";
+  return llvm::any_of(stepsOf(op), isScattered) ? "its rows are scattered" : "";
 }
 
+LogicalResult fp4::requireRowCases(Operation *op, KernelFamily family) {
+  if (rowCasesOf(op).empty())
+    return success();
+  std::string reason = family == KernelFamily::ReduceRows
+                           ? whyNoRowCases(op)
+                           : ("its kernel is of family " + stringifyKernelFamily(family)).str();
+  if (reason.empty())
+    return success();
+  return withNote(op->emitOpError("must have one plan for all rows, because ")
+                      << reason << ", but got " << op->getAttr(kRowCasesAttr),
+                  Twine("remove the attribute ") + kRowCasesAttr);
+}
+
+/// Proposes no cases for long rows: of the plans that the estimate chooses for few of them, some
+/// took longer on an H200.
 SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &last,
                                             const hw::TargetModel &target) {
-  if (!isRowKernel(op) || !mayHaveRowCases(op))
+  if (!whyNoRowCases(op).empty() || chunksOfRow(widestMatrixOf(op).getDimSize(1)) > 2 * kMost)
     return {};
   KernelPlan few = planOfFamily(KernelFamily::ReduceRows);
   few.guard.m.most = int64_t(target.sms);

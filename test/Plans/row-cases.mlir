@@ -1,0 +1,33 @@
+// RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-generalize-elementwise -fp4-fuse -fp4-plan-kernels | FileCheck %s
+// Cases of the program are completed as its other plans are, and stay.
+
+// CHECK-LABEL: func @open
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 128>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+func.func @open(%y: tensor<?x512xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
+  %a = fp4.amax %y {per_row} : tensor<?x512xf32> -> tensor<?xf32>
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
+  return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
+}
+// CHECK-LABEL: func @partial
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, rows_per_thread = 2>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+func.func @partial(%y: tensor<?x512xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
+  %a = fp4.amax %y {per_row} : tensor<?x512xf32> -> tensor<?xf32>
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, rows_per_thread = 2>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
+  return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
+}
+// CHECK-LABEL: func @alone
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+func.func @alone(%y: tensor<?x512xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
+  %a = fp4.amax %y {per_row} : tensor<?x512xf32> -> tensor<?xf32>
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>]} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
+  return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
+}
+
+// The plan of the program stays where another one would be proposed.
+// CHECK-LABEL: func @long
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 512{{.*}}>], fp4.plan = #fp4.plan<reduce_rows, threads = 160>
+func.func @long(%y: tensor<?x4112xf32>) -> (tensor<?x4112xf4E2M1FN>, tensor<?x257xf8E4M3FN>) {
+  %a = fp4.amax %y {per_row} : tensor<?x4112xf32> -> tensor<?xf32>
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 512>]} : (tensor<?x4112xf32>, tensor<?xf32>) -> (tensor<?x4112xf4E2M1FN>, tensor<?x257xf8E4M3FN>)
+  return %q, %s : tensor<?x4112xf4E2M1FN>, tensor<?x257xf8E4M3FN>
+}
