@@ -39,3 +39,16 @@ func.func @misfit(%x: tensor<64x32xbf16>) {
   %0 = fp4.amax %x {per_row, fp4.plan = #fp4.plan<reduce_rows, threads = 96>} : tensor<64x32xbf16> -> tensor<64xf32>
   return
 }
+
+// -----
+
+// Plans for few rows are complete, too.
+func.func @few(%y: tensor<?x512xf32>) {
+  %a0 = fp4.amax %y {per_row, fp4.prologue} : tensor<?x512xf32> -> tensor<?xf32>
+  %q0, %s0 = fp4.quantize %y amax %a0 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
+  %a1 = fp4.amax %y {per_row, fp4.prologue} : tensor<?x512xf32> -> tensor<?xf32>
+  // expected-error @+2 {{must have a complete plan before it is lowered, but 'threads' is missing}}
+  // expected-note @+1 {{run fp4-plan-kernels, which completes plans}}
+  %q1, %s1 = fp4.quantize %y amax %a1 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
+  return
+}
