@@ -123,15 +123,19 @@ private:
         plans, [](const KernelPlan &plan) { return plan.guard.isOfRows() && !plan.waveCost[0]; });
   }
 
+  /// `partial`, with what plans of the options say of fields that it leaves open.
+  static KernelPlan withGiven(KernelPlan partial, ArrayRef<KernelPlan> taken) {
+    for (const KernelPlan &other : taken)
+      partial = partial.orElse(other);
+    return partial;
+  }
+
   /// Completes the plans of `op` for few rows by those of the options, and by proposals.
   static LogicalResult completeRowCases(Operation *op, ArrayRef<KernelPlan> taken,
                                         const hw::TargetModel &target) {
     SmallVector<Attribute> cases;
     for (CaseAttr one : rowCasesOf(op)) {
-      KernelPlan partial = one.getPlan();
-      for (const KernelPlan &other : taken)
-        partial = partial.orElse(other);
-      FailureOr<KernelPlan> complete = completePlan(op, partial, target);
+      FailureOr<KernelPlan> complete = completePlan(op, withGiven(one.getPlan(), taken), target);
       if (failed(complete))
         return failure();
       cases.push_back(CaseAttr::get(op->getContext(), *complete, std::nullopt));
@@ -175,9 +179,7 @@ private:
       if (failed(planCases(product, taken, target)))
         return failure();
     } else {
-      for (const KernelPlan &other : taken)
-        partial = partial.orElse(other);
-      FailureOr<KernelPlan> complete = completePlan(op, partial, target);
+      FailureOr<KernelPlan> complete = completePlan(op, withGiven(partial, taken), target);
       if (failed(complete))
         return failure();
       op->setAttr(Fp4Dialect::kPlanAttr, PlanAttr::get(op->getContext(), *complete));

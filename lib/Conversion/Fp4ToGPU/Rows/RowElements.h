@@ -31,9 +31,8 @@ public:
   using Chunk = RowTeam::Chunk;
 
   /// The values behind the operands of `op`, the last operation of `kernel` or an fp4.top_k before
-  /// it; null: no operation has operands. `rows` (i32)
-  /// and `columns` are those of the matrix, and a team has at least `chunks` chunks. Call it before
-  /// the results of `op` are allocated.
+  /// that one; null: no operation has operands. `rows` (i32) and `columns` are those of the matrix,
+  /// and a team has at least `chunks` chunks. The results of `op` are allocated afterwards.
   RowElements(KernelBuilder &kernel, mlir::Operation *op, mlir::Value rows, int64_t columns,
               int64_t chunks, bool noArithmetic);
 
@@ -87,8 +86,8 @@ public:
   mlir::Value mixedNumber();
   /// Computes a reduction of rows that is no prologue: the number of each row of the thread.
   llvm::SmallVector<mlir::Value> reduce(mlir::linalg::GenericOp op);
-  /// Has one thread of the selected row store `number` (f32) at `base`, which has one of `type` for each
-  /// row.
+  /// Has one thread of the selected row store `number` (f32) at `base`, which has one of `type` for
+  /// each row.
   void storeNumber(mlir::Value base, mlir::RankedTensorType type, mlir::Value number,
                    const ResultRow &to);
 

@@ -21,8 +21,8 @@ using namespace fp4;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Returns true when something beside the quantizer reads the amaxes of `ofRows`. Those of a copy
-/// for few rows (RowCases.cpp) have a buffer already where the program reads the original.
+/// Returns true when something beside the quantizer reads the amaxes of `ofRows`. Amaxes of a
+/// copy for few rows (RowCases.cpp) have a buffer already where the program reads the original.
 static bool isReadElsewhere(AmaxOp ofRows, const LoweringContext &context) {
   return !ofRows->hasOneUse() || context.buffers.contains(ofRows.getAmax());
 }

@@ -189,16 +189,16 @@ Value RowTeam::foldChunk(ElementOp combination, Value elements) {
   return vector::ExtractOp::create(b, elements, 0);
 }
 
-/// In each lane, the combination of what the lanes of a row have.
+/// The combination of what the lanes of a row have, in each of them.
 Value RowTeam::foldLanes(ElementOp combination, Value folded) {
   for (int64_t distance = lanes() / 2; distance; distance /= 2)
     folded = combineTwo(combination, {b, folded}, {b, exchanged(folded, distance)});
   return folded;
 }
 
-/// The combinations of several numbers over the lanes of a warp, a power of two of them: number i of
-/// n in the lanes from i * 32 / n on. A lane passes on what its partner goes on with, and each step
-/// halves the numbers, so that two take 6 exchanges in place of 10, and four 7 in place of 20.
+/// The combinations of several numbers over the lanes of a warp, a power of two of them: number i
+/// of n in the lanes from i * 32 / n on. A lane passes on what its partner goes on with, and each
+/// step halves the numbers, so that two take 6 exchanges in place of 10, and four 7 in place of 20.
 Value RowTeam::foldLanesOf(ElementOp combination, ArrayRef<Value> folded) {
   SmallVector<Value> numbers(folded);
   Int32 lane = this->lane() % kWarp;

@@ -4,9 +4,8 @@
 // chunks t, t + T and so on. A team may have several rows at once, so that all their loads are in
 // flight, their sums meet at one barrier, and threads load columns once.
 //
-// Numbers of a row meet in the order of numerics::reduceRow: halves
-// of a chunk in the thread, halves of a segment by shuffles, and segments through shared memory.
-// Every thread has the result.
+// Numbers of a row meet in the order of numerics::reduceRow: halves of a chunk in the thread,
+// halves of a segment by shuffles, and segments through shared memory. Every thread has the result.
 //
 // The team may be all threads of a cluster. A warp then stores its segment in the shared memory of
 // each CTA, and threads meet at a barrier of the cluster. A CTA stores nothing in another one
