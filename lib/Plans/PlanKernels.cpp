@@ -74,6 +74,8 @@ struct PlanKernels : fp4::impl::PlanKernelsBase<PlanKernels> {
     if (failed(given))
       return signalPassFailure();
     SmallVector<Operation *> work = kernelOperations(getOperation());
+    if (failed(requireKernelsOfCases(getOperation())))
+      return signalPassFailure();
     if (work.empty())
       return;
     FailureOr<hw::TargetModel> target = targetOf(work.front());
@@ -107,6 +109,20 @@ private:
                                         "got ")
                         << stringifySplitPolicy(*product.getSplitPolicy()),
                     "run fp4-choose-splits, which replaces the policy");
+  }
+
+  /// Checks that operations with plans for few rows have a kernel, and are no prologue.
+  static LogicalResult requireKernelsOfCases(Operation *root) {
+    WalkResult all = root->walk([](Operation *op) -> WalkResult {
+      if (rowCasesOf(op).empty() || !familiesOf(op).empty())
+        return WalkResult::advance();
+      return withNote(op->emitOpError("must have a kernel of its own with attribute ")
+                          << kRowCasesAttr << ", but another kernel computes it, or none",
+                      Twine("give ") + kRowCasesAttr +
+                          " to the last operation of the kernel, which has one plan for all that "
+                          "it computes");
+    });
+    return failure(all.wasInterrupted());
   }
 
   /// Returns true when `given` says something of the plans of `op`, which are of `family`. A plan

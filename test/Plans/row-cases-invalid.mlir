@@ -72,3 +72,30 @@ func.func @scattered(%k: tensor<?x256xbf16>, %slots: tensor<?x1xi64>) -> (tensor
   %d = tensor.scatter %s into %f[%slots] scatter_dims([0]) unique : (tensor<?x1xf32>, tensor<96x1xf32>, tensor<?x1xi64>) -> tensor<96x1xf32>
   return %c, %d : tensor<96x256xf8E4M3FN>, tensor<96x1xf32>
 }
+
+// -----
+
+// The kernel of the second sum computes the first one, and has the plans of both.
+#all = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @prologue(%x: tensor<?x512xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %rows = tensor.dim %x, %c0 : tensor<?x512xf32>
+  %zero = arith.constant 0.0 : f32
+  %numbers = tensor.empty(%rows) : tensor<?xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%numbers : tensor<?xf32>) -> tensor<?xf32>
+  // expected-error @+2 {{must have a kernel of its own with attribute fp4.dispatch, but another kernel computes it, or none}}
+  // expected-note @+1 {{give fp4.dispatch to the last operation of the kernel, which has one plan for all that it computes}}
+  %0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x512xf32>) outs(%zeros : tensor<?xf32>) attrs = {fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>]} {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %1 = linalg.generic {indexing_maps = [#all, #row, #row], iterator_types = ["parallel", "reduction"]} ins(%x, %0 : tensor<?x512xf32>, tensor<?xf32>) outs(%zeros : tensor<?xf32>) {
+  ^bb0(%a: f32, %s: f32, %o: f32):
+    %d = arith.subf %a, %s : f32
+    %t = arith.addf %o, %d : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}

@@ -31,3 +31,29 @@ func.func @long(%y: tensor<?x4112xf32>) -> (tensor<?x4112xf4E2M1FN>, tensor<?x25
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 512>]} : (tensor<?x4112xf32>, tensor<?xf32>) -> (tensor<?x4112xf4E2M1FN>, tensor<?x257xf8E4M3FN>)
   return %q, %s : tensor<?x4112xf4E2M1FN>, tensor<?x257xf8E4M3FN>
 }
+
+// The last operation of a kernel has the plans of its prologues.
+#all = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+// CHECK-LABEL: func @prologue
+// CHECK: fp4.prologue
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+func.func @prologue(%x: tensor<?x512xf32>) -> tensor<?xf32> {
+  %c0 = arith.constant 0 : index
+  %rows = tensor.dim %x, %c0 : tensor<?x512xf32>
+  %zero = arith.constant 0.0 : f32
+  %numbers = tensor.empty(%rows) : tensor<?xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%numbers : tensor<?xf32>) -> tensor<?xf32>
+  %0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x512xf32>) outs(%zeros : tensor<?xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %1 = linalg.generic {indexing_maps = [#all, #row, #row], iterator_types = ["parallel", "reduction"]} ins(%x, %0 : tensor<?x512xf32>, tensor<?xf32>) outs(%zeros : tensor<?xf32>) attrs = {fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>]} {
+  ^bb0(%a: f32, %s: f32, %o: f32):
+    %d = arith.subf %a, %s : f32
+    %t = arith.addf %o, %d : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  return %1 : tensor<?xf32>
+}
