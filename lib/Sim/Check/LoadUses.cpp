@@ -12,8 +12,8 @@ namespace {
 
 using Registers = std::set<uint32_t>; ///< by offset in bank 0
 
-/// Instructions that compute a register of a lane from registers of that lane, with no other
-/// effect.
+/// Instructions that compute a register of a lane from registers of that lane,
+/// with no other effect.
 constexpr std::string_view kArithmetic[] = {
     "abs",      "add",   "and", "bfe",  "bfi",  "bfind", "bmsk",  "brev",  "clz",  "cnot",
     "copysign", "cos",   "cvt", "cvta", "div",  "ex2",   "fma",   "fns",   "lg2",  "lop3",
@@ -21,7 +21,8 @@ constexpr std::string_view kArithmetic[] = {
     "popc",     "prmt",  "rcp", "rem",  "sad",  "selp",  "set",   "shf",   "setp", "shl",
     "rsqrt",    "shr",   "sin", "slct", "sqrt", "sub",   "szext", "tanh",  "xor",  "testp"};
 
-/// Returns true for arithmetic without a carry: a carry is a result that is no operand.
+/// Returns true for arithmetic without a carry: a carry is a result that is no
+/// operand.
 bool isArithmetic(const Insn &insn) {
   const OpcodeRow &row = rowOf(insn);
   return std::ranges::find(kArithmetic, row.base) != std::end(kArithmetic) &&
@@ -38,8 +39,8 @@ bool passesOn(const Insn &insn, LoadUses::Within within) {
           std::ranges::find(kExchanges, rowOf(insn).base) != std::end(kExchanges));
 }
 
-/// Calls f(place in Insn::op, offset in bank 0) for the registers that are written, or for those
-/// that are read; the guard has the place kMaxOperands.
+/// Calls f(place in Insn::op, offset in bank 0) for the registers that are
+/// written, or for those that are read; the guard has the place kMaxOperands.
 template <typename F>
 void forEachOffset(const Kernel &kernel, const Insn &insn, bool written, F &&f) {
   forEachOperand(kernel, insn, written, [&](size_t at, const Operand &o) { f(at, o.offset); });
@@ -49,9 +50,22 @@ void forEachOffset(const Kernel &kernel, const Insn &insn, bool written, F &&f) 
 
 enum class Use : uint8_t { None, StoredValue, Other };
 
+/// Returns true for a store that is an event of the checker. Stores into local
+/// memory are none, and their values come back by loads from there.
+bool isHeard(const Kernel &kernel, const Insn &insn) {
+  if (rowOf(insn).base != "st")
+    return false;
+  const auto *store = std::get_if<MemoryModifiers>(&insn.modifiers);
+  if (!store)
+    return true;
+  return store->space == Space::Generic
+             ? kernel.info.localBytes == 0
+             : store->space != Space::Local && store->space != Space::Param;
+}
+
 Use useOf(const Kernel &kernel, const Insn &insn, const Registers &values) {
   Use use = Use::None;
-  const bool store = rowOf(insn).base == "st";
+  const bool store = isHeard(kernel, insn);
   forEachOffset(kernel, insn, false, [&](size_t at, uint32_t offset) {
     if (values.contains(offset))
       use = store && at == 1 && use != Use::Other ? Use::StoredValue : Use::Other;
@@ -59,16 +73,17 @@ Use useOf(const Kernel &kernel, const Insn &insn, const Registers &values) {
   return use;
 }
 
-/// Adds the registers that an instruction writes. Returns true when one of them is new.
+/// Adds the registers that an instruction writes. Returns true when one of them
+/// is new.
 bool define(const Kernel &kernel, const Insn &insn, Registers &values) {
   const size_t before = values.size();
   forEachOffset(kernel, insn, true, [&](size_t, uint32_t offset) { values.insert(offset); });
   return values.size() > before;
 }
 
-/// Follows the value of a load through arithmetic (and exchanges), and calls accept(pc, use,
-/// values) for every other instruction that uses the value, up to the first that is not accepted.
-/// Returns true when all are.
+/// Follows the value of a load through arithmetic (and exchanges), and calls
+/// accept(pc, use, values) for every other instruction that uses the value, up
+/// to the first that is not accepted. Returns true when all are.
 template <typename Accept>
 bool follow(const Kernel &kernel, uint32_t load, LoadUses::Within within, const Accept &accept) {
   if (rowOf(kernel.code[load]).base != "ld" || !kernel.callSites.empty())
@@ -104,7 +119,7 @@ std::vector<uint32_t> findOnlyStores(const Kernel &kernel, uint32_t load, LoadUs
 bool findUse(const Kernel &kernel, uint32_t pc) {
   Registers results;
   forEachOffset(kernel, kernel.code[pc], true,
-                 [&](size_t, uint32_t offset) { results.insert(offset); });
+                [&](size_t, uint32_t offset) { results.insert(offset); });
   return !results.empty() && (!kernel.callSites.empty() || // arguments of calls are no operands
                               std::ranges::any_of(kernel.code, [&](const Insn &insn) {
                                 return useOf(kernel, insn, results) != Use::None;
@@ -123,8 +138,8 @@ template <typename F> void forEachCompared(const Kernel &kernel, const Insn &ins
     });
 }
 
-/// Returns true when the guard of an instruction only decides if atomic operations are made: it
-/// guards one, or a branch over some.
+/// Returns true when the guard of an instruction only decides if atomic
+/// operations are made: it guards one, or a branch over some.
 bool decides(const Kernel &kernel, uint32_t pc) {
   const Insn &insn = kernel.code[pc];
   if (insn.guard == kNoGuard)
@@ -140,8 +155,9 @@ bool decides(const Kernel &kernel, uint32_t pc) {
   return atomic;
 }
 
-/// Returns the registers that may hold a guess: atom.cas compares them with memory, they decide if an
-/// atomic operation is made, or such a register is computed from them.
+/// Returns the registers that may hold a guess: atom.cas compares them with
+/// memory, they decide if an atomic operation is made, or such a register is
+/// computed from them.
 Registers findGuessed(const Kernel &kernel) {
   Registers guessed;
   for (uint32_t pc = 0; pc < kernel.code.size(); ++pc) {
@@ -154,10 +170,10 @@ Registers findGuessed(const Kernel &kernel) {
     for (const Insn &insn : kernel.code) {
       bool made = false;
       forEachOffset(kernel, insn, true,
-                     [&](size_t, uint32_t offset) { made |= guessed.contains(offset); });
+                    [&](size_t, uint32_t offset) { made |= guessed.contains(offset); });
       if (made && isArithmetic(insn))
         forEachOffset(kernel, insn, false,
-                       [&](size_t, uint32_t offset) { guessed.insert(offset); });
+                      [&](size_t, uint32_t offset) { guessed.insert(offset); });
     }
   }
   return guessed;
@@ -176,8 +192,8 @@ bool findGuess(const Kernel &kernel, uint32_t load) {
   return all && (compared || !other);
 }
 
-/// Returns true when the value of a load is an operand of `user`, itself or through arithmetic
-/// before it.
+/// Returns true when the value of a load is an operand of `user`, itself or
+/// through arithmetic before it.
 bool findFlow(const Kernel &kernel, uint32_t load, uint32_t user) {
   Registers values;
   define(kernel, kernel.code[load], values);
@@ -213,7 +229,7 @@ bool LoadUses::isGuess(const Kernel &kernel, uint32_t pc) {
     guessed = findGuessed(kernel);
   bool candidate = false; // most loads are none
   forEachOffset(kernel, kernel.code[pc], true,
-                 [&](size_t, uint32_t offset) { candidate |= guessed->contains(offset); });
+                [&](size_t, uint32_t offset) { candidate |= guessed->contains(offset); });
   result = candidate && findGuess(kernel, pc);
   return *result;
 }

@@ -26,7 +26,7 @@ public:
   enum class Within : uint8_t { Lane, Warp };
   /// The stores whose data the values of the load at `pc` become, in order, when they reach nothing
   /// else: no address, predicate of an effect, branch, other lane or warp, or other instruction
-  /// with an effect. Null where they do, or reach no store.
+  /// with an effect, and no local memory. Null where they do, or reach no store.
   const std::vector<uint32_t> *onlyStores(const Kernel &kernel, uint32_t pc, Within within);
   /// Returns true when any instruction reads a register that the one at `pc` writes.
   bool isUsed(const Kernel &kernel, uint32_t pc);

@@ -1,8 +1,8 @@
 //===- RacingLoads.cpp - Loads that may race by default -------------------===//
 //
 // A load may race if the text of the kernel (LoadUses) and the accesses of its threads show that it
-// is harmless: a guess that an atomic operation makes good, or a scalar that all threads load and
-// one thread uses.
+// is harmless: a guess that an atomic operation makes good, or a value that goes into stores alone,
+// none of which the loading thread makes.
 //
 //===----------------------------------------------------------------------===//
 #include "HazardImpl.h"

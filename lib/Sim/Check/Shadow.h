@@ -23,8 +23,7 @@ constexpr uint32_t cellBytes = 32;
 constexpr uint32_t byteMask(uint32_t from, uint32_t count) {
   return (count >= 32 ? ~0u : (1u << count) - 1) << from;
 }
-/// laneShift where one lane, or none in particular, accesses all bytes of a cell; and of a load by
-/// several lanes whose value reaches one store alone (LoadUses).
+/// laneShift where one lane, or none in particular, accesses all bytes of a cell.
 constexpr uint32_t wholeCells = 7;
 
 /// The scope of a strong (not .weak) access; two accesses that include each other do not race.
