@@ -150,6 +150,20 @@ func.func @bad(%v: !p, %slot: !pipe.tmem<128x64xf16>) {
 
 // -----
 
+func.func @twin(%v: tensor<128x256xbf16, #pipe.distribution<lanes>>) {
+  %0 = pipe.write %v : tensor<128x256xbf16, #pipe.distribution<lanes>> -> !pipe.tmem<128x256xbf16>
+  return
+}
+func.func @bad(%v: tensor<128x192xbf16, #pipe.distribution<lanes>>) {
+  // (C673)
+  // expected-error @+2 {{value must have a power of two of columns, but got 192}}
+  // expected-note @+1 {{write several operands, which as many multiplications take}}
+  %0 = pipe.write %v : tensor<128x192xbf16, #pipe.distribution<lanes>> -> !pipe.tmem<128x192xbf16>
+  return
+}
+
+// -----
+
 !p = tensor<128x64xbf16, #pipe.distribution<lanes>>
 func.func @bad(%v: !p, %slot: !pipe.tmem<128x64xbf16>) {
   // (C673)

@@ -253,8 +253,8 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     columns of the accumulator. The columns of A are a multiple of 16, of 64 in shared memory.
   - (C661) `pipe.write`: the tile has the distribution and the rows of the fragment, and lies within
     it, from a multiple of 8 columns on.
-  - (C673) `pipe.write` into tensor memory: the value is `lanes`, with the shape and elements of an
-    operand A, which the op returns or fills.
+  - (C673) `pipe.write` into tensor memory: the value is `lanes` of a power of two of columns, with
+    the shape and elements of an operand A, which the op returns or fills.
   - (C662) `pipe.reduce_rows`: the tiles are f32 of one distribution, and not columns of threads, of a
     multiple of 8 columns to 1 or 8.
   - (C663) `pipe.broadcast_rows`: the value has 1 column, and the result its distribution and
