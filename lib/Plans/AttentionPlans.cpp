@@ -105,10 +105,13 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &,
       failed(requireHead(attention, "value", attention.getValueType())))
     return failure();
   if (!hasTiles(attention, target))
-    return withNote(op->emitOpError() << "has kernels with tcgen05 for heads of 64 or 128 elements "
-                                         "of operand 'value', but got "
-                                      << attention.getValueElements(),
-                    "family warp_attention has up to 256 elements, of queries that are not packed");
+    return withNote(
+        op->emitOpError() << "has kernels with tcgen05 for heads of 64 or 128 elements "
+                             "of operand 'value', but got "
+                          << attention.getValueElements(),
+        attention.isPacked()
+            ? "take values of at most 128 elements: no other family has packed sequences"
+            : "family warp_attention has up to 256 elements");
   return requirePages(attention, kPageUnit);
 }
 
@@ -199,11 +202,12 @@ static bool hasHeadsOfTile(AttentionOp op, int64_t heads) {
                         llvm::isPowerOf2_64(uint64_t(heads)));
 }
 
-/// Parts of a tile are the warpgroups of which each is a role of threads.
-static int64_t partsOf(pipe::RolePlanAttr roles) {
-  return 1 + llvm::count_if(roles.getRoles(), [](pipe::RoleAttr role) {
-           return role.getAuxiliary() && role.getNumWarps() == 4 && role.getFirstWarp() % 4 == 0;
-         });
+SmallVector<StringRef> fp4::partRoles(const KernelPlan &plan) {
+  SmallVector<StringRef> names;
+  for (pipe::RoleAttr role : cast<pipe::RolePlanAttr>(plan.roles).getRoles())
+    if (role.getAuxiliary() && role.getNumWarps() == 4 && role.getFirstWarp() % 4 == 0)
+      names.push_back(role.getName());
+  return names;
 }
 
 /// Columns of tensor memory of a part: scores, powers as pairs, and products with values.
@@ -217,7 +221,7 @@ static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads})))
     return failure();
   auto [rows, keys, heads] = plan.tile;
-  int64_t parts = partsOf(cast<pipe::RolePlanAttr>(plan.roles));
+  int64_t parts = 1 + int64_t(partRoles(plan).size());
   bool hasKeys = (keys == kPanel || keys == 2 * kPanel) &&
                  parts * columnsOfPart(op, keys) <= int64_t(target.tmemColumns);
   if (rows != parts * pipe::kMmaM || !hasKeys || !hasHeadsOfTile(op, heads))

@@ -63,8 +63,8 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
   auto attention = cast<AttentionOp>(op);
   if (attention.isPacked())
     return withNote(op->emitOpError("has kernels of warps without 'query_offsets', but got these"),
-                    "family tile_attention, which targets with wgmma or tcgen05 have, takes packed "
-                    "sequences");
+                    "family tile_attention takes packed sequences, with wgmma, or with tcgen05 for "
+                    "operand 'value' of 64 or 128 elements");
   if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
       failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
     return failure();
@@ -124,8 +124,8 @@ bool fp4::prefersWarps(AttentionOp op, const hw::TargetModel &target) {
   return !op.isPacked() && rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
 }
 
-/// Threads of a CTA, and CTAs per SM: the fastest on an H200 (notebook/attention.md). One CTA has all
-/// registers of an SM if all run at a time; else the next one begins while one ends.
+/// Threads of a CTA, and CTAs per SM: the fastest on an H200 (notebook/attention.md). One CTA has
+/// all registers of an SM if all run at a time; else the next one begins while one ends.
 static std::pair<int64_t, int64_t> shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
   if (rowsOfWarpTile(op) > kInstructionRows || !hasHeadsUpTo(op, kMostElementsOfMostRows))
     return {256, 1};

@@ -30,8 +30,30 @@ func.func @cluster(%q: !q, %k: !k) -> !q {
 !k = tensor<2x512x2x256xbf16>
 func.func @values(%q: !q, %k: !k) -> !q {
   // expected-error @+2 {{has kernels with tcgen05 for heads of 64 or 128 elements of operand 'value', but got 256}}
-  // expected-note @+1 {{family warp_attention has up to 256 elements, of queries that are not packed}}
+  // expected-note @+1 {{family warp_attention has up to 256 elements}}
   %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x8x256xbf16>
+!n = tensor<3xi32>
+func.func @packed(%q: !q, %n: !n) -> !q {
+  // expected-error @+2 {{has kernels of warps without 'query_offsets', but got these}}
+  // expected-note @+1 {{family tile_attention takes packed sequences, with wgmma, or with tcgen05 for operand 'value' of 64 or 128 elements}}
+  %o = fp4.attention %q, %q, %q query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 : !q, !q, !q -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<?x8x256xbf16>
+!n = tensor<3xi32>
+func.func @packed_tiles(%q: !q, %n: !n) -> !q {
+  // expected-error @+2 {{has kernels with tcgen05 for heads of 64 or 128 elements of operand 'value', but got 256}}
+  // expected-note @+1 {{take values of at most 128 elements: no other family has packed sequences}}
+  %o = fp4.attention %q, %q, %q query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 {fp4.plan = #fp4.plan<tile_attention>} : !q, !q, !q -> !q
   return %o : !q
 }
 

@@ -3,7 +3,7 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=TCGEN05
 
 // OTHERS: error: 'fp4.attention' op has kernels of warps without 'query_offsets', but got these
-// OTHERS: note: family tile_attention, which targets with wgmma or tcgen05 have, takes packed sequences
+// OTHERS: note: family tile_attention takes packed sequences, with wgmma, or with tcgen05 for operand 'value' of 64 or 128 elements
 
 // Tiles of packed sequences of any number of tokens have tokens of one head, and the longest come
 // first.

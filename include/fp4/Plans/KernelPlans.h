@@ -57,13 +57,17 @@ kernelOperations(mlir::Operation *root, llvm::function_ref<bool(mlir::Operation 
 /// or where it does not fit the operation or the target.
 llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &target);
 
-/// The plans of a matmul: those of `dispatch`, in the order of their rows, or the one of `fp4.plan`.
-/// Fails as planOf does.
+/// The plans of a matmul: those of `dispatch`, in the order of their rows, or the one of
+/// `fp4.plan`. Fails as planOf does.
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
 
 /// The PDL attribute (LaunchAttributes.h) of a launch with `plan`; empty where it asks for none.
 llvm::StringRef pdlAttributeOf(const KernelPlan &plan);
+
+/// Names of the roles that have the parts of a tile of attention with TMEM lanes, but for the first
+/// part, which the role that drives threads has: they are auxiliary, each a warpgroup.
+llvm::SmallVector<llvm::StringRef> partRoles(const KernelPlan &plan);
 
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);

@@ -21,6 +21,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Dialect/Pipe/IR/Rings.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -63,6 +64,7 @@ void AttentionBuilder::inPart(size_t number, ArrayRef<QueryPart> parts, function
 
 /// The parts of a tile, whose queries are loaded.
 SmallVector<QueryPart> AttentionBuilder::partsOf(const QueryTile &tile) {
+  SmallVector<StringRef> names = partRoles(attention.plan);
   SmallVector<QueryPart> parts(size_t(attention.parts()));
   for (auto [number, part] : llvm::enumerate(parts)) {
     part.tile = tile;
@@ -70,7 +72,7 @@ SmallVector<QueryPart> AttentionBuilder::partsOf(const QueryTile &tile) {
       Value behind = b.constant(int64_t(number) * attention.partTokens());
       part.tile.row = b.add(tile.row, behind);
       part.tile.left = b.sub(tile.left, behind);
-      part.role = "softmax" + std::to_string(number);
+      part.role = names[number - 1];
     }
     part.query = loads.query(part.tile);
     inPart(number, parts, [&, &part = part] {

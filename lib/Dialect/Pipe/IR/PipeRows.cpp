@@ -46,13 +46,15 @@ static LogicalResult verifyTmemWrite(WriteOp op) {
   bool isLanes = distributionOf(value).getKind() == FragmentKind::Lanes;
   if (!isLanes || !tile.isOperand() || tile.getElementType() != value.getElementType() ||
       tile.getShape() != value.getShape())
-    return withNote(op.emitOpError() << "value must be lanes with the shape and elements of operand "
-                                     << tile << ", but got " << value,
+    return withNote(op.emitOpError()
+                        << "value must be lanes with the shape and elements of operand " << tile
+                        << ", but got " << value,
                     "round sums to the elements of the operand first"); // (C673)
   int64_t columns = value.getDimSize(1);
   if (llvm::isPowerOf2_64(uint64_t(columns)))
     return success();
-  return withNote(op.emitOpError() << "value must have a power of two of columns, but got " << columns,
+  return withNote(op.emitOpError()
+                      << "value must have a power of two of columns, but got " << columns,
                   "write several operands, which as many multiplications take"); // (C673)
 }
 
