@@ -24,8 +24,10 @@ def difference(found, expected, tolerance):
         return f"{wrong.sum().item()} bytes differ" if wrong.any() else None
     found, expected = found.double(), expected.double()
     finite = expected.isfinite()
-    if not torch.equal(found.isfinite(), finite):
-        return "is not finite where it must be, or the reverse"
+    if not torch.equal(found.isfinite(), finite) or not torch.equal(
+            found[~finite].nan_to_num(nan=0.0), expected[~finite].nan_to_num(nan=0.0)) or not torch.equal(
+            found.isnan(), expected.isnan()):
+        return "has other infinities or NaNs than it must have"
     most = max(expected[finite].abs().max().item() if finite.any() else 0.0, 1e-30)
     error = (found - expected)[finite].abs().max().item() / most if finite.any() else 0.0
     return None if error <= tolerance else f"has an error of {error:.3g} of its largest number"

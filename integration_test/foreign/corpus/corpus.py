@@ -33,9 +33,9 @@ def parser():
     for name in ("list", "prepare", "run", "table"):
         command = commands.add_parser(name)
         command.add_argument("--filter", default="", metavar="REGEX", help="of SET/NAME")
-        command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="a dated result or, of list, the records")
         if name == "list":
             continue
+        command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="a dated result")
         command.add_argument("folder", type=lambda text: pathlib.Path(text).resolve())
         command.add_argument("--build", type=lambda text: pathlib.Path(text).resolve(), default=running.ROOT / "build")
         command.add_argument("--sources", type=lambda text: pathlib.Path(text).resolve(), help="folder with checkouts")
@@ -47,9 +47,13 @@ def parser():
     return made
 
 
+def _verdict(record):
+    return " ".join(sorted(record.all_words())) or "pass"
+
+
 def show(records):
     for record in records:
-        print(f"{record.title:36} {','.join(record.devices):16} {record.verdict:20} "
+        print(f"{record.title:36} {','.join(record.devices):16} {_verdict(record):20} "
               f"{SOURCES[record.source].version}; {record.against}"
               + (f", {record.tolerance:g}" if record.tolerance else ""))
         if record.reason:
@@ -85,16 +89,24 @@ class Outcomes:
         return [outcome for known in self.sets.values() for outcome in known.values()]
 
 
+def prepared(records, options):
+    """The records that can run. Says how many cannot."""
+    python = preparing.python_of(options.folder).exists()
+    ready = [record for record in records
+             if (preparing.binary_of(record, options).exists() if record.program else python)]
+    if missing := len(records) - len(ready):
+        print(f"{missing} of {len(records)} not prepared: run 'corpus.py prepare' first")
+    return ready
+
+
 def planned(records, options, outcomes):
     """{(set, device, policy): records} that run."""
     found = {}
-    for record in records:
+    for record in prepared(records, options):
         for device, policy in record.runs():
             if device not in (options.devices or device).split(",") or policy not in (options.policies or policy).split(","):
                 continue
             if options.missing and outcomes.has(record, device, policy, options.check):
-                continue
-            if record.program and not preparing.binary_of(record, options).exists():
                 continue
             found.setdefault((record.group, device, policy), []).append(record)
     return found
@@ -107,21 +119,29 @@ def outcomes_of(records, device, policy, options):
         yield from running.run_python(others, device, policy, options)
 
 
+def is_as_expected(record, outcome, options):
+    wrong = running.problem(record, outcome)
+    if wrong:
+        print(f"  {record.title}, {outcome['device']}, {outcome['policy']}: {wrong}", flush=True)
+        if options.verbose:
+            print(*(f"    {line[:300]}" for line in outcome["said"]), sep="\n")
+    return not wrong
+
+
 def run(records, options):
     outcomes, total, good = Outcomes(options.folder), 0, 0
     named = {record.title: record for record in records}
     for (group, device, policy), chosen in planned(records, options, outcomes).items():
-        before, seconds = total - good, 0
-        for outcome in outcomes_of(chosen, device, policy, options):
-            outcomes.add(outcome, options.check)
-            wrong = running.problem(named[outcome["record"]], outcome)
-            total, good, seconds = total + 1, good + (not wrong), seconds + outcome["seconds"]
-            if wrong:
-                print(f"  {outcome['record']}, {device}, {policy}: {wrong}", flush=True)
-                if options.verbose:
-                    print(*(f"    {line[:300]}" for line in outcome["said"]), sep="\n")
-        print(f"{group}, {device}, {policy}: {len(chosen) - (total - good - before)} of {len(chosen)} as expected, "
-              f"{seconds:.0f} s", flush=True)
+        right, seconds = 0, 0
+        try:
+            for outcome in outcomes_of(chosen, device, policy, options):
+                outcomes.add(outcome, options.check)
+                seconds += outcome["seconds"]
+                right += is_as_expected(named[outcome["record"]], outcome, options)
+        except running.NothingRan as error:
+            print(f"  {error}", flush=True)
+        total, good = total + len(chosen), good + right
+        print(f"{group}, {device}, {policy}: {right} of {len(chosen)} as expected, {seconds:.0f} s", flush=True)
     print(f"{good} of {total} as expected")
     return 0 if good == total and total else 1
 

@@ -1,5 +1,6 @@
 """Fetches sources and builds programs into the folder that the person names."""
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -71,6 +72,8 @@ def build(record, options):
 
 def prepare(records, options):
     """Returns the number of records that cannot run."""
+    if any(record.program for record in records) and not shutil.which("nvcc"):
+        sys.exit("error: the programs of these records need nvcc 13, and there is none in PATH")
     if any(record.program is None for record in records):
         install(options.folder)
     missing = 0

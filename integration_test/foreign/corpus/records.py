@@ -37,7 +37,7 @@ class Record:
     against: str = "torch"  # what the results are compared with
     tolerance: float = 0.0  # of the largest expected magnitude; 0: bit for bit
     policies: tuple = ("eager", "lazy")
-    verdict: str = "pass"  # or the words of its true hazards, in any order
+    verdict: str | dict = "pass"  # or the words of its true hazards, of a policy where policies differ; "wrong": results, too
     reason: str = ""  # why a hazard is a true one, or where documents say so
     limit: int = 300  # seconds for a run
     program: Program | None = None
@@ -45,6 +45,14 @@ class Record:
     @property
     def title(self):
         return f"{self.group}/{self.name}"
+
+    def words(self, policy):
+        """The words of the hazards of a run, and "wrong" where they spoil its results."""
+        verdict = self.verdict[policy] if isinstance(self.verdict, dict) else self.verdict
+        return set(verdict.split()) - {"pass"}
+
+    def all_words(self):
+        return set().union(*(self.words(policy) for policy in self.policies))
 
     def runs(self):
         return [(device, policy) for device in self.devices for policy in self.policies]

@@ -10,6 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from preparing import python_of
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 RULE = re.compile(r"^error: .*\[([a-z-]+)\]$", re.M)
@@ -17,6 +19,7 @@ ERROR = re.compile(r"^error: (.*)$", re.M)
 LAUNCH = re.compile(r"^fp4-sim: \w*[Ll]aunch\w*: '([^']+)'", re.M)
 WORDS = (("deadlock: ", "deadlock"), ("which was never written", "unwritten"),
          ("livelock", "livelock"))
+ENDS = {"deadlock", "livelock", "unwritten", "timeout", "error"}  # no result is left to compare
 
 
 def _words(said):
@@ -42,16 +45,20 @@ def _outcome(record, device, policy, said, right, seconds, more=()):
             "kernels": sorted(set(LAUNCH.findall(said))), "said": _brief(said)}
 
 
+class NothingRan(Exception):
+    """A set whose file or packages cannot be imported."""
+
+
 def problem(record, outcome):
     """Returns what is not as the record says, or None."""
-    expected = set() if record.verdict == "pass" else set(record.verdict.split())
-    found = set(outcome["found"])
-    if found - expected:
-        return f"reports {', '.join(sorted(found - expected))}, which is not expected"
-    if expected and not found:
-        return f"must be reported for {record.verdict}"
-    if not expected and not outcome["right"]:
-        return "has a wrong result"
+    expected, found = record.words(outcome["policy"]), set(outcome["found"])
+    wrong, hazards = "wrong" in expected, expected - {"wrong"}
+    if found - hazards:
+        return f"reports {', '.join(sorted(found - hazards))}, which is not expected"
+    if hazards - found:
+        return f"must be reported for {', '.join(sorted(hazards - found))}"
+    if not found & ENDS and outcome["right"] == wrong:
+        return "has a right result, which is not expected" if wrong else "has a wrong result"
     return None
 
 
@@ -105,8 +112,7 @@ def environment(options):
 
 
 def _start(records, device, policy, options, log):
-    python = options.folder / "python/bin/python"
-    command = [python, "-m", "fp4.sim", "--trace", f"--device={device}", f"--policy={policy}",
+    command = [python_of(options.folder), "-m", "fp4.sim", "--trace", f"--device={device}", f"--policy={policy}",
                f"--check={options.check}", HERE / "worker.py", records[0].group,
                *(f"{record.name}:{record.tolerance}" for record in records)]
     return subprocess.Popen(list(map(str, command)), env=environment(options), stdout=log, stderr=log,
@@ -167,5 +173,5 @@ def run_python(records, device, policy, options):
             if outcome["found"]:
                 break
         if not done:
-            raise RuntimeError(f"nothing of set {rest[0].group} ran on {device}: see {log}")
+            raise NothingRan(f"nothing of set {rest[0].group} ran on {device}: see {log}")
         rest = rest[done:]

@@ -1,0 +1,107 @@
+"""The corpus of published kernels (integration_test/foreign/corpus) judges what it ran."""
+
+import argparse
+import contextlib
+import importlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+from typing import Any
+from unittest import mock
+
+from programs import torch
+
+CORPUS = pathlib.Path(__file__).resolve().parents[2] / "integration_test/foreign/corpus"
+
+
+def of_corpus(name: str) -> Any:
+    with mock.patch.object(sys, "path", [*sys.path, str(CORPUS)]):
+        return importlib.import_module(name)
+
+
+class Verdicts(unittest.TestCase):
+    def problem(self, verdict: Any, found: "list[str]", right: bool, policy: str = "eager") -> Any:
+        record = of_corpus("records").Record("one", "set", "source", verdict=verdict)
+        return of_corpus("running").problem(
+            record, {"policy": policy, "found": found, "right": right})
+
+    def test_results_of_a_hazard_are_judged(self) -> None:
+        self.assertIsNone(self.problem("lane-race", ["lane-race"], True))
+        self.assertEqual(self.problem("lane-race", ["lane-race"], False), "has a wrong result")
+        self.assertIsNone(self.problem("lane-race wrong", ["lane-race"], False))
+        self.assertIn("right result", self.problem("lane-race wrong", ["lane-race"], True))
+        self.assertIsNone(self.problem("deadlock", ["deadlock"], False))  # no result is left
+
+    def test_every_word_must_be_found(self) -> None:
+        both = "global-race lane-race"
+        self.assertIsNone(self.problem(both, ["global-race", "lane-race"], True))
+        self.assertIn("lane-race", self.problem(both, ["global-race"], True))
+        self.assertIn("not expected", self.problem("pass", ["lane-race"], True))
+
+    def test_policies_have_words_of_their_own(self) -> None:
+        words = {"eager": "deadlock", "lazy": "lapped-wait"}
+        self.assertIsNone(self.problem(words, ["lapped-wait"], True, "lazy"))
+        self.assertIn("not expected", self.problem(words, ["lapped-wait"], True))
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Differences(unittest.TestCase):
+    def test_infinities_are_compared(self) -> None:
+        difference = of_corpus("cases").difference
+        infinity, nan = float("inf"), float("nan")
+        for special in (infinity, -infinity, nan):
+            expected = torch.tensor([1.0, special])
+            for other in (infinity, -infinity, nan, 2.0):
+                same = str(other) == str(special)
+                self.assertEqual(difference(torch.tensor([1.0, other]), expected, 0.1) is None,
+                                 same, (special, other))
+
+
+class Preparation(unittest.TestCase):
+    def test_what_is_missing_is_said(self) -> None:
+        corpus, records = of_corpus("corpus"), of_corpus("records")
+        record = records.Record("one", "set", "source")
+        for exists in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                options = argparse.Namespace(folder=pathlib.Path(folder))
+                python = options.folder / "python/bin/python"
+                python.parent.mkdir(parents=True)
+                if exists:
+                    python.touch()
+                with contextlib.redirect_stdout(io.StringIO()) as said:
+                    self.assertEqual(corpus.prepared([record], options), [record] * exists)
+            self.assertEqual("1 of 1 not prepared" in said.getvalue(), not exists)
+
+    def test_programs_need_nvcc(self) -> None:
+        preparing, records = of_corpus("preparing"), of_corpus("records")
+        record = records.Record("one", "set", "source", program=records.Program("one.cu", "90a"))
+        with (mock.patch.object(preparing.shutil, "which", return_value=None),
+              self.assertRaisesRegex(SystemExit, "need nvcc 13")):
+            preparing.prepare([record], argparse.Namespace())
+
+    def test_a_set_that_cannot_start_does_not_end_the_run(self) -> None:
+        corpus, records = of_corpus("corpus"), of_corpus("records")
+        running = of_corpus("running")
+        chosen = [records.Record(name, group, "source", policies=("eager",))
+                  for group, name in (("broken", "one"), ("good", "two"))]
+
+        def run_python(some: Any, device: str, policy: str, options: Any) -> Any:
+            if some[0].group == "broken":
+                raise running.NothingRan("nothing of set broken ran")
+            yield {"record": some[0].title, "device": device, "policy": policy, "found": [],
+                   "right": True, "seconds": 0, "kernels": [], "said": []}
+
+        with tempfile.TemporaryDirectory() as folder:
+            options = corpus.parser().parse_args(["run", folder])
+            with (mock.patch.object(corpus, "prepared", return_value=chosen),
+                  mock.patch.object(running, "run_python", run_python),
+                  contextlib.redirect_stdout(io.StringIO()) as said):
+                self.assertEqual(corpus.run(chosen, options), 1)
+        self.assertIn("nothing of set broken ran", said.getvalue())
+        self.assertIn("1 of 2 as expected", said.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
