@@ -130,10 +130,11 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
         return max(cycles * (rate["shared"] if running > SMS else 1), running * stored * wide / rate["memoryBytes"])
 
     k_tiles = kernel.k / (DEPTH * kernel.splits)
+    prepared = rate["launch"] + PREPARATION * kernel.converted
     if kernel.workers:
         of_tile = k_tiles * k_tile(kernel.workers) + rate["epilogueRow"] * rows * wide
-        return float(rate["launch"] + ctas / kernel.workers * of_tile + rate["share"] + rate["shareRow"] * rows * wide)
-    cycles = rate["launch"] + PREPARATION * kernel.converted + waves * rate["epilogueRow"] * rows * wide
+        return float(prepared + ctas / kernel.workers * of_tile + rate["share"] + rate["shareRow"] * rows * wide)
+    cycles = prepared + waves * rate["epilogueRow"] * rows * wide
     cycles += k_tiles * ((waves - 1) * k_tile(places) + k_tile(ctas - (waves - 1) * places))
     if kernel.splits == 2 and rows <= 128 and wide == 1:
         cycles += rate["cluster"] + rate["clusterRow"] * rows
