@@ -37,7 +37,8 @@ def part_of(layer: WeightOnlyLinear, dim: int, rank: int, ranks: int) -> WeightO
         alpha = alpha if alpha is None or not alpha.dim() else _own(alpha, 0, rank, ranks)
         bias_of_rank = None if bias is None else _own(bias.detach(), 0, rank, ranks)
     else:
-        bias_of_rank = bias if bias is None else bias.detach() * (rank == 0)
+        bias_of_rank = bias if bias is None else torch.zeros_like(bias) if rank else (
+            bias.detach().clone())
     packed = (_own(layer.packed, dim, rank, ranks) if not own % weight_programs.TILE[dim]
               else packed_tiles(_codes(layer, dim, rank, ranks)))
     made = layer_of_tiles(layer, packed, alpha, bias_of_rank,
