@@ -13,6 +13,7 @@ import threading
 import unittest
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import fp4
 from programs import torch
@@ -29,7 +30,9 @@ RANKS, STEPS = 2, 2
 SIZES = {"hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2}
 FAMILIES: "tuple[tuple[str, dict[str, Any]], ...]" = (
     ("Llama", {"num_hidden_layers": 2}), ("Mistral", {"sliding_window": 7}), ("Qwen2", {}),
-    ("Qwen3", {}), ("Llama", {"format": "mxfp4", "attention_bias": True}))
+    ("Qwen3", {}), ("Llama", {"format": "mxfp4", "attention_bias": True}),
+    ("Gemma3", {"sliding_window": 7, "num_hidden_layers": 2,
+                "layer_types": ["sliding_attention", "full_attention"]}))
 
 
 def together(make: "Callable[[Any], Any]", ranks: int = RANKS) -> "list[Any]":
@@ -40,8 +43,9 @@ def together(make: "Callable[[Any], Any]", ranks: int = RANKS) -> "list[Any]":
     def work(one: Any) -> None:
         try:
             results[one.rank] = make(one)
-        except fp4.Error as failure:
+        except BaseException as failure:
             failures.append(failure)
+            one.abort()
     threads = [threading.Thread(target=work, args=(one,))
                for one in exchange.Threads.of(ranks, 100)]
     for thread in threads:
@@ -71,6 +75,25 @@ def same(one: "list[Any]", other: "list[Any]") -> bool:
 # ===--- Two processes ----------------------------------------------------=== #
 
 
+def refusals(model: Any, rank: int) -> "list[tuple[str, Any, int, dict[str, Any]]]":
+    """Words of an error, and what `rank` passes to have it on all ranks: rank 1 has another
+    decoder."""
+    rows, scale, wide = (copy.deepcopy(model) for _ in range(3))
+    if rank:
+        layer = rows.model.layers[0].mlp
+        layer.down_proj.packed.copy_(layer.down_proj.packed.roll(1, 0))  # a plain sum stays
+        scale.model.layers[0].input_layernorm.weight.data[5] += 1
+        wide.model.norm.float()
+    theta = copy.deepcopy(model)
+    theta.config.rms_norm_eps *= 1 + rank
+    return [("all ranks must have 'sequences' 1, as rank 0 has", model, 1 + rank, {}),
+            ("all ranks must have 'allow_fallback' False", model, 2, {"allow_fallback": rank == 1}),
+            ("all ranks must have a checksum of 'model.layers.0.mlp.down_proj.pack", rows, 2, {}),
+            ("all ranks must have a checksum of 'model.layers.0.input_layernorm", scale, 2, {}),
+            ("all ranks must have the rms_norm_eps of the model", theta, 2, {}),
+            ("'model' must be bfloat16, but its parameters are bfloat16, float32", wide, 2, {})]
+
+
 def in_a_process(rank: int, store: str) -> None:
     """Raises where the bits are not those of threads, or where an error is missing."""
     import torch.distributed as dist
@@ -83,15 +106,11 @@ def in_a_process(rank: int, store: str) -> None:
     assert decoder.exchange.name == "gloo", decoder.exchange.name
     assert same(found, expected[rank]), "other bits than those of threads"
     assert decoder.caches[0].key.shape[2] == 1, "the cache has the heads of this rank"
-    for words, model, sequences in (("all ranks must have 'sequences' 1", ours, 1 + rank),
-                                    ("all ranks must have a sum of embeddings", None, 2)):
-        if model is None:
-            model = copy.deepcopy(ours)
-            model.model.embed_tokens.weight.data.add_(rank)
+    for words, model, sequences, options in refusals(ours, rank):
         try:
-            decoder_of(model, sequences, dist.group.WORLD)
+            decoder_of(model, sequences, dist.group.WORLD, **options)
         except fp4.UsageError as error:
-            assert words in str(error), error
+            assert words in error.message, error
         else:
             raise AssertionError(f"expected an error with {words!r}")
     dist.destroy_process_group()
@@ -209,6 +228,106 @@ class Ranks(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, "torch.distributed must be initialized"):
             exchange.Collectives(None, torch.device("cpu"))
 
+    def test_other_decoders_than_that_of_rank_0(self) -> None:
+        """The error is that of all ranks, and comes at once: also where one alone has failed."""
+        model = made("Llama", **{**SIZES, "intermediate_size": 256})[0]
+        cases = [refusals(model, rank) for rank in range(RANKS)]
+        self.assertEqual(together(lambda one: decoder_of(model, 2, one).exchange.rank), [0, 1])
+
+        def message(one: Any, number: int) -> str:
+            _, other, sequences, options = cases[one.rank][number]
+            with self.assertRaises(fp4.UsageError) as caught:
+                decoder_of(other, sequences, one, **options)
+            return caught.exception.message
+        for number, (words, *_) in enumerate(cases[0]):
+            with self.subTest(words):
+                for found in together(lambda one, number=number: message(one, number)):
+                    self.assertIn(words, found)
+
+    def test_a_rank_that_fails_to_make_its_part(self) -> None:
+        llama = made("Llama", **SIZES)[0]
+
+        def message(one: Any) -> str:
+            words = "none" if one.rank else "rank 1 failed: MemoryError: none"
+            with self.assertRaisesRegex(Exception, words) as caught:
+                decoder_of(llama, 2, one)
+            return type(caught.exception).__name__
+
+        def head(share: Any, layer: Any) -> Any:
+            if share.rank:
+                raise MemoryError("none")
+            return layer
+        with mock.patch.object(shards.Share, "head", head):
+            self.assertEqual(together(message), ["UsageError", "MemoryError"])
+
+    def test_a_step_that_no_graph_has(self) -> None:
+        llama = made("Llama", **SIZES)[0]
+        for decoder in together(lambda one: decoder_of(llama, 2, one)):
+            with self.assertRaisesRegex(fp4.UsageError, "must be peer memory or nccl, but is thr"):
+                decoder.capture()
+        with self.assertRaisesRegex(fp4.UsageError, "the model must be on a GPU"):
+            decoder_of(llama, 2).capture()
+
+
+# ===--- Exchanges --------------------------------------------------------=== #
+
+
+class Handle:
+    """The memory of two peers on the CPU. `lost` writes of rank 1 are not seen."""
+
+    def __init__(self, lost: int) -> None:
+        self.lost, self.barriers = lost, 0
+        self.memory = [torch.zeros(64, dtype=torch.int32) for _ in range(RANKS)]
+
+    def get_buffer(self, rank: int, shape: "tuple[int, int]", dtype: Any, begin: int) -> Any:
+        return self.memory[rank][begin:begin + shape[0] * shape[1]].view(shape)
+
+    def barrier(self) -> None:
+        self.barriers += 1
+        if self.barriers % 2:  # before a read
+            turn = self.barriers // 2
+            self.memory[1][:4] = -1 if turn < self.lost else 1 + 100 * turn
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Exchanges(unittest.TestCase):
+    def peers(self, lost: int) -> Any:
+        made = object.__new__(exchange.PeerMemory)
+        made.rank, made.ranks = 0, RANKS
+        made._rooms, made._begins, made._views = {"out": 64, "down": 64}, {"out": 0, "down": 64}, {}
+        made._memory, made._handle = torch.empty(0), Handle(lost)
+        return made
+
+    def test_a_mismatch_waits_for_the_last_barrier(self) -> None:
+        good = self.peers(0)
+        good.check()
+        bad = self.peers(1)
+        with self.assertRaisesRegex(RuntimeError, "peers wrote .* was read"):
+            bad.check()
+        self.assertEqual(bad._handle.barriers, good._handle.barriers)
+
+    def test_threads_that_wait_for_one_that_stops(self) -> None:
+        def meet(one: Any) -> Any:
+            if one.rank == 2:
+                raise KeyError("stop")
+            return one.values(one.rank)
+        with self.assertRaises(KeyError):
+            together(meet, 3)
+        one, other = exchange.Threads.of(2, 100)
+        other.abort()
+        words = "rank 0 must have the 'values' of all 2 ranks, but another one has stopped"
+        with self.assertRaisesRegex(fp4.DeviceError, words) as caught:
+            one.values(1)
+        self.assertIn("the error of the other rank", caught.exception.note)
+        self.assertEqual(together(lambda one: one.values(one.rank), 3), [[0, 1, 2]] * 3)
+
+    def test_names_of_gpus(self) -> None:
+        """A GPU of each process may be cuda:0, and those of two hosts cuda:0 and cuda:1."""
+        for names, expected in (([("a", "x"), ("a", "y")], ""),
+                                ([("a", "x"), ("a", "x")], "ranks share a GPU"),
+                                ([("a", "x"), ("b", "y")], "ranks are on 2 hosts")):
+            self.assertEqual(exchange._no_common_host(names), expected)
+
 
 # ===--- Parts ------------------------------------------------------------=== #
 
@@ -233,6 +352,14 @@ class Parts(unittest.TestCase):
             for format in ("nvfp4", "mxfp4"):
                 with self.subTest(rows=rows, columns=columns, format=format):
                     self.check_parts(rows, columns, format, 2)
+
+    def test_a_bias_that_is_infinite(self) -> None:
+        plain = torch.nn.Linear(128, 128).bfloat16()
+        plain.bias.data[3] = float("inf")
+        layer = ft.WeightOnlyLinear.from_linear(plain)
+        biases = [shards.part_of(layer, 1, rank, 2).bias for rank in range(2)]
+        self.assertTrue(torch.equal(biases[0], plain.bias))
+        self.assertTrue(torch.equal(biases[1], torch.zeros_like(plain.bias)))
 
     def test_a_scale_of_each_row(self) -> None:
         layers = [ft.WeightOnlyLinear.from_linear(torch.nn.Linear(128, 128, bias=False).bfloat16())

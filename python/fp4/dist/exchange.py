@@ -12,14 +12,16 @@ ranks have the same bits, whichever exchange they have.
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from ..errors import UsageError
+from ..errors import DeviceError, Error, UsageError
 from .groups import Group, _gather, exchange, members
 
 #: Begins of slots are multiples of it.
@@ -33,10 +35,12 @@ class Exchange:
         name: of the way, as a report says it.
         reason: why it was chosen, where another would be faster; may be empty.
         rank, ranks: of this process, and of the group.
+        can_capture: a CUDA graph replays `parts`.
     """
 
     name = ""
     reason = ""
+    can_capture = False
 
     def __init__(self, rank: int, ranks: int) -> None:
         self.rank, self.ranks = rank, ranks
@@ -52,17 +56,43 @@ class Exchange:
         """The parts of all ranks, once all have written theirs."""
         raise NotImplementedError
 
+    def values(self, value: Any) -> list[Any]:
+        """The `value` of every rank, in the order of ranks. The host waits for it."""
+        raise NotImplementedError
+
     def agree(self, facts: Mapping[str, Any]) -> None:
         """A UsageError on every rank if the facts of one differ from those of rank 0."""
-        raise NotImplementedError
+        check_alike(self.values(dict(facts)))
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """A block that fails on every rank if it raises an error on one: no rank waits for one that
+        has stopped. Other ranks get a UsageError that says which rank failed, and why."""
+        failure: Exception | None = None
+        try:
+            yield
+        except Exception as error:
+            failure = error
+        found = self.values(None if failure is None else _said(failure))
+        if failure is not None:
+            raise failure
+        for rank, said in enumerate(found):
+            if said is not None:
+                raise UsageError(f"all ranks must be ready, but rank {rank} failed: {said[0]}",
+                                 said[1])
 
 
 class Collectives(Exchange):
     """An all-gather of torch.distributed for each slot."""
 
     def __init__(self, group: Group, device: torch.device) -> None:
-        super().__init__(*members(group, device))
+        super().__init__(*members(group))
         self.group, self.name = group, str(dist.get_backend(group))
+        self._gpu = device if device.type == "cuda" else None
+
+    @property
+    def can_capture(self) -> bool:  # type: ignore[override]
+        return self.name == "nccl"
 
     def parts(self, slot: str, part: torch.Tensor) -> tuple[torch.Tensor, ...]:
         rows, columns = part.shape
@@ -70,8 +100,9 @@ class Collectives(Exchange):
         _gather(whole, part, group=self.group)
         return whole.chunk(self.ranks)
 
-    def agree(self, facts: Mapping[str, Any]) -> None:
-        check_alike(exchange(dict(facts), self.group, self.ranks))
+    def values(self, value: Any) -> list[Any]:
+        with torch.cuda.device(self._gpu) if self._gpu else contextlib.nullcontext():
+            return exchange(value, self.group, self.ranks)
 
 
 class PeerMemory(Collectives):
@@ -86,6 +117,7 @@ class PeerMemory(Collectives):
     """
 
     name = "peer memory"
+    can_capture = True
 
     def __init__(self, group: dist.ProcessGroup, rooms: Mapping[str, int],
                  device: torch.device) -> None:
@@ -128,8 +160,9 @@ class PeerMemory(Collectives):
         return self._views[key]
 
     def check(self) -> None:
-        """A RuntimeError if a rank does not read what the others wrote."""
-        slot = next(iter(self._rooms))
+        """A RuntimeError if a rank does not read what the others wrote, after the last barrier, where
+        no rank waits for this one."""
+        slot, failures = next(iter(self._rooms)), []
         for turn in range(2):
             part = self.place(slot, (1, 4), torch.int32, self._memory.device)
             part.fill_(self.rank + 100 * turn)
@@ -137,7 +170,9 @@ class PeerMemory(Collectives):
             self._handle.barrier()
             expected = [[rank + 100 * turn] * 4 for rank in range(self.ranks)]
             if found != expected:
-                raise RuntimeError(f"peers wrote {expected}, but {found} was read")
+                failures.append(f"peers wrote {expected}, but {found} was read")
+        if failures:
+            raise RuntimeError(failures[0])
 
 
 class Threads(Exchange):
@@ -161,23 +196,44 @@ class Threads(Exchange):
     def parts(self, slot: str, part: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return tuple(self._all(slot, part))
 
-    def agree(self, facts: Mapping[str, Any]) -> None:
-        check_alike(self._all("facts", dict(facts)))
+    def values(self, value: Any) -> list[Any]:
+        return self._all("values", value)
+
+    def abort(self) -> None:
+        """Says that this rank stops: all ranks that wait for it, or will, raise a DeviceError."""
+        self._meeting.abort()
 
     def _all(self, slot: str, value: Any) -> list[Any]:
         self._table[slot, self.rank] = value
-        self._meeting.wait()
+        self._meet(slot)
         found = [self._table[slot, rank] for rank in range(self.ranks)]
-        self._meeting.wait()
+        self._meet(slot)
         return found
+
+    def _meet(self, slot: str) -> None:
+        try:
+            self._meeting.wait()
+        except threading.BrokenBarrierError:
+            raise DeviceError(f"rank {self.rank} must have the {slot!r} of all {self.ranks} ranks, "
+                              "but another one has stopped or does not come",
+                              "see the error of the other rank; all ranks call a decoder alike"
+                              ) from None
+
+
+def _said(failure: Exception) -> tuple[str, str]:
+    """The message and the note of an error, for other ranks."""
+    if isinstance(failure, Error):
+        return failure.message, failure.note
+    return f"{type(failure).__name__}: {failure}", ""
 
 
 def check_alike(found: list[dict[str, Any]]) -> None:
     """A UsageError that names the first fact in which a rank differs from rank 0."""
     for rank, facts in enumerate(found):
-        for name, value in facts.items():
-            if value != found[0].get(name):
-                raise UsageError(f"all ranks must have {name} {found[0].get(name)}, as rank 0 has, "
+        for name in {**found[0], **facts}:
+            first, value = found[0].get(name), facts.get(name)
+            if value != first:
+                raise UsageError(f"all ranks must have {name} {first}, as rank 0 has, "
                                  f"but rank {rank} has {value}",
                                  "make the decoder of all ranks from one model and with the same "
                                  "arguments")
@@ -189,13 +245,17 @@ def exchange_of(group: dist.ProcessGroup | Exchange, rooms: Mapping[str, int],
     else its collectives. All ranks choose alike."""
     if isinstance(group, Exchange):
         return group
-    _, ranks = members(group, device)
     plain = Collectives(group, device)
+    with plain.together():
+        members(group, device)
+        if device.type == "cuda" and device.index != torch.cuda.current_device():
+            raise UsageError("the model must be on the current GPU, "
+                             f"cuda:{torch.cuda.current_device()}, but is on {device}",
+                             "call torch.cuda.set_device first")
+    plain.agree({"a model on": device.type})
     if device.type != "cuda":
         return plain
-    if device.index != torch.cuda.current_device():
-        raise UsageError(f"the model must be on the current GPU, cuda:{torch.cuda.current_device()}"
-                         f", but is on {device}", "call torch.cuda.set_device first")
+    ranks = plain.ranks
     made, reason = None, _no_peers(device, group, ranks)
     if not reason:
         made, reason = _peer_memory(group, rooms, device)
@@ -209,15 +269,33 @@ def exchange_of(group: dist.ProcessGroup | Exchange, rooms: Mapping[str, int],
 def _no_peers(device: torch.device, group: dist.ProcessGroup, ranks: int) -> str:
     """Why the GPUs of a group do not read each other's memory, or nothing. The answer is that of
     all ranks, because a rank alone in the rendezvous would wait."""
-    index = device.index
-    others = exchange(index, group, ranks)
-    reason = ""
-    if len(set(others)) < ranks:
-        reason = "ranks share a GPU, or are on several hosts"
-    for other in others:
-        if not reason and other != index and not torch.cuda.can_device_access_peer(index, other):
-            reason = f"cuda:{index} cannot read the memory of cuda:{other}"
+    names = exchange(_name_of(device), group, ranks)
+    reason = _no_common_host(names) or _unreadable(device, names)
     return next(filter(None, exchange(reason, group, ranks)), "")
+
+
+def _name_of(device: torch.device) -> tuple[str, str]:
+    """The host and the GPU, whose index may be another one in each process."""
+    return socket.gethostname(), str(torch.cuda.get_device_properties(device).uuid)
+
+
+def _no_common_host(names: list[tuple[str, str]]) -> str:
+    """Why GPUs of these names have no memory in common, or nothing."""
+    hosts = {host for host, _ in names}
+    if len(hosts) > 1:
+        return f"ranks are on {len(hosts)} hosts"
+    return "ranks share a GPU" if len(set(names)) < len(names) else ""
+
+
+def _unreadable(device: torch.device, names: list[tuple[str, str]]) -> str:
+    """Why `device` does not read another GPU that this process sees, or nothing. The rendezvous
+    tells of GPUs that it does not see."""
+    for index in range(torch.cuda.device_count()):
+        other = torch.device("cuda", index)
+        if other != device and _name_of(other) in names and (
+                not torch.cuda.can_device_access_peer(device, other)):
+            return f"{device} cannot read the memory of {other}"
+    return ""
 
 
 def _peer_memory(group: dist.ProcessGroup, rooms: Mapping[str, int],

@@ -16,9 +16,9 @@ _scatter: Any = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scat
 Group = dist.ProcessGroup | None
 
 
-def members(group: Group, device: torch.device) -> tuple[int, int]:
+def members(group: Group, device: torch.device | None = None) -> tuple[int, int]:
     """The rank of this process in `group` and the size of the group, which must be able to move
-    tensors of `device`."""
+    tensors of `device`, if one is given."""
     if not dist.is_initialized():
         raise UsageError("torch.distributed must be initialized",
                          "call torch.distributed.init_process_group first, or start with torchrun")
@@ -32,7 +32,7 @@ def members(group: Group, device: torch.device) -> tuple[int, int]:
     if rank < 0:
         raise UsageError("this process must be a member of 'group', but is none")
     backend = dist.get_backend(group)
-    if backend == "nccl" and device.type != "cuda":
+    if backend == "nccl" and device is not None and device.type != "cuda":
         raise UsageError(f"tensors of an NCCL group must be on a CUDA device, but are on {device}",
                          "move them with .cuda(), or make a gloo group for CPU tensors")
     return rank, dist.get_world_size(group)

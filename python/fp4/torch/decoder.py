@@ -3,6 +3,7 @@ and a cache that advances on the device."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import torch
 
 from ..errors import UsageError
 from . import decoder_programs, programs, weight_programs
+from .alike import facts_of
 from .attend import Attention
 from .decoder_layers import (
     Fallbacks,
@@ -92,12 +94,17 @@ class Decoder:
 
     def __init__(self, model: Any, sequences: int, tokens: int, *, page_tokens: int = 64,
                  allow_fallback: bool = False, group: Group | Exchange = None) -> None:
+        arguments = {"sequences": sequences, "tokens": tokens, "page_tokens": page_tokens,
+                     "allow_fallback": allow_fallback}
+        self.exchange = None if group is None else _exchange(group, model, arguments)
+        with contextlib.nullcontext() if self.exchange is None else self.exchange.together():
+            self._make(model, **arguments)
+
+    def _make(self, model: Any, sequences: int, tokens: int, page_tokens: int,
+              allow_fallback: bool) -> None:
         self._config = check_model(model)
         fallbacks = Fallbacks()
         device = model.model.norm.weight.device
-        self.exchange = None if group is None else _exchange(group, model, sequences, device)
-        if self.exchange is not None:
-            self.exchange.agree(_facts(model, sequences, tokens, page_tokens))
         share = WHOLE if self.exchange is None else Share(self.exchange.rank, self.exchange.ranks)
         self._layers = layers_of(model, self._config, fallbacks, share)
         if allow_fallback and share.ranks > 1:
@@ -108,7 +115,7 @@ class Decoder:
         self.fallbacks = fallbacks.reasons
         if self.fallbacks:
             warnings.warn(f"{len(self.fallbacks)} layers of the decoder run by torch: "
-                          f"{', '.join(self.fallbacks)}", stacklevel=2)
+                          f"{', '.join(self.fallbacks)}", stacklevel=3)
         self._embeddings, self._norm = model.model.embed_tokens, model.model.norm.weight.detach()
         self._head = share.head(model.lm_head)
         self._is_head_shared = self._head is not model.lm_head
@@ -193,8 +200,12 @@ class Decoder:
         tokens that they have.
 
         Raises:
-            UsageError: the model is not on a GPU, or there is no room for a token.
+            UsageError: the model is not on a GPU, its exchange is none of a graph, or there is no
+                room for a token.
         """
+        if self.exchange is not None and not self.exchange.can_capture:
+            raise UsageError("the exchange of a captured step must be peer memory or nccl, but is "
+                             f"{self.exchange.name}", "make an NCCL group, or do not capture steps")
         if self.token.device.type != "cuda":
             raise UsageError(f"the model must be on a GPU, but is on {self.token.device}",
                              "a step on the CPU runs as it is")
@@ -395,28 +406,21 @@ class _Places:
         self._positions.fill_(count)
 
 
-def _exchange(group: Any, model: Any, sequences: int, device: torch.device) -> Exchange:
-    """The way of parts between the ranks of `group`, with room for those of a step."""
-    from ..dist.exchange import exchange_of
-    hidden, vocabulary = model.config.hidden_size, model.config.vocab_size
-    rooms = {"out": 4 * sequences * hidden, "down": 4 * sequences * hidden,
-             "logits": 2 * sequences * vocabulary}
+def _exchange(group: Any, model: Any, arguments: dict[str, Any]) -> Exchange:
+    """The way of parts between the ranks of `group`, with room for those of a step. Ranks agree on
+    the decoder before: memory that they share must have one size."""
+    from ..dist.exchange import Collectives, Exchange, exchange_of
+    weights: Any = getattr(model, "parameters", list)
+    device = next((weight.device for weight in weights()), torch.device("cpu"))
+    plain = group if isinstance(group, Exchange) else Collectives(group, device)
+    with plain.together():
+        check_model(model)
+        facts = facts_of(model, arguments)
+    plain.agree(facts)
+    config, sequences = model.config, arguments["sequences"]
+    rooms = {"out": 4 * sequences * config.hidden_size, "down": 4 * sequences * config.hidden_size,
+             "logits": 2 * sequences * config.vocab_size}
     return exchange_of(group, rooms, device)
-
-
-@torch.no_grad()
-def _facts(model: Any, sequences: int, tokens: int, page_tokens: int) -> dict[str, Any]:
-    """Returns what all ranks must have in common: the arguments, sizes of the model, and sums of
-    some weights."""
-    config = model.config
-    sizes = ("model_type", "num_hidden_layers", "hidden_size", "num_attention_heads",
-             "num_key_value_heads", "intermediate_size", "vocab_size")
-    first = model.model.layers[0].self_attn.q_proj
-    tiles = getattr(first, "packed", None)
-    return {"'sequences'": sequences, "'tokens'": tokens, "'page_tokens'": page_tokens,
-            **{f"the {name} of the model": getattr(config, name, None) for name in sizes},
-            "a sum of embeddings of": model.model.embed_tokens.weight[:16].double().sum().item(),
-            "a sum of codes of": None if tiles is None else tiles.sum(dtype=torch.int64).item()}
 
 
 def _best(logits: torch.Tensor) -> torch.Tensor:
