@@ -130,30 +130,32 @@ def silent(ranks):
 
     class Silent(Exchange):
         name = "none"
+        can_capture = True
 
         def parts(self, slot, part):
             return (part,) * self.ranks
 
-        def agree(self, facts):
-            pass
+        def values(self, value):
+            return [value] * self.ranks
     return Silent(0, ranks)
 
 
-def together(functions):
-    """The results of functions that run as threads; the first failure is raised."""
+def together(exchanges, function):
+    """The results of a function of the exchange of each thread; the first failure is raised."""
     import torch
-    results, failures = [None] * len(functions), []
+    results, failures = [None] * len(exchanges), []
     device = torch.cuda.current_device() if torch.cuda.is_available() else None
 
-    def work(number, function):
+    def work(one):
         try:
             if device is not None:
                 torch.cuda.set_device(device)
             with torch.no_grad():
-                results[number] = function()
+                results[one.rank] = function(one)
         except BaseException as error:
             failures.append(error)
-    threads = [threading.Thread(target=work, args=each) for each in enumerate(functions)]
+            one.abort()
+    threads = [threading.Thread(target=work, args=(one,)) for one in exchanges]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -210,14 +212,14 @@ class Rank:
             torch.cuda.empty_cache()
         ids = self.shared(ids)
         alone = self.alone(ours, ids) if self.rank == 0 else {}
-        made = []
+        made, absent = [], []
         for name in self.exchanges:
             if self.rank == 0:
                 begin(name)
             decoders = {batch: self.checked(name, ours, batch, ids[batch], expected.get(batch)) for batch in self.batches}
             found = decoders[self.batches[0]][0].decoder.exchange
             if name != EXCHANGES[0] and found.name != name:
-                say(self.rank, f"there is no {name}: {found.reason}")
+                absent.append(f"there is no {name}: {found.reason}")
                 continue
             for batch in self.batches:
                 shared, is_equal = decoders[batch]
@@ -226,6 +228,8 @@ class Rank:
             made.append(decoders)
         for batch in self.batches:
             self.profiled(batch, [decoders[batch][0] for decoders in made], alone.get(batch))
+        if absent:
+            raise RuntimeError("; ".join(absent))
 
     def prepared(self, model):
         """The model with weights in 4 bits; on rank 0 logits, errors and tokens, too."""
@@ -255,8 +259,8 @@ class Rank:
             decoder = fp4.torch.Decoder(ours, batch, ROOM)
             single = self.follow(decoder, prompt, is_free=True)
             ids[batch] = torch.cat([prompt, *(found.argmax(-1, keepdim=True) for found in single[:STEPS])], 1)
-            parts = together([lambda one=one: self.follow(fp4.torch.Decoder(ours, batch, ROOM, group=one), ids[batch])
-                              for one in Threads.of(self.ranks)])
+            parts = together(Threads.of(self.ranks),
+                             lambda one, batch=batch: self.follow(fp4.torch.Decoder(ours, batch, ROOM, group=one), ids[batch]))
             if not all(torch.equal(one, other) for one, other in zip(parts[0], parts[-1])):
                 raise RuntimeError("ranks as threads have other bits")
             logits[batch] = parts[0]

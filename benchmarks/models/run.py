@@ -550,7 +550,8 @@ def main():
         command.add_argument("folder", type=pathlib.Path)
         command.add_argument("--layers", type=int, default=8)
         command.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: ranks of a small model, simulated")
-        command.add_argument("--exchanges", default=",".join(ranks.EXCHANGES), help="ways of the parts between ranks")
+        command.add_argument("--exchanges", help="ways of the parts between ranks: " + ",".join(ranks.EXCHANGES)
+                             + ", or on a cpu the first; those that there are not fail")
     running.add_argument("--json")
     running.add_argument("--kernels")
     running.add_argument("--limit", type=float, default=560, help="seconds that the ranks may take")
@@ -564,6 +565,7 @@ def main():
         parser.error("--ranks must come with a model without experts: a mixture is judged by several prompts")
     if options.command == "pack":
         return pack(options.build.resolve(), options.folder.resolve(), options.gpus, options.model, options.ranks)
+    options.exchanges = options.exchanges or ",".join(ranks.EXCHANGES[:1 if options.device == "cpu" else None])
     if options.command == "rank":
         make = ranks.small_or_whole(MODELS[options.model], options.layers)
         return ranks.enter(options.folder.resolve(), options, make)
