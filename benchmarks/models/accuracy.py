@@ -33,6 +33,8 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -163,7 +165,10 @@ def accuracy(folder, model, tokens, only):
 
 
 def compare(found, expected):
-    """Raises an error where scores of the first window are not those of another device."""
+    """Raises an error where scores of the first window are not those of another device, or where
+    there are none."""
+    if not found:
+        raise RuntimeError("no variant was scored, so that none was compared with the expected scores")
     wanted = {(row["kind"], row["variant"]): row for row in expected}
     missing = [row["variant"] for row in found if (row["kind"], row["variant"]) not in wanted]
     if missing:
@@ -176,7 +181,7 @@ def compare(found, expected):
             if name != "same":
                 difference /= max(other[name], LEAST_DIVERGENCE)
             worst[name] = max(worst[name], difference)
-            if difference > most * (OF_INPUTS if " w4a" in row["variant"] else 1):
+            if not difference <= most * (OF_INPUTS if " w4a" in row["variant"] else 1):
                 raise RuntimeError(f"{row['variant']} has {name} {row[name]}, and {other[name]} on the other device")
     print(f"{len(found)} variants agree with the other device, to {worst}", file=sys.stderr)
 
@@ -212,7 +217,7 @@ def layers_in_bf16(model, tokens):
         found[name] = row["divergence"]
         label = f"{name} by WeightOnlyLinear" if name else "bf16 by transformers"
         print(f"{label}: divergence {row['divergence']} of float32", file=sys.stderr, flush=True)
-        if found[name] > MOST_DIVERGENCE * found[""]:
+        if not found[name] <= MOST_DIVERGENCE * found[""]:
             raise RuntimeError(f"{label} diverges {found[name]} from float32, and transformers {found['']}")
         yield {"variant": label, **row}
 
@@ -252,16 +257,13 @@ def document(area, rows, folder, windows):
     """A result as docgen/result_tables.py reads it."""
     import torch
     import transformers
-    has_gpu = torch.cuda.is_available()
     text = json.loads((folder / "text.json").read_text())
     columns = decoders.COLUMNS["decoder"] if area.startswith("decoder") else COLUMNS[area]
     names = [name for name, _, _ in columns]
     revision = HERE.with_name("revision")
     tidy = [{name: float(f"{value:.4g}") if isinstance(value := row[name], float) else value for name in names if name in row}
             for row in rows]
-    return {"area": area, "card": torch.cuda.get_device_name().split()[1] if has_gpu else "EPYC",
-            "device": torch.cuda.get_device_name() if has_gpu else "a host with 2 cores of an AMD EPYC",
-            "driver": None, "date": datetime.date.today().isoformat(),
+    return {"area": area, **machine(), "driver": None, "date": datetime.date.today().isoformat(),
             "revision": revision.read_text() if revision.exists() else None, "clock": None,
             "command": "benchmarks/models/accuracy.py run FOLDER",
             "program": f"Gemma 3 270M, windows of {text['length']} tokens ({windows * text['length']} in all) of {text['text']}, torch "
@@ -270,14 +272,37 @@ def document(area, rows, folder, windows):
             "key": ["layers", "step"] if area.startswith("decoder") else ["variant"], "rows": tidy}
 
 
+def chosen(there, count):
+    """Places of `count` windows of those that are there, equally far from each other; all where the
+    count is None."""
+    count = there if count is None else count
+    return [place * there // count for place in range(count)]
+
+
+def processor():
+    """The name of this host's processor, and the short one of files."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    short = re.search(r"EPYC|Xeon|Grace|Neoverse", name)
+    return name, short[0] if short else name.split()[0]
+
+
+def machine():
+    """Facts about the machine that a result has."""
+    import torch
+    if torch.cuda.is_available():
+        return {"card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name()}
+    name, card = processor()
+    return {"card": card, "device": f"a host with {len(os.sched_getaffinity(0))} cores, {name}"}
+
+
 def measure(options, folder):
     """{area: rows}, the scores of the first window, and the number of windows."""
     import torch
     torch.set_grad_enabled(False)
     model, tokens = gemma.load(folder, torch.float32)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    step = len(tokens) // (options.windows or len(tokens))
-    model, tokens = model.to(device), tokens[::step].to(device)
+    model, tokens = model.to(device), tokens[chosen(len(tokens), options.windows)].to(device)
     rows, firsts = {"accuracy-weights": [], "accuracy-caches": [], "decoder-gemma3": []}, []
     parts = options.parts.split(",")
     for kind, row, first in accuracy(folder, model, tokens, options.only) if "accuracy" in parts else ():
@@ -293,13 +318,16 @@ def measure(options, folder):
     return rows, firsts, len(tokens)
 
 
-def run(options):
+def run(options, parser):
     folder = options.folder.resolve()
     if not has_compiler():
         os.environ.update(FP4_LIBRARY=str(HERE.parent / "libfp4rt.so"), FP4_CACHE=str(HERE.parent / "cache"),
                           PYTHONPATH=os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")]))
     if options.pieces:
         join(options.pieces, folder)
+    there = json.loads((folder / "text.json").read_text())["windows"]
+    if options.windows is not None and not 1 <= options.windows <= there:
+        parser.error(f"--windows must be from 1 to {there}, the windows that were prepared, but is {options.windows}")
     rows, firsts, windows = measure(options, folder)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -338,7 +366,7 @@ def main():
     elif options.command == "pack":
         pack(*(one.resolve() for one in (options.build, options.folder, options.target, options.pieces)), options.gpus)
     else:
-        run(options)
+        run(options, running)
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ class Rank:
             decoders = {batch: self.checked(name, ours, batch, ids[batch], expected.get(batch)) for batch in self.batches}
             found = decoders[self.batches[0]][0].decoder.exchange
             if name != EXCHANGES[0] and found.name != name:
-                absent.append(f"there is no {name}: {found.reason}")
+                absent.append(f"there is no {name}: {found.reason or found.name + ' is the fastest'}")
                 continue
             for batch in self.batches:
                 shared, is_equal = decoders[batch]
