@@ -371,8 +371,8 @@ bool mayHaveCluster(Operation *op) {
   return isRowKernel(op) && !isa<TopKOp, ExpertOrderOp>(op) && !topKOf(op);
 }
 
-/// Proposes one chunk of a row to each thread, and two from 256 chunks on where there are many rows:
-/// two share what a thread computes once, and CTAs of more threads are so few on an SM that all may
+/// Proposes one chunk of a row to each thread, and two from 256 chunks on where there are many
+/// rows: two share what a thread computes once, and CTAs of more threads are so few on an SM that all may
 /// wait for their sums while none loads. Rows of few chunks share a CTA, and long ones may have
 /// several.
 KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::TargetModel &target) {
