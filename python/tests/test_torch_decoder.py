@@ -33,6 +33,9 @@ def made(name: str, format: str = "nvfp4", **options: Any) -> "tuple[Any, Any]":
     if name == "Mistral":
         options.setdefault("sliding_window", None)
     plain = model(name, **options)
+    for key, parameter in plain.named_parameters():
+        if "norm" in key:  # no two norms are alike
+            parameter.data.add_(torch.empty_like(parameter).uniform_(-0.5, 0.5))
     ours = copy.deepcopy(plain)
     ft.quantize_(ours, weight_only=True, format=format)
     return ours, reference(plain, ours)

@@ -94,8 +94,8 @@ class Decoder:
 
     def __init__(self, model: Any, sequences: int, tokens: int, *, page_tokens: int = 64,
                  allow_fallback: bool = False, group: Group | Exchange = None) -> None:
-        arguments = {"sequences": sequences, "tokens": tokens, "page_tokens": page_tokens,
-                     "allow_fallback": allow_fallback}
+        arguments: dict[str, Any] = {"sequences": sequences, "tokens": tokens,
+                                     "page_tokens": page_tokens, "allow_fallback": allow_fallback}
         self.exchange = None if group is None else _exchange(group, model, arguments)
         with contextlib.nullcontext() if self.exchange is None else self.exchange.together():
             self._make(model, **arguments)
