@@ -24,7 +24,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMS, WARPGROUPS, DEPTH = 132, 128, 128
@@ -197,6 +196,7 @@ OF_WEIGHTS = Model(WEIGHTS, predict_weights, "WeightRates.cpp")
 def fit(model: Model, kernels: list[Kernel]) -> np.ndarray:
     """Fits the logarithms of the times, by the logarithms of the rates. Kernels that nobody would
     choose count less."""
+    from scipy.optimize import least_squares
     best: dict[str, float] = collections.defaultdict(lambda: float("inf"))
     for kernel in kernels:
         best[kernel.problem] = min(best[kernel.problem], kernel.us)
