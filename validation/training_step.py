@@ -8,7 +8,7 @@ TransformerEngine, and how close Y, dX and dW are to the results of the unquanti
 
 Fails if a program fails, if a GEMM has less signal than torchao requires of its training (15 dB
 forward, 14 dB for gradients), if a program launches more kernels than TransformerEngine, or if
-docs/guides/models.md has another table.
+docs/guides/models.md has another number of kernels.
 """
 import argparse
 import json
@@ -118,8 +118,9 @@ def main():
     for step, kernels in launches.items():
         if len(kernels) > len(TRANSFORMER_ENGINE[step]):
             problems.append(f"{step} launches more kernels than TransformerEngine")
-    if table(launches) not in (ROOT / "docs/guides/models.md").read_text():
-        problems.append("docs/guides/models.md has another table")
+    said = f"launched after `fp4-fuse`: {sum(map(len, launches.values()))}, as many as TransformerEngine has"
+    if said not in " ".join((ROOT / "docs/guides/models.md").read_text().split()):
+        problems.append("docs/guides/models.md has another number of kernels")
     for problem in problems:
         print("error:", problem)
     return 1 if problems else 0
