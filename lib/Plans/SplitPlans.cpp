@@ -158,9 +158,10 @@ static bool mayShareTiles(BlockScaledMatmulOp op, const hw::TargetModel &target)
   return record && record->planner == route::Planner::Weight;
 }
 
-/// Workers and the tile that they share, where they take fewer cycles than any factor: under
-/// `fastest`, of a GEMM with more tiles than SMs and without a plan.
-static SmallVector<int64_t> chooseShares(BlockScaledMatmulOp op, const hw::TargetModel &target) {
+/// Workers and the tile that they share, where they take fewer cycles than `factor`, the fastest:
+/// under `fastest`, of a GEMM with more tiles than SMs and without a plan.
+static SmallVector<int64_t> chooseShares(BlockScaledMatmulOp op, int64_t factor,
+                                         const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());
   if (op.getSplitPolicy() != SplitPolicy::Fastest || lhs.isDynamicDim(0) || op.isGrouped() ||
       !mayBeCut(op, target) || !hasWeightRates(op, target) || !plansOn(op).empty() ||
@@ -168,7 +169,7 @@ static SmallVector<int64_t> chooseShares(BlockScaledMatmulOp op, const hw::Targe
     return {};
   MatmulSize size = sizeOfRows(op, lhs.getDimSize(0));
   SharedTile shared = fastestSharedTile(op, size, target);
-  size.splits = fastestFactor(op, size.m, target);
+  size.splits = factor;
   if (shared.cycles >= (1 - kLeastGainOfShares) * weightCycles(op, size, target))
     return {};
   return {int64_t(target.sms), shared.tile[0], shared.tile[1]};
@@ -189,9 +190,9 @@ static void setWork(BlockScaledMatmulOp op, std::optional<int64_t> factor,
 
 /// Gives `op` workers that share tiles, or the factors: one in `work`, or several in cases.
 static void chooseSplits(BlockScaledMatmulOp op, const hw::TargetModel &target) {
-  if (SmallVector<int64_t> shares = chooseShares(op, target); !shares.empty())
-    return setWork(op, std::nullopt, shares);
   SmallVector<BlockScaledMatmulOp::RowSplit> splits = chooseFactors(op, target);
+  if (auto shares = chooseShares(op, splits.front().factor, target); !shares.empty())
+    return setWork(op, std::nullopt, shares);
   std::optional<int64_t> factor;
   if (splits.size() == 1 && splits.front().factor > 1)
     factor = splits.front().factor;
