@@ -17,7 +17,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
 
@@ -140,31 +139,6 @@ def silent(ranks):
     return Silent(0, ranks)
 
 
-def together(exchanges, function):
-    """The results of a function of the exchange of each thread; the first failure is raised."""
-    import torch
-    results, failures = [None] * len(exchanges), []
-    device = torch.cuda.current_device() if torch.cuda.is_available() else None
-
-    def work(one):
-        try:
-            if device is not None:
-                torch.cuda.set_device(device)
-            with torch.no_grad():
-                results[one.rank] = function(one)
-        except BaseException as error:
-            failures.append(error)
-            one.abort()
-    threads = [threading.Thread(target=work, args=(one,)) for one in exchanges]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return results
-
-
 # ===--- A rank -----------------------------------------------------------=== #
 
 
@@ -259,8 +233,8 @@ class Rank:
             decoder = fp4.torch.Decoder(ours, batch, ROOM)
             single = self.follow(decoder, prompt, is_free=True)
             ids[batch] = torch.cat([prompt, *(found.argmax(-1, keepdim=True) for found in single[:STEPS])], 1)
-            parts = together(Threads.of(self.ranks),
-                             lambda one, batch=batch: self.follow(fp4.torch.Decoder(ours, batch, ROOM, group=one), ids[batch]))
+            parts = Threads.run(lambda one, batch=batch: self.follow(fp4.torch.Decoder(ours, batch, ROOM, group=one), ids[batch]),
+                                self.ranks)
             if not all(torch.equal(one, other) for one, other in zip(parts[0], parts[-1])):
                 raise RuntimeError("ranks as threads have other bits")
             logits[batch] = parts[0]

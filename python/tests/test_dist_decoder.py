@@ -9,7 +9,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 from collections.abc import Callable
 from typing import Any
@@ -36,25 +35,8 @@ FAMILIES: "tuple[tuple[str, dict[str, Any]], ...]" = (
 
 
 def together(make: "Callable[[Any], Any]", ranks: int = RANKS) -> "list[Any]":
-    """The results of `make` for the exchange of each thread; the first error is raised."""
-    results: list[Any] = [None] * ranks
-    failures: list[BaseException] = []
-
-    def work(one: Any) -> None:
-        try:
-            results[one.rank] = make(one)
-        except BaseException as failure:
-            failures.append(failure)
-            one.abort()
-    threads = [threading.Thread(target=work, args=(one,))
-               for one in exchange.Threads.of(ranks, 100)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-    return results
+    """The results of a function of the exchange of each rank."""
+    return exchange.Threads.run(make, ranks, 100)
 
 
 def follow(decoder: Any, ids: Any) -> "list[Any]":

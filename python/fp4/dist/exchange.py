@@ -15,14 +15,16 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 
 from ..errors import DeviceError, Error, UsageError
 from .groups import Group, _gather, exchange, members
+
+_T = TypeVar("_T")
 
 #: Begins of slots are multiples of it.
 _ALIGNMENT = 1024
@@ -192,6 +194,32 @@ class Threads(Exchange):
         meeting = threading.Barrier(ranks, timeout=timeout)
         table: dict[tuple[str, int], Any] = {}
         return [cls(rank, ranks, meeting, table) for rank in range(ranks)]
+
+    @classmethod
+    def run(cls, function: Callable[[Threads], _T], ranks: int,
+            timeout: float = 600.0) -> list[_T]:
+        """The results of a function of each rank's exchange, in threads that have the current CUDA
+        device of the caller. Raises the first error of any rank, and the other ranks stop."""
+        device = torch.cuda.current_device() if torch.cuda.is_available() else None
+        results: dict[int, _T] = {}
+        failures: list[BaseException] = []
+
+        def work(one: Threads) -> None:
+            try:
+                if device is not None:
+                    torch.cuda.set_device(device)
+                results[one.rank] = function(one)
+            except BaseException as failure:
+                failures.append(failure)
+                one.abort()
+        threads = [threading.Thread(target=work, args=(one,)) for one in cls.of(ranks, timeout)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if failures:
+            raise failures[0]
+        return [results[rank] for rank in range(ranks)]
 
     def parts(self, slot: str, part: torch.Tensor) -> tuple[torch.Tensor, ...]:
         return tuple(self._all(slot, part))
