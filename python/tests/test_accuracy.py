@@ -118,14 +118,12 @@ class Ranks(unittest.TestCase):
 
     def test_threads_of_one_that_fails(self) -> None:
         from fp4.dist.exchange import Threads
-        ranks = program("ranks")
-        self.assertEqual(ranks.together(Threads.of(2), lambda one: one.values(one.rank)),
-                         [[0, 1], [0, 1]])
+        self.assertEqual(Threads.run(lambda one: one.values(one.rank), 2), [[0, 1], [0, 1]])
 
         def work(one: Any) -> Any:
             return one.values(1 // one.rank)
         done = threading.Thread(target=lambda: self.assertRaises(
-            ZeroDivisionError, ranks.together, Threads.of(2), work), daemon=True)
+            ZeroDivisionError, Threads.run, work, 2), daemon=True)
         done.start()
         done.join(30)
         self.assertFalse(done.is_alive())
