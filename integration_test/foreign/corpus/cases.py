@@ -53,6 +53,41 @@ def gradients(function, reference, inputs, dtype=None):
             yield f"gradient of operand {place}", mine.grad, its.grad
 
 
+def extension(name):
+    """Loads the operators that `prepare` built for a set. Functions that it left out are looked for only when
+    one is called, which is why torch.ops.load_library, which asks for all at once, cannot do it.
+    """
+    import ctypes
+    import os
+    opened = ctypes.CDLL(None).dlopen
+    opened.restype = ctypes.c_void_p
+    if not opened(os.path.join(os.environ["FP4_EXTENSIONS"], f"{name}.so").encode(), os.RTLD_LAZY):
+        words = ctypes.CDLL(None).dlerror
+        words.restype = ctypes.c_char_p
+        raise RuntimeError(words().decode())
+
+
+def script(table, name):
+    """Runs table[name] as `python PATH ARGUMENTS`, where PATH begins with the name of its source. A script that
+    fails raises, or ends with a code of its own.
+    """
+    import os
+    import runpy
+    import sys
+    path, arguments, *_ = table[name]
+    source, _, path = path.partition("/")
+    path = os.path.join(os.environ["FP4_SOURCES_" + source.replace("-", "_")], path)
+    before = sys.argv, list(sys.path)
+    sys.argv, sys.path[:0] = [path, *arguments.split()], [os.path.dirname(path)]
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in (None, 0):
+            raise RuntimeError(f"the script ended with {end.code}") from None
+    finally:
+        sys.argv, sys.path[:] = before
+
+
 def on_gpu(*tensors):
     return [tensor.to("cuda") for tensor in tensors]
 

@@ -93,7 +93,8 @@ def prepared(records, options):
     """The records that can run. Says how many cannot."""
     python = preparing.python_of(options.folder).exists()
     ready = [record for record in records
-             if (preparing.binary_of(record, options).exists() if record.program else python)]
+             if (preparing.binary_of(record, options).exists() if record.program else python)
+             and (not record.extension or preparing.extension_of(record.group, options).exists())]
     if missing := len(records) - len(ready):
         print(f"{missing} of {len(records)} not prepared: run 'corpus.py prepare' first")
     return ready

@@ -21,12 +21,17 @@ def install(folder):
                     HERE / "requirements.txt"], check=True)
 
 
-def checkout(name, options):
+def place_of(name, options):
     """The folder of a source: that of --sources, which is taken as it is, or a clone."""
-    source = SOURCES[name]
-    if options.sources and (options.sources / name).is_dir():
-        return options.sources / name
-    place = options.folder / "sources" / name
+    named = options.sources and options.sources / name
+    return named if named and named.is_dir() else options.folder / "sources" / name
+
+
+def checkout(name, options):
+    """The folder of a source, which is fetched if it is not there."""
+    source, place = SOURCES[name], place_of(name, options)
+    if options.sources and place.is_relative_to(options.sources):
+        return place
     if (place / ".fetched").exists() and (place / ".fetched").read_text() == source.version:
         return place
     place.mkdir(parents=True, exist_ok=True)
@@ -49,35 +54,93 @@ def binary_of(record, options):
     return options.folder / "programs" / record.group / record.name
 
 
-def build(record, options):
-    """Compiles a program for one architecture, as PTX alone; returns true when it is there."""
-    binary = binary_of(record, options)
-    if binary.exists():
-        return True
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    program, log = record.program, binary.with_suffix(".nvcc")
-    standard = [] if any(flag.startswith("-std=") for flag in program.flags) else ["-std=c++20"]
-    command = ["nvcc", *standard, "-O2", "-cudart=shared", "--expt-relaxed-constexpr",
-               f"-gencode=arch=compute_{program.architecture},code=compute_{program.architecture}",
-               *(_filled(flag, options) for flag in program.flags),
-               *(f"-I{path}" for path in options.folder.glob("python/lib/*/site-packages/nvidia/cu13/include")),
-               "-Xlinker", options.build / "lib/fp4-cuda/libcuda.so.1", "-o", binary,
-               _filled(program.file, options)]
+def extension_of(group, options):
+    """The shared library of the operators of a set."""
+    return options.folder / "extensions" / f"{group}.so"
+
+
+def _nvcc(architecture, flags, options):
+    """Words of a command that compiles for one architecture, as PTX alone."""
+    standard = [] if any(flag.startswith("-std=") for flag in flags) else ["-std=c++20"]
+    return ["nvcc", *standard, "-O2", "-cudart=shared", "--expt-relaxed-constexpr",
+            f"-gencode=arch=compute_{architecture},code=compute_{architecture}",
+            *(_filled(flag, options) for flag in flags),
+            *(f"-I{path}" for path in options.folder.glob("python/lib/*/site-packages/nvidia/cu13/include"))]
+
+
+def _ran(command, log):
+    """Runs a compiler. Says where its words are if it fails."""
+    log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as file:
         done = subprocess.run(list(map(str, command)), stdout=file, stderr=file)
     if done.returncode:
-        print(f"error: {record.title} does not compile: see {log}", file=sys.stderr)
+        print(f"error: {log.stem} does not compile: see {log}", file=sys.stderr)
     return not done.returncode
+
+
+def build(record, options):
+    """Compiles a program; returns true when it is there."""
+    binary, program = binary_of(record, options), record.program
+    return binary.exists() or _ran(
+        [*_nvcc(program.architecture, program.flags, options), "-Xlinker", options.build / "lib/fp4-cuda/libcuda.so.1",
+         "-o", binary, _filled(program.file, options)], binary.with_suffix(".nvcc"))
+
+
+#===--- Extensions of PyTorch ---------------------------------------------===#
+
+
+def _headers():
+    """Flags for the headers of PyTorch, Python and CUDA that the sources of an extension include."""
+    import sysconfig
+    cuda = pathlib.Path(shutil.which("nvcc")).resolve().parents[1] / "include"
+    return [f"-I{HERE / 'programs/include'}", "-I{torch}", f"-I{sysconfig.get_path('include')}", f"-I{cuda}"]
+
+
+def _object(source, architecture, extension, place, options):
+    """Compiles a source; returns its object, or None. A file of C++ is none of nvcc's, as in the extension itself."""
+    made = place / (source.replace("/", ".") + ".o")
+    torch = next(options.folder.glob("python/lib/*/site-packages/torch/include"))
+    flags = [flag.replace("{torch}", str(torch)) for flag in (*extension["flags"], *_headers())]
+    file = source if source.startswith("/") else _filled(extension["folder"] + "/" + source, options)
+    compiler = _nvcc(architecture, ["--extended-lambda", "-Xcompiler=-fPIC", *flags], options) if source.endswith(".cu") \
+        else ["g++", "-std=c++20", "-O1", "-fPIC", *(_filled(flag, options) for flag in flags if flag.startswith(("-I", "-D")))]
+    there = made.exists() or _ran([*compiler, "-w", "-c", "-o", made, file], made.with_suffix(".txt"))
+    return made if there else None
+
+
+def build_extension(group, extension, options):
+    """Builds the operators of a set, a dictionary of its sources by architecture, "folder" and "flags". Functions that
+    its sources lack are resolved when they are called: a set takes of a project what it runs.
+    """
+    library = extension_of(group, options)
+    place = library.with_suffix("")
+    place.mkdir(parents=True, exist_ok=True)
+    sources = [(source, architecture) for architecture, some in extension.items()
+               if architecture not in ("folder", "flags") for source in some]
+    objects = [_object(source, architecture, extension, place, options)
+               for source, architecture in (*sources, (str(HERE / "programs/torch_cuda.cpp"), ""))]
+    if None in objects:
+        return False
+    torch = next(options.folder.glob("python/lib/*/site-packages/torch/lib"))
+    cuda = options.build / "lib/fp4-cuda"
+    return library.exists() or _ran(
+        ["g++", "-shared", "-o", library, *objects, "-Wl,-Bsymbolic,-z,lazy,--unresolved-symbols=ignore-all", f"-L{torch}",
+         "-ltorch", "-ltorch_cpu", "-lc10", cuda / "libcudart.so.13", cuda / "libcuda.so.1"], place / "link.txt")
 
 
 def prepare(records, options):
     """Returns the number of records that cannot run."""
-    if any(record.program for record in records) and not shutil.which("nvcc"):
+    extensions = {record.group: record.extension for record in records if record.extension}
+    programs = [record for record in records if record.program]
+    if (programs or extensions) and not shutil.which("nvcc"):
         sys.exit("error: the programs of these records need nvcc 13, and there is none in PATH")
-    if any(record.program is None for record in records):
+    if len(programs) < len(records):
         install(options.folder)
-    missing = 0
-    for record in records:
-        if record.program:
-            missing += not build(record, options)
+    for name in {record.source for record in records} & {*SOURCES}:
+        if isinstance(SOURCES[name], Checkout):
+            checkout(name, options)
+    missing = sum(not build(record, options) for record in programs)
+    for group, extension in extensions.items():
+        if not build_extension(group, extension, options):
+            missing += sum(record.group == group for record in records)
     return missing

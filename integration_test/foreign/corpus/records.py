@@ -2,7 +2,7 @@
 
 A set is a file of sets/. One in Python has functions with the decorator `case` (cases.py), whose
 arguments are read without importing the file, because its packages may be absent, or a dictionary
-CALLS (cases.calls). One of programs has a dictionary PROGRAMS. Either names its source, a key of sources.SOURCES, in SOURCE.
+CALLS (cases.calls), or SCRIPTS (cases.script), which check themselves. One of programs has a dictionary PROGRAMS. Either names its source, a key of sources.SOURCES, in SOURCE.
 """
 import ast
 import dataclasses
@@ -41,6 +41,7 @@ class Record:
     reason: str = ""  # why a hazard is a true one, or where documents say so
     limit: int = 300  # seconds for a run
     program: Program | None = None
+    extension: dict | None = None  # of the set: see preparing.build_extension
 
     @property
     def title(self):
@@ -71,18 +72,22 @@ def _cases(path, constants):
             yield _record(node.name, path, constants, named)
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "CALLS":
             yield from (_record(key.value, path, constants, {}) for key in node.value.keys)
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "SCRIPTS":
+            for name, (_, _, *named) in ast.literal_eval(node.value).items():
+                yield _record(name, path, constants, {"against": "itself", **(named[0] if named else {})})
 
 
 def _record(name, path, constants, named):
     fields = {**constants.get("DEFAULTS", {}), **named}
-    return Record(name, path.stem, fields.pop("source", constants["SOURCE"]), **fields)
+    return Record(name, path.stem, fields.pop("source", constants["SOURCE"]), **fields,
+                  extension=constants.get("EXTENSION"))
 
 
 def _constants(path):
-    """SOURCE and DEFAULTS of a set."""
+    """SOURCE, DEFAULTS and EXTENSION of a set."""
     found = {}
     for node in ast.parse(path.read_text()).body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("SOURCE", "DEFAULTS"):
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("SOURCE", "DEFAULTS", "EXTENSION"):
             found[node.targets[0].id] = ast.literal_eval(node.value)
     return found
 

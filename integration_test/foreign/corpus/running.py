@@ -10,7 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from preparing import python_of
+from preparing import extension_of, place_of, python_of
+from sources import SOURCES, Checkout
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -107,6 +108,9 @@ def environment(options):
     return {**os.environ, "PYTHONPATH": f"{HERE}:{ROOT / 'python'}",
             "FP4_SIM": str(options.build / "bin/fp4-sim"), "TRITON_CACHE_DIR": str(own / "triton"),
             "TRITON_DEFAULT_FP_FUSION": "1", "TORCHDYNAMO_DISABLE": "1", "QUACK_CACHE_ENABLED": "0",
+            **{"FP4_SOURCES_" + name.replace("-", "_"): str(place_of(name, options))
+               for name, source in SOURCES.items() if isinstance(source, Checkout)},
+            "FP4_EXTENSIONS": str(extension_of("", options).parent), "FLASHINFER_NVCC": str(HERE / "programs/ptx_nvcc.sh"),
             "HF_HUB_OFFLINE": "1", "GEMS_VENDOR": "nvidia", "FLAGGEMS_CACHE_DIR": str(own / "flag_gems"),
             "OMP_NUM_THREADS": "1", "HOME": str(own), "TMPDIR": str(own)}
 

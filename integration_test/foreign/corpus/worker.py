@@ -21,14 +21,16 @@ def _say(*words):
 
 
 def _function(module, name):
-    calls = getattr(module, "CALLS", {})
-    return functools.partial(cases.calls, calls, name) if name in calls else getattr(module, name)
+    for table, run in (("CALLS", cases.calls), ("SCRIPTS", cases.script)):
+        if name in getattr(module, table, {}):
+            return functools.partial(run, getattr(module, table), name)
+    return getattr(module, name)
 
 
 def _run(function, tolerance):
     """Returns what is wrong with the results of a case, or None."""
     found = function()
-    if found is None:
+    if found is None:  # it has compared by itself
         return None
     compared = 0
     for what, mine, expected, *own in found:

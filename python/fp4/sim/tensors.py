@@ -134,6 +134,21 @@ class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _should_skip_dynamo(cls) -> bool:
         return "torch._dynamo" in sys.modules  # or else _HideFromCompiler does it
 
+    #: How many operators of CUDA alone run now, one within the other.
+    _inside = 0
+
+    def _on_cuda(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """The operator of a library, also for the operations that it consists of. One in C++ asks
+        tensors for their addresses without our data_ptr, so kernels get them all."""
+        for tensor in filter(marked.has, _tensors((args, kwargs))):
+            marked.lend(tensor)
+        self._inside += 1
+        try:
+            with self:
+                return func._op_dk(torch._C.DispatchKey.CUDA, *args, **kwargs)
+        finally:
+            self._inside -= 1
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         on_device = any(map(marked.has, _tensors((args, kwargs))))
@@ -143,8 +158,7 @@ class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
             kwargs["pin_memory"] = False
         wide = on_device and func.overloadpacket in _IN_FLOAT32
         if on_device and _is_of_cuda_alone(func):
-            with self:  # also for the operations that it consists of
-                result = func._op_dk(torch._C.DispatchKey.CUDA, *args, **kwargs)
+            result = self._on_cuda(func, args, kwargs)
         else:
             result = _in_float32(func, args, kwargs) if wide else func(*args, **kwargs)
         if on_device:
@@ -154,6 +168,9 @@ class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 _fill(result)
             else:
                 _note_results(func, args, kwargs)
+            if self._inside:
+                for tensor in _tensors(result):
+                    marked.lend(tensor)
         return result
 
 
@@ -351,8 +368,8 @@ class Redirect(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         device = kwargs.get("device")
-        if device is None or func is torch.device:
-            return func(*args, **kwargs)
+        if device is None or func in (torch.device, torch._C._nn._parse_to):  # type: ignore[attr-defined]
+            return func(*args, **kwargs)  # _to and torch.device take the name as it is
         to_cuda = _names_cuda(device)
         kwargs["device"] = torch.device("cpu") if to_cuda else device
         result = func(*args, **kwargs)
