@@ -153,6 +153,8 @@ def devices() -> None:
         assert y.device == cuda, index
     for y in (x.cpu(), x.to("cpu"), torch.zeros_like(x, device="cpu"), torch.zeros(3), x.cpu() + 1):
         assert y.device.type == "cpu" and not y.is_cuda
+    assert torch.ones(3).to(dtype=torch.int32, device="cuda").is_cuda
+    assert not x.to(dtype=torch.int32, device="cpu").is_cuda
     assert x.to("cuda") is x or x.to("cuda").data_ptr() == x.data_ptr()
     assert x.cpu().data_ptr() != x.data_ptr()
     (x * 2).sum().backward()

@@ -59,12 +59,10 @@ def extension(name):
     """
     import ctypes
     import os
-    opened = ctypes.CDLL(None).dlopen
-    opened.restype = ctypes.c_void_p
-    if not opened(os.path.join(os.environ["FP4_EXTENSIONS"], f"{name}.so").encode(), os.RTLD_LAZY):
-        words = ctypes.CDLL(None).dlerror
-        words.restype = ctypes.c_char_p
-        raise RuntimeError(words().decode())
+    process = ctypes.CDLL(None)
+    process.dlopen.restype, process.dlerror.restype = ctypes.c_void_p, ctypes.c_char_p
+    if not process.dlopen(os.path.join(os.environ["FP4_EXTENSIONS"], f"{name}.so").encode(), os.RTLD_LAZY):
+        raise RuntimeError(process.dlerror().decode())
 
 
 def script(table, name):

@@ -103,7 +103,7 @@ def _object(source, architecture, extension, place, options):
     flags = [flag.replace("{torch}", str(torch)) for flag in (*extension["flags"], *_headers())]
     file = source if source.startswith("/") else _filled(extension["folder"] + "/" + source, options)
     compiler = _nvcc(architecture, ["--extended-lambda", "-Xcompiler=-fPIC", *flags], options) if source.endswith(".cu") \
-        else ["g++", "-std=c++20", "-O1", "-fPIC", *(_filled(flag, options) for flag in flags if flag.startswith(("-I", "-D")))]
+        else ["g++", "-std=c++20", "-O2", "-fPIC", *(_filled(flag, options) for flag in flags if flag.startswith(("-I", "-D")))]
     there = made.exists() or _ran([*compiler, "-w", "-c", "-o", made, file], made.with_suffix(".txt"))
     return made if there else None
 

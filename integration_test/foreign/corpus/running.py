@@ -110,7 +110,7 @@ def environment(options):
             "TRITON_DEFAULT_FP_FUSION": "1", "TORCHDYNAMO_DISABLE": "1", "QUACK_CACHE_ENABLED": "0",
             **{"FP4_SOURCES_" + name.replace("-", "_"): str(place_of(name, options))
                for name, source in SOURCES.items() if isinstance(source, Checkout)},
-            "FP4_EXTENSIONS": str(extension_of("", options).parent), "FLASHINFER_NVCC": str(HERE / "programs/ptx_nvcc.sh"),
+            "FP4_EXTENSIONS": str(extension_of("", options).parent),
             "HF_HUB_OFFLINE": "1", "GEMS_VENDOR": "nvidia", "FLAGGEMS_CACHE_DIR": str(own / "flag_gems"),
             "OMP_NUM_THREADS": "1", "HOME": str(own), "TMPDIR": str(own)}
 

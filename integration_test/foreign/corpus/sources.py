@@ -17,7 +17,7 @@ class Checkout:
     """A commit of a git repository, as a folder of its own."""
 
     url: str
-    version: str  # the commit
+    version: str  # the commit, or a tag
 
 
 def _github(name, commit):
@@ -29,15 +29,12 @@ SOURCES = {
     "deepgemm": _github("deepseek-ai/DeepGEMM", "54e22612409371d6364144b69086735beb54e98b"),
     "learn-cuda": _github("gau-nernst/learn-cuda", "1454f8b71499a68eacdbf44c08e36a7003d8ab99"),
     "vllm": _github("vllm-project/vllm", "v0.33.0"),
-    "flash-attention": _github("Dao-AILab/flash-attention", "0251105a2fb19d2957484b7f023cd8c115286ced"),
-    "tirx-kernels": _github("mlc-ai/TIRx-kernels", "51a6c01d3361d832c2790ad92bf4564c18f04315"),
-    "tilelang": _github("tile-ai/tilelang", "a35008a42531c62b976ae4cec3855d4383db0f3c"),
+    "flashinfer": _github("flashinfer-ai/flashinfer", "fb28d7242b3506a2348265962041acc1fb56cca4"),
     "liger": Packages("liger-kernel 0.8.5"),
     "fla": Packages("flash-linear-attention 0.6.0"),
     "flag-gems": Packages("flag-gems 5.0.2"),
     "conch": Packages("conch-triton-kernels 1.3"),
     "quack": Packages("quack-kernels 0.6.5"),
-    "flashinfer-python": Packages("flashinfer-python 0.7.4"),
     "flash-attn-4": Packages("flash-attn-4 4.0.0b36"),
     OWN: Packages("triton 3.9.0"),
 }

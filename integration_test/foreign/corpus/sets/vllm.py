@@ -1,19 +1,18 @@
-"""vLLM's CUDA operators (norms, activations, caches, quantizers, experts) against torch."""
+"""vLLM's CUDA operators (norms, activations, caches, quantizers) against torch."""
 import torch
 import torch.nn.functional as F
 
 from cases import case, extension
 
 SOURCE = "vllm"
-DEFAULTS = {"devices": ("h200", "b200"), "tolerance": 1e-2}
+DEFAULTS = {"devices": ("h200",), "policies": ("eager", "lazy"), "tolerance": 1e-2}
 #: Shared library of the operators: sources below the checkout, by the architecture that they need.
 EXTENSION = {
     "90": ("torch_bindings.cpp", "activation_kernels.cu", "layernorm_kernels.cu", "layernorm_quant_kernels.cu",
            "pos_encoding_kernels.cu", "cache_kernels.cu", "attention/merge_attn_states.cu",
            "quantization/w8a8/fp8/common.cu", "quantization/w8a8/int8/scaled_quant.cu",
            "quantization/w8a8/fp8/per_token_group_quant.cu",
-           "quantization/fused_kernels/fused_layernorm_dynamic_per_token_quant.cu",
-           "moe/torch_bindings.cpp", "moe/topk_softmax_kernels.cu", "moe/moe_align_sum_kernels.cu"),
+           "quantization/fused_kernels/fused_layernorm_dynamic_per_token_quant.cu"),
     "100a": ("quantization/fp4/nvfp4_quant_entry.cu", "quantization/fp4/nvfp4_quant_kernels.cu",
              "quantization/fp4/activation_nvfp4_quant_fusion_kernels.cu"),
     "folder": "{vllm}/csrc", "flags": ("-I{vllm}/csrc", "-DUSE_CUDA", "-DENABLE_FP8", "-DENABLE_NVFP4_SM100=1",
@@ -410,68 +409,3 @@ def indexer_k_quant_and_cache():
     scales = blocks[:, 16 * 128:].reshape(32, 4).view(torch.float32)[slots]
     yield "result", codes * scales, x.float(), STEP
     yield "scale", scales, (x.float().abs().amax(-1, keepdim=True) / LARGEST).log2().ceil().exp2()
-
-
-#===--- Experts -----------------------------------------------------------===#
-
-
-def chosen(name, weights_of, experts, *options):
-    scores = torch.randn(13, experts)
-    weights, indices, *_ = run(name, torch.empty(13, 4), torch.empty(13, 4, dtype=torch.int32),
-                               torch.empty(13, 4, dtype=torch.int32), scores, False, None, *options, None,
-                               library="_moe_C")
-    expected, order = weights_of(scores).topk(4)
-    yield "experts", indices, order.int(), 1e-9
-    yield "weights", weights, expected, 1e-5
-
-
-@case()
-def topk_softmax():
-    yield from chosen("topk_softmax", lambda x: x.softmax(-1), 64)
-
-
-@case()
-def topk_softmax_odd():
-    yield from chosen("topk_softmax", lambda x: x.softmax(-1), 72)
-
-
-@case()
-def topk_sigmoid():
-    yield from chosen("topk_sigmoid", torch.sigmoid, 64, 1.0)
-
-
-@case()
-def moe_sum():
-    x = numbers(9, 4, 256)
-    _, out = run("moe_sum", x, torch.empty(9, 256, dtype=x.dtype), library="_moe_C")
-    yield "result", out, x.float().sum(1)
-
-
-def aligned(rows, experts):
-    chosen = torch.stack([torch.randperm(experts)[:2] for _ in range(rows)]).int()
-    size = rows * 2 + experts * 15
-    blocks = (size + 15) // 16
-    _, order, owners, count = run("moe_align_block_size", chosen, experts, 16, torch.empty(size, dtype=torch.int32),
-                                  torch.empty(blocks, dtype=torch.int32), torch.empty(1, dtype=torch.int32), None,
-                                  library="_moe_C")
-    order, owners, flat = order.cpu(), owners.cpu(), chosen.flatten()
-    expected = [[place for place in range(rows * 2) if flat[place] == expert] for expert in range(experts)]
-    needed = [(len(places) + 15) // 16 for places in expected]
-    yield "count", count, torch.tensor([16 * sum(needed)], dtype=torch.int32)
-    yield "owners", owners[:sum(needed)], torch.tensor(
-        [expert for expert, some in enumerate(needed) for _ in range(some)], dtype=torch.int32)
-    begin = 0
-    for places, some in zip(expected, needed):
-        mine = order[begin:begin + 16 * some].sort().values
-        yield "rows", mine, torch.tensor(places + [rows * 2] * (16 * some - len(places)), dtype=torch.int32)
-        begin += 16 * some
-
-
-@case(tolerance=0.0)
-def moe_align_block_size():
-    yield from aligned(33, 8)
-
-
-@case(tolerance=0.0)
-def moe_align_block_size_many_experts():
-    yield from aligned(600, 96)
