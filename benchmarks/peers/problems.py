@@ -17,7 +17,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import torch
+try:
+    import torch
+except ImportError:  # the texts of programs need none
+    torch = None
 
 KINDS = ("bf16_nvfp4", "bf16_mxfp4", "e4m3_mxfp4", "nvfp4_nvfp4", "mxfp4_mxfp4", "fp8", "contiguous", "masked")
 E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)

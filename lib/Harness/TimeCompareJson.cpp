@@ -54,8 +54,8 @@ sim::KernelTime readTime(const Json &json) {
   time.memoryBytes = json.at("memory_bytes");
   time.l2Bytes = json.at("l2_bytes");
   time.ctasPerSm = json.at("ctas_per_sm");
-  time.simulated = json.at("simulated_sms");
-  time.sms = json.at("sms");
+  time.sample.simulated = json.at("simulated_sms");
+  time.sample.sms = json.at("sms");
   if (json.contains("busy"))
     for (const auto &[name, busy] : json.at("busy").items())
       time.resources.push_back({name, busy});

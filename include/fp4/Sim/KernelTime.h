@@ -8,8 +8,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fp4::sim {
@@ -45,6 +47,22 @@ struct ResourceTime {
   double busy = 0;
 };
 
+/// The power of a GPU while the launch is repeated back to back on random operands, and the clock
+/// that its limit leaves.
+struct PowerUse {
+  double watts = 0, limit = 0; ///< at KernelTime::gigahertz, whatever the limit is
+  std::vector<std::pair<std::string, double>> parts; ///< W of each consumer, the largest first
+  double gigahertz = 0;    ///< clock at which the power is within the limit
+  double microseconds = 0; ///< of a launch at that clock
+  bool limited() const { return watts > limit; }
+};
+
+/// The SMs that were simulated, of how many: fewer where the grid was sampled.
+struct SampleSize {
+  uint32_t simulated = 0, sms = 0;
+  std::string whole; ///< why a launch that is large enough for a sample was simulated whole
+};
+
 struct KernelTime {
   std::string kernel, target;
   std::array<uint32_t, 3> grid{}, block{}, cluster{};
@@ -60,13 +78,13 @@ struct KernelTime {
   double memoryBytes = 0; ///< to and from device memory
   double l2Bytes = 0;
   uint32_t ctasPerSm = 0, registers = 0; ///< registers are estimated
-  /// SMs that were simulated, of how many: fewer where the grid was sampled.
-  uint32_t simulated = 0, sms = 0;
-  std::string whole; ///< why a launch that is large enough for a sample was simulated whole
+  uint32_t spilledBytes = 0;             ///< of a thread; 0 too where ptxas was not asked
+  SampleSize sample;
+  std::optional<PowerUse> power;       ///< nothing where the target has no rates of it
   std::vector<ResourceTime> resources; ///< the busiest first
   std::vector<RoleTime> roles;
 
-  bool sampled() const { return simulated < sms; }
+  bool sampled() const { return sample.simulated < sample.sms; }
   /// The busiest resource if it is busy most of the time, else "latency".
   std::string bound() const;
 };

@@ -61,6 +61,17 @@ static nlohmann::ordered_json toJson(const RoleTime &role) {
           {"share", std::move(shares)}};
 }
 
+static nlohmann::ordered_json toJson(const PowerUse &power) {
+  nlohmann::ordered_json parts;
+  for (const auto &[name, watts] : power.parts)
+    parts[name] = watts;
+  return {{"watts", power.watts},
+          {"limit_watts", power.limit},
+          {"parts", std::move(parts)},
+          {"sustained_gigahertz", power.gigahertz},
+          {"sustained_microseconds", power.microseconds}};
+}
+
 nlohmann::ordered_json toJson(const KernelTime &time) {
   nlohmann::ordered_json object = {{"kernel", time.kernel},   {"target", time.target},
                                    {"grid", time.grid},       {"block", time.block},
@@ -79,11 +90,14 @@ nlohmann::ordered_json toJson(const KernelTime &time) {
                  {"bound", time.bound()},
                  {"ctas_per_sm", time.ctasPerSm},
                  {"registers", time.registers},
-                 {"simulated_sms", time.simulated},
-                 {"sms", time.sms},
+                 {"spilled_bytes", time.spilledBytes},
+                 {"simulated_sms", time.sample.simulated},
+                 {"sms", time.sample.sms},
                  {"sampled", time.sampled()}});
-  if (!time.whole.empty())
-    object["not_sampled"] = time.whole;
+  if (!time.sample.whole.empty())
+    object["not_sampled"] = time.sample.whole;
+  if (time.power)
+    object["power"] = toJson(*time.power);
   for (const ResourceTime &resource : time.resources)
     object["busy"][resource.name] = resource.busy;
   object["roles"] = nlohmann::ordered_json::array();

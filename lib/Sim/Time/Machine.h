@@ -88,6 +88,8 @@ struct Sm {
   Server copies;                            ///< the copy engine
   Server remoteStores;                      ///< takes st.async to other CTAs of a cluster
   Server tensor;                            ///< tcgen05, all of the SM
+  double multiplied = 0;                    ///< cycles of all its tensor cores' arithmetic
+  double multipliedHalf = 0;                ///< of those, of f16
   Server scales;                            ///< tcgen05.cp
   /// The cycle from which MMAs may use a column of tensor memory that tcgen05.cp wrote.
   std::array<double, hw::tmemMaxColumnCount> copied{};

@@ -162,12 +162,19 @@ private:
             ? 1
             : 0;
     count.wgmma += std::ranges::any_of(wgmmaPrefixes, begins) ? 1 : 0;
+    if (begins("LDL") || begins("STL"))
+      (begins("LDL") ? count.reloads : count.spills) += rowsOf(name);
     for (const MachineRow &row : machineRows)
       if (begins(row.prefix)) {
         ++(row.wide ? count.wide : row.pipe == PipeLite ? count.fp32 : count.pipes[row.pipe]);
         registers.next(operands, name.starts_with("IMAD.WIDE"), count.reads);
         return;
       }
+  }
+
+  /// Rows of 128 bytes that a warp's LDL or STL moves.
+  static uint32_t rowsOf(std::string_view name) {
+    return name.find(".128") != name.npos ? 4 : name.find(".64") != name.npos ? 2 : 1;
   }
 
   void dropSlowPath() {
@@ -198,15 +205,24 @@ Expected<std::string> toolPath(const char *variable, const char *name) {
   return findProgram(name);
 }
 
-/// "Compiling entry function 'NAME' ..." and then "Used 40 registers", as ptxas says.
+/// "Compiling entry function 'NAME' ...", then "8 bytes stack frame, 16 bytes spill stores" and
+/// "Used 40 registers", as ptxas says.
 void addRegisters(std::string_view report, std::map<std::string, MachineKernel> &kernels) {
-  constexpr std::string_view entry = "entry function '", used = "Used ";
-  for (size_t at = report.find(entry); at != report.npos; at = report.find(entry, at)) {
+  constexpr std::string_view entry = "entry function '", used = "Used ", frame = "stack frame, ",
+                             stores = " bytes spill stores";
+  for (size_t at = report.find(entry); at != report.npos;) {
     at += entry.size();
-    const std::string name(report.substr(at, report.find('\'', at) - at));
-    const size_t next = report.find(entry, at), count = report.find(used, at);
-    if (auto found = kernels.find(name); found != kernels.end() && count < next)
-      found->second.registers = number(report.substr(count + used.size()));
+    const size_t next = report.find(entry, at);
+    const std::string_view part = report.substr(at, next - at);
+    at = next;
+    const auto found = kernels.find(std::string(part.substr(0, part.find('\''))));
+    if (found == kernels.end())
+      continue;
+    if (const size_t count = part.find(used); count != part.npos)
+      found->second.registers = number(part.substr(count + used.size()));
+    if (const size_t bytes = part.find(frame);
+        bytes != part.npos && part.find(stores, bytes) != part.npos)
+      found->second.spilledBytes = number(part.substr(bytes + frame.size()));
   }
 }
 

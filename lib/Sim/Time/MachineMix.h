@@ -22,6 +22,7 @@ struct MachineCount {
   std::array<uint32_t, kPipes> pipes = {}; ///< that occupy an arithmetic pipe
   uint32_t fp32 = 0;                       ///< that take either half of the fp32 pipe
   uint32_t wide = 0;    ///< products that take the pipe of integer products for longer
+  uint32_t reloads = 0, spills = 0; ///< rows of 128 bytes of spilled registers, loaded and stored
   std::array<uint32_t, kBanks> reads = {}; ///< registers that those of the pipes read, by bank
   uint32_t rejoins = 0; ///< branches around a slow path, behind which the lanes of a warp meet
   uint32_t anchors = 0; ///< that ptxas neither makes nor removes: memory, barriers, MMAs
@@ -31,6 +32,7 @@ struct MachineCount {
 struct MachineKernel {
   std::map<uint32_t, MachineCount> lines; ///< by the line of the PTX
   uint32_t registers = 0;                 ///< of a thread
+  uint32_t spilledBytes = 0;              ///< that its instructions store
 };
 
 /// Machine code of one kernel; null where it is not known, and `note` says why.

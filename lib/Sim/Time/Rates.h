@@ -22,6 +22,7 @@ public:
       for (const hw::TimingRow &row : hw::timingRows)
         if (row.target == of)
           values[size_t(row.which)] = row.rate;
+    ofTable = values[size_t(TimingRate::Gigahertz)];
     if (gigahertz > 0)
       setClock(gigahertz);
   }
@@ -32,7 +33,14 @@ public:
     missed.insert(which);
     return 1;
   }
+  /// True when the table has the rate.
+  bool knows(TimingRate which) const {
+    const double value = values[size_t(which)];
+    return value == value;
+  }
   const std::set<TimingRate> &missing() const { return missed; }
+  /// The clock of the table, whatever was set.
+  double gigahertzOfTable() const { return ofTable; }
 
   /// Sets the clock of a kernel whose MMAs run on the tensor cores: some targets have their own.
   void setTensorClock() {
@@ -54,6 +62,7 @@ private:
   }
 
   std::array<double, hw::timingRateCount> values{};
+  double ofTable = 0;
   mutable std::set<TimingRate> missed;
 };
 

@@ -31,6 +31,19 @@ std::string waits(const RoleTime &role) {
   return list;
 }
 
+/// The power, and the time at the clock that its limit leaves.
+std::string text(const PowerUse &power) {
+  constexpr size_t shown = 3;
+  std::string parts;
+  for (size_t i = 0; i < std::min(shown, power.parts.size()); ++i)
+    parts += fmt::format("{}{} {:.0f}", i ? ", " : "", power.parts[i].first, power.parts[i].second);
+  const std::string sustained =
+      power.limited() ? fmt::format("back to back {:.2f} us at {:.3f} GHz, the clock of {:.0f} W",
+                                    power.microseconds, power.gigahertz, power.limit)
+                      : fmt::format("back to back the same: the limit is {:.0f} W", power.limit);
+  return fmt::format("  power          {:.0f} W ({}); {}\n", power.watts, parts, sustained);
+}
+
 std::string rates(const KernelTime &time) {
   std::string parts;
   const double seconds = time.microseconds * 1e-6;
@@ -57,11 +70,16 @@ std::string text(const KernelTime &time) {
     busy += fmt::format("{}{} {}", i ? ", " : "", time.resources[i].name,
                         percent(time.resources[i].busy));
   result += fmt::format("  bound          {}; busy: {}\n", time.bound(), busy);
-  std::string part = time.whole.empty() ? "" : "; not sampled: " + time.whole;
+  const auto &[simulated, sms, whole] = time.sample;
+  std::string part = whole.empty() ? "" : "; not sampled: " + whole;
   if (time.sampled())
-    part = fmt::format("; sampled: {} of {} SMs", time.simulated, time.sms);
+    part = fmt::format("; sampled: {} of {} SMs", simulated, sms);
+  if (time.spilledBytes)
+    part = fmt::format(", {} bytes of them spilled{}", time.spilledBytes, part);
   result += fmt::format("  occupancy      {} CTAs per SM, {} registers{}\n", time.ctasPerSm,
                         time.registers, part);
+  if (time.power)
+    result += text(*time.power);
   for (const RoleTime &role : time.roles)
     result += fmt::format("  {:<14} issue {}; waits: {}; {:.0f} instructions of a warp\n",
                           role.name, percent(role.share[0]), waits(role), role.instructions);

@@ -99,6 +99,7 @@ void addMma(const std::string &opcode, TimedInsn &timed) {
     if (std::sscanf(opcode.c_str() + at, ".m%un%uk%u", &m, &n, &k) == 3)
       break;
   timed.flops = 2.0f * float(m) * float(n) * float(k);
+  timed.halves = has(".f16.f16");
   const bool bytes =
       has(".e4m3") || has(".e5m2") || has(".s8") || has(".u8") || has(".e2m") || has(".e3m2");
   timed.product = has("mxf4")    ? hw::TimingRate::Fp4Flops
@@ -421,6 +422,8 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
         machinePipes[pc][pipe] = share(count.pipes[pipe], copies);
       machinePipes[pc][kEitherHalf] = share(count.fp32, copies);
       machinePipes[pc][kWide] = share(count.wide, copies);
+      machinePipes[pc][kReloads] = share(count.reloads, copies);
+      machinePipes[pc][kSpills] = share(count.spills, copies);
       for (unsigned bank = 0; bank < kBanks; ++bank)
         machinePipes[pc][kBankReads + bank] = share(count.reads[bank], copies);
     }

@@ -25,9 +25,10 @@ inline constexpr unsigned kPipes = 7;
 inline constexpr unsigned kBanks = 2;
 
 /// Machine instructions by what they occupy: each pipe, either half of that of fp32, and the pipe
-/// of integer products for the time of a wide one. Then the registers that they read from each
-/// bank.
-inline constexpr unsigned kEitherHalf = kPipes, kWide = kPipes + 1, kBankReads = kPipes + 2;
+/// of integer products for the time of a wide one. Then the rows of 128 bytes of spilled registers
+/// that they load and store, and the registers that they read from each bank.
+inline constexpr unsigned kEitherHalf = kPipes, kWide = kPipes + 1, kReloads = kPipes + 2,
+                          kSpills = kPipes + 3, kBankReads = kPipes + 4;
 using PipeCounts = std::array<uint8_t, kBankReads + kBanks>;
 
 /// The unit that executes an instruction, or the way in which it is timed.
@@ -91,6 +92,7 @@ struct TimedInsn {
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
   hw::TimingRate product = hw::TimingRate::HalfFlops; ///< of mma.sync: its rate
   float flops = 0;                                    ///< of mma.sync: its work, of the warp
+  bool halves = false;                                ///< of mma.sync: it multiplies f16
   uint32_t first = 0; ///< of its registers in TimedCode::registers: those read, then
   uint16_t reads = 0, writes = 0;
 };

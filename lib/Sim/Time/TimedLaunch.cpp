@@ -1,6 +1,7 @@
 //===- TimedLaunch.cpp - Runs a launch on a virtual clock -----------------===//
 #include "Sim/Time/TimedLaunch.h"
 #include "Sim/Async/TicketQueue.h"
+#include "Sim/Time/Power.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <queue>
@@ -509,7 +510,7 @@ void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &i
   double result = issue;
   warp.reason = Activity::Arithmetic;
   if (step.lanes && step.outcome != Outcome::Retry)
-    result = resultOf(warp, running, insn, issue, because);
+    result = resultOf(warp, running, insn, reload(warp, issue), because);
   if (!insn.count) // it copies in no time
     for (uint32_t r : code.reads(insn))
       if (warp.born + double(warp.ready[r]) > result) {
@@ -557,10 +558,11 @@ KernelTime TimedLaunch::prediction() const {
   time.cluster = launch.config.cluster;
   time.ctasPerSm = residentCtasPerSm;
   time.registers = registers;
+  time.spilledBytes = machineCode.kernel ? machineCode.kernel->spilledBytes : 0;
   const size_t simulated =
       phase == Phase::Whole ? machine.processors.size() : members * clusterSize;
-  time.simulated = uint32_t(simulated);
-  time.sms = uint32_t(slotsOfAll * clusterSize);
+  time.sample.simulated = uint32_t(simulated);
+  time.sample.sms = uint32_t(slotsOfAll * clusterSize);
   for (TimingRate rate : rates.missing())
     time.missing.push_back(
         fmt::format("{} ({})", hw::describe(rate).name, hw::describe(rate).meaning));
@@ -570,7 +572,7 @@ KernelTime TimedLaunch::prediction() const {
     time.missing.push_back("the instructions of the cubin: " + machineCode.note);
   if (!blocks.refused.empty())
     time.missing.push_back(blocks.refused + "; --sample-after 0 simulates all CTAs");
-  time.whole = blocks.whole;
+  time.sample.whole = blocks.whole;
   if (!time.missing.empty())
     return time;
   time.gigahertz = rates[TimingRate::Gigahertz];
@@ -582,6 +584,7 @@ KernelTime TimedLaunch::prediction() const {
   time.l2Bytes = machine.memory.l2Bytes;
   time.resources = resourcesOf(machine, end, simulated);
   time.roles = account.roles();
+  time.power = powerOf(time, activityOf(machine, end, simulated), rates);
   return time;
 }
 

@@ -170,6 +170,7 @@ private:
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                   Activity &because);
   bool reductionsStore(const TimedWarp &warp) const;
+  double reload(TimedWarp &warp, double issue) const;
   double accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                       Activity &because);
   double wakeCycles(const TimedInsn &insn) const;

@@ -264,6 +264,9 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   const double duration = std::max({compute, read * kSchedulers, least});
   const double end = chain = pipe.serve(begin, duration);
   sm.shared.busy += read;
+  sm.multiplied += compute / kSchedulers;
+  if (ticket.insn->as<WgmmaModifiers>().aType == FactorType::F16)
+    sm.multipliedHalf += compute / kSchedulers;
   sm.mmaEnd = std::max(sm.mmaEnd, end);
   // Loads of threads have what is left, and an MMA is no slower beside them (H200, micro: beside: a
   // tenth beside m64n64 with A in shared memory, 0.31 beside those that read B alone all the time).
@@ -293,13 +296,14 @@ double TimedPolicy::tmemCopy(const Ticket &ticket) {
          rates[TimingRate::Tcgen05Tail];
 }
 
-/// The end of an MMA that keeps the tensor core for `duration`.
-double TimedPolicy::multiply(Sm &sm, const Ticket &ticket, double duration) {
+/// The end of an MMA that keeps the tensor core for `duration`, `compute` of it for arithmetic.
+double TimedPolicy::multiply(Sm &sm, const Ticket &ticket, double duration, double compute) {
   double begin = now;
   for (const TmemRange &range : ticket.scales)
     for (double copied : columnsOf(sm, range))
       begin = std::max(begin, copied);
   const double end = sm.tensor.serve(begin, duration);
+  sm.multiplied += compute;
   starts[ticket.issuer] = end - duration;
   return end;
 }
@@ -325,8 +329,8 @@ double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
   double end = 0;
   for (size_t rank = 0; rank < processors.size(); ++rank)
     if (ticket.sharedReads >> rank & 1)
-      end = std::max(end, multiply(*processors[rank], ticket, duration));
-  end = end ? end : multiply(*processors[ticket.issuer.rank], ticket, duration);
+      end = std::max(end, multiply(*processors[rank], ticket, duration, compute));
+  end = end ? end : multiply(*processors[ticket.issuer.rank], ticket, duration, compute);
   return std::max(now, end - (duration - compute) - (fullRows * perRow - ofA));
 }
 

@@ -71,7 +71,7 @@ private:
   double copyOut(const Ticket &ticket);
   double wgmma(const Ticket &ticket);
   double tmemCopy(const Ticket &ticket);
-  double multiply(Sm &sm, const Ticket &ticket, double duration);
+  double multiply(Sm &sm, const Ticket &ticket, double duration, double compute);
   double tcgen05Mma(const Ticket &ticket);
   double tmemMove(const Ticket &ticket);
 

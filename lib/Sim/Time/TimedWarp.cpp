@@ -176,6 +176,19 @@ double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn 
   }
 }
 
+/// Returns the cycle from which an instruction has the registers that it loads from where they were
+/// spilled. Spilled registers are taken to be in L1; loads and stores take its data path.
+double TimedLaunch::reload(TimedWarp &warp, double issue) const {
+  const PipeCounts *counts = code.pipesOf(warp.pc);
+  if (!counts || !((*counts)[kReloads] + (*counts)[kSpills]))
+    return issue;
+  Sm &sm = *warp.processor;
+  const double left = issue < sm.mmaEnd ? 1 - sm.mmaShare : 1;
+  const double row = kLineBytes / rates[TimingRate::SharedBytes] / left;
+  const double moved = sm.shared.serve(issue, ((*counts)[kReloads] + (*counts)[kSpills]) * row);
+  return (*counts)[kReloads] ? moved + rates[TimingRate::L1Latency] : issue;
+}
+
 /// Returns the cycle at which lines arrive from L2.
 double TimedLaunch::loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines) {
   MemorySystem &memory = machine.memory;

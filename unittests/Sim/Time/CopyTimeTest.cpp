@@ -366,8 +366,8 @@ KernelTime tilesTaken(unsigned tiles, uint64_t sampleAfter) {
 TEST(CopyTime, ASampleKnowsTheTilesThatItsBlocksTook) {
   constexpr unsigned tiles = 148 * 12;
   const KernelTime whole = tilesTaken(tiles, 0), sample = tilesTaken(tiles, 10000);
-  EXPECT_EQ(whole.simulated, 148u);
-  EXPECT_EQ(sample.simulated, 8u);
+  EXPECT_EQ(whole.sample.simulated, 148u);
+  EXPECT_EQ(sample.sample.simulated, 8u);
   EXPECT_EQ(whole.memoryBytes, tiles * 16384.0);
   EXPECT_NEAR(sample.memoryBytes, whole.memoryBytes, 0.1 * whole.memoryBytes);
   EXPECT_NEAR(sample.microseconds, whole.microseconds, 0.1 * whole.microseconds);

@@ -235,7 +235,10 @@ std::unique_ptr<TemporaryFile> script(const std::string &text) {
 TEST(MachineMix, AssemblesTheModuleWithLinesOfItsOwn) {
   const std::string ptx = ".version 9.0\n.address_size 64\n.file 1 \"a.cu\"\n"
                           "  .local .b32 depot;\n  .loc 1 7 0\n  ret;\n";
-  const auto ptxas = script("cp \"$4\" \"$6\"\n");
+  const auto ptxas =
+      script("echo \"Compiling entry function 'test' for 'sm_90a'\"\n"
+             "echo '24 bytes stack frame, 16 bytes spill stores, 20 bytes spill loads'\n"
+             "echo 'Used 40 registers'\ncp \"$4\" \"$6\"\n");
   // The listing has an instruction for each of these lines.
   const auto nvdisasm = script("echo '//--- .text.test ---'\necho '//## File \"ptx\", line 6'\n"
                                "grep -e '^  .local' -e '^.loc 1 6 0$' -e '^.file 1 \"ptx\"$' "
@@ -248,6 +251,8 @@ TEST(MachineMix, AssemblesTheModuleWithLinesOfItsOwn) {
   unsetenv("NVDISASM");
   ASSERT_TRUE(kernels) << kernels.error().message;
   EXPECT_EQ(kernels->at("test").lines.at(6).issue, 3u);
+  EXPECT_EQ(kernels->at("test").registers, 40u);
+  EXPECT_EQ(kernels->at("test").spilledBytes, 16u);
 }
 
 /// The prediction for two chains with a store between them that races, with a listing that has them
@@ -344,6 +349,16 @@ TEST(MachineMix, RegistersOfOneBankAreReadOneAfterTheOther) {
   const std::string other = " ;\n/*10*/ IMAD R5, ";
   EXPECT_NEAR(cyclesOfListed("PRMT R1, R2, 0x5, R4" + other + "R6, 0x5, R8"), 4 + one - 1, 0.2);
   EXPECT_NEAR(cyclesOfListed("PRMT R1, R2, 0x5, R4" + other + "R7, 0x5, R9"), 2 + one - 1, 0.2);
+}
+
+/// A row of 128 bytes of spilled registers takes shared memory a cycle, which four schedulers
+/// share.
+TEST(MachineMix, SpilledRegistersTakeTheWayOfSharedMemory) {
+  const std::string move = "PRMT R1, R2, 0x5, R3", next = " ;\n/*10*/ ";
+  EXPECT_NEAR(cyclesOfListed(move + next + "LDL R4, [R1+0x8]"), 4, 1);
+  EXPECT_NEAR(cyclesOfListed(move + next + "STL.128 [R1+0x8], R4"), 16, 1);
+  EXPECT_NEAR(cyclesOfListed(move + next + "MOV R4, R5"), 4, 1); // two instructions of one pipe
+  EXPECT_NEAR(cyclesOfListed(move), 2, 1);
 }
 
 TEST(MachineOrder, ACheckerChangesNoPrediction) {

@@ -361,7 +361,7 @@ TEST(Time, ClustersOfFourFindRoomOnFewerSms) {
     return runTimed("  mov.u32 %r1, %t;\n",
                     {.grid = {148, 1, 1}, .block = {32, 1, 1}, .cluster = {cluster, 1, 1}}, 4096,
                     CompletionPolicy::Timed, "sm_100a")
-        .time.sms;
+        .time.sample.sms;
   };
   EXPECT_EQ(slots(2), 148u);
   EXPECT_EQ(slots(4), uint32_t(rate(TimingRate::ClustersOfFour, "sm_100a")));

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Fits the rates of power of Hopper (PowerIdle and those behind it in fp4/ISA/TimingRates.def) to the
+clocks that GEMMs had under load.
+
+  benchmarks/time/power.py
+
+Kernels of one GEMM that took turns (gemm_tiles_h200, gemm_weight_tiles_h200) have about one clock:
+the limit of 700 W holds for the mean of their powers. What a kernel does follows from its tile, and
+its cycles from its measured time and clock. Printed are the rates that fit half of the groups of an
+H200 whose clock is under 1.7 GHz, and errors of the clock: by operands, fitted and with the operands
+left out of the fit; of the other half; of an H100, which has no part in the fit; and of kernels of other libraries, each
+alone, of which CUTLASS' products of f16 give PowerHalf.
+"""
+from __future__ import annotations
+
+import collections
+import json
+import math
+import pathlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from predictions import is_held_out, summarize
+
+HERE = pathlib.Path(__file__).resolve().parent
+BOOST, LIMIT, SMS, LIMITED = 1.98, 700.0, 132, 1.7
+#: Of each rate what was assumed before, and the factor by which it may well be off.
+PRIOR = {"PowerIdle": (140, 1.4), "PowerTensor": (600, 1.5), "PowerShared": (100, 2), "PowerIssue": (300, 2), "EnergyL2": (15, 2),
+         "EnergyMemory": (40, 1.5), "VoltageSlope": (0.35, 1.2), "VoltageLeast": (0.75, 1.15)}
+#: Bytes of an element of activations, and of weights, with their scales.
+BYTES = {"bf16": 2.0, "e4m3": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53125, "fp8": 1.03}
+#: Instructions of a thread for each element of weights that it converts to 16 bits, or to 8 bits with
+#: scales applied elsewhere, for each sum that such scales are applied to, and for each that is
+#: promoted: means of what the simulator counts in the code that ptxas makes of ten of these GEMMs. The
+#: other figure is what shared memory moves there, by what MMAs read.
+CONVERTING, CONVERTING_BYTES, SCALING, PROMOTING = 3.5, 1.4, 0.9, 5.6
+CONVERTED_SHARED = 1.6
+Rates = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A launch: its clock in GHz as it was measured, what it does in each cycle of an SM as shares of
+    what an SM can do, and the bytes that it moves in each cycle, by rates of power."""
+
+    clock: float
+    shares: dict[str, float]
+    bytes: dict[str, float]
+
+
+def kernel_of(us: float, megahertz: float, shares: dict[str, float], amounts: dict[str, float]) -> Kernel:
+    """The kernel that takes so long, by what all SMs do: cycles of one SM, and bytes."""
+    cycles = us * megahertz
+    return Kernel(megahertz / 1e3, {rate: value / (SMS * cycles) for rate, value in shares.items()},
+                  {rate: value / cycles for rate, value in amounts.items()})
+
+
+def tile_kernel(row: dict[str, object]) -> Kernel:
+    """A row of gemm_tiles or gemm_weight_tiles."""
+    kind, fast = str(row["kind"]), bool(row["form"])
+    m, n, k, rows, columns = (int(str(row[name])) for name in ("m", "n", "k", "rows", "columns"))
+    tiles = -(-m // rows) * -(-n // columns)
+    a, b = (kind.split("_") * 2)[:2]
+    size = 1 if a in ("fp8", "e4m3") else 2  # bytes of an element that is multiplied
+    l2 = tiles * k * (rows * BYTES[a] + columns * BYTES[b]) + 2 * m * n
+    if kind == "fp8":  # both operands in shared memory, and sums of 128 elements of K are promoted
+        shared, threads = tiles * rows / 64 * k * (64 + columns), PROMOTING * tiles * rows * columns * k / 128
+    else:  # weights are converted to registers, 64 columns of a warpgroup
+        shared = CONVERTED_SHARED * tiles * columns / 64 * k * size * rows
+        threads = CONVERTING * tiles * columns * k
+        if kind == "e4m3_mxfp4" and not fast:  # scales of blocks are applied to sums
+            threads = tiles * columns * k * (CONVERTING_BYTES + SCALING * rows / 32)
+    tensor = 2 * tiles * rows * columns * k / (8192 if size == 1 else 4096)
+    memory = m * k * BYTES[a] + n * k * BYTES[b] + 2 * m * n
+    return kernel_of(float(str(row["us"])), float(str(row["mhz"])),
+                     {"PowerTensor": tensor, "PowerShared": (shared + l2) / 128, "PowerIssue": threads / 32 / 4},
+                     {"EnergyL2": l2, "EnergyMemory": memory})
+
+
+def foreign_kernels(words: Sequence[str]) -> dict[str, Kernel]:
+    """Square GEMMs of other libraries by their tiles, as foreign.py has them."""
+    tiles = {"triton matmul": (128, 256, 2), "triton matmul_fp8": (128, 256, 1), "cutlass 48_tf32": (128, 128, 4)}
+    tiles |= {f"cutlass 49_{name}": (128, 128, 2) for name in ("specialized", "pingpong", "cooperative", "stream_k")}
+    found = {}
+    for row in json.loads((HERE / "foreign_h200.json").read_text()):
+        name = f"{row['source']} {row['kernel']}"
+        if name in tiles and any(word in name for word in words) and row["megahertz"] < 1e3 * LIMITED:
+            rows, columns, size = tiles[name]
+            side = row["sizes"][0]
+            count = math.ceil(side / rows) * math.ceil(side / columns)
+            l2 = count * side * size * (rows + columns) + 2 * side ** 2
+            shared = count * rows / 64 * side * size * (64 + columns) + l2
+            found[f"{name} {side}"] = kernel_of(
+                row["microseconds"], row["megahertz"],
+                {"PowerHalf" if "49_" in name else "PowerTensor": 2 * count * rows * columns * side / (8192 / size), "PowerShared": shared / 128},
+                {"EnergyL2": l2, "EnergyMemory": 2 * size * side ** 2 + 2 * side ** 2})
+    return found
+
+
+class Group:
+    """Kernels that took turns, and the means of what they do."""
+
+    def __init__(self, operands: str, kernels: Sequence[Kernel]) -> None:
+        self.operands, self.clock = operands, sum(kernel.clock for kernel in kernels) / len(kernels)
+        self.shares, self.bytes = ({rate: sum(getattr(kernel, name)[rate] for kernel in kernels) / len(kernels)
+                                    for rate in getattr(kernels[0], name)} for name in ("shares", "bytes"))
+
+    def predicted(self, rates: Rates) -> float:
+        """The clock at which the mean of the powers is the limit."""
+        of_cycles = sum(share * rates[rate] for rate, share in self.shares.items()) / BOOST
+        of_bytes = sum(count * rates[rate] for rate, count in self.bytes.items()) / 1e3
+        low, high = 0.3, 2.5
+        for _ in range(22):
+            clock = (low + high) / 2
+            volts = max(rates["VoltageLeast"], 1 - rates["VoltageSlope"] * (BOOST - clock))
+            over = rates["PowerIdle"] + clock * (of_cycles * volts ** 2 + of_bytes) > LIMIT
+            low, high = (low, clock) if over else (clock, high)
+        return low
+
+
+def groups(*stems: str, held_out: bool = False) -> list[Group]:
+    """The groups whose clock power limits, and that are held out or not."""
+    found = collections.defaultdict(list)
+    for stem in stems:
+        for row in json.loads((HERE.parent / f"results/{stem}.json").read_text())["rows"]:
+            if is_held_out(row["m"], row["n"], row["k"]) == held_out:
+                found[row["kind"], row["m"], row["n"], row["k"]].append(tile_kernel(row))
+    every = [Group(key[0], kernels) for key, kernels in found.items() if len(kernels) > 1]
+    return [group for group in every if group.clock < LIMITED]
+
+
+def residuals(logs: numpy.ndarray, of: Sequence[Group]) -> numpy.ndarray:
+    """Errors of the clock, those of all operands alike, and how unlikely the rates are."""
+    rates = {name: math.exp(value) for name, value in zip(PRIOR, logs)}
+    count = collections.Counter(group.operands for group in of)
+    errors = [math.log(group.predicted(rates) / group.clock) / 0.03 / max(1, math.sqrt(count[group.operands] / 10)) for group in of]
+    return numpy.array(errors + [(value - math.log(mean)) / math.log(factor) for value, (mean, factor) in zip(logs, PRIOR.values())])
+
+
+def fit(of: Sequence[Group]) -> Rates:
+    """The rates by Levenberg's and Marquardt's method, in logarithms."""
+    logs, damping = numpy.log([mean for mean, _ in PRIOR.values()]), 1.0
+    now = residuals(logs, of)
+    for _ in range(25):
+        slopes = numpy.stack([(residuals(logs + step, of) - now) / 1e-3 for step in 1e-3 * numpy.eye(len(logs))], 1)
+        step = numpy.linalg.solve(slopes.T @ slopes + damping * numpy.eye(len(logs)), -slopes.T @ now)
+        then = residuals(logs + step, of)
+        better = then @ then < now @ now
+        done = better and now @ now - then @ then < 1e-3
+        if better:
+            logs, now, damping = logs + step, then, damping / 3
+        else:
+            damping *= 4
+        if done:
+            break
+    return {name: math.exp(value) for name, value in zip(PRIOR, logs)}
+
+
+def fit_half(rates: Rates, kernels: Sequence[Kernel]) -> float:
+    """The PowerHalf with which the clocks of these kernels are right on average."""
+    low, high = rates["PowerTensor"] / 2, rates["PowerTensor"] * 3
+    for _ in range(20):
+        middle = (low + high) / 2
+        tried = rates | {"PowerHalf": middle}
+        error = sum(math.log(Group("", [kernel]).predicted(tried) / kernel.clock) for kernel in kernels)
+        low, high = (middle, high) if error > 0 else (low, middle)
+    return low
+
+
+def show(name: str, of: Sequence[Group], rates: Rates) -> None:
+    summarize(f"clock, {name}", [(group.clock, group.predicted(rates)) for group in of])
+
+
+def main() -> None:
+    stems = "gemm_tiles_h200_2026-11-29", "gemm_weight_tiles_h200_2026-11-29"
+    fitted = groups(*stems)
+    rates = fit(fitted)
+    half = foreign_kernels(["49_"])
+    rates["PowerHalf"] = fit_half(rates, list(half.values()))
+    print("rates:", ", ".join(f"{name} {value:.4g}" for name, value in rates.items()))
+    left_out = []
+    for operands in dict.fromkeys(group.operands for group in fitted):
+        of, others = ([group for group in fitted if (group.operands == operands) == mine] for mine in (True, False))
+        without = fit(others)
+        show(f"{operands}, fitted", of, rates)
+        show(f"{operands}, left out", of, without)
+        left_out += [(group.clock, group.predicted(without)) for group in of]
+    show("all, fitted", fitted, rates)
+    summarize("clock, all, their operands left out", left_out)
+    show("all, held out", groups(*stems, held_out=True), rates)
+    other = [group for held_out in (False, True) for group in groups("gemm_tiles_h100_2026-11-27", held_out=held_out)]
+    for operands in dict.fromkeys(group.operands for group in other):
+        show(f"H100, {operands}, not fitted", [group for group in other if group.operands == operands], rates)
+    show("H100, all, not fitted", other, rates)
+    for words, note in ((["49_"], "PowerHalf fitted"), (["triton matmul", "48_"], "not fitted")):
+        for name, kernel in foreign_kernels(words).items():
+            show(f"{name}, {note}", [Group("", [kernel])], rates)
+
+
+if __name__ == "__main__":
+    main()

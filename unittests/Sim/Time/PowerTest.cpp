@@ -1,0 +1,85 @@
+//===- PowerTest.cpp - The power of a launch, and the clock it leaves -----===//
+#include "Sim/Time/Power.h"
+#include "TimeHarness.h"
+
+using namespace fp4;
+using namespace fp4::sim;
+using namespace fp4::sim::test;
+
+namespace {
+
+/// A launch of a millisecond at the clock of the table of an H200.
+KernelTime launchOf(double memoryBusy = 0) {
+  KernelTime time;
+  time.gigahertz = rate(TimingRate::Gigahertz);
+  time.launchMicroseconds = 0.5;
+  time.microseconds = 1000.5;
+  time.cycles = 1e6 * time.gigahertz;
+  time.resources = {{"device memory", memoryBusy}};
+  return time;
+}
+
+double partOf(const PowerUse &power, std::string_view name) {
+  for (const auto &[part, watts] : power.parts)
+    if (part == name)
+      return watts;
+  return 0;
+}
+
+} // namespace
+
+TEST(Power, AnIdleGpuKeepsItsClock) {
+  const Rates rates("sm_90a");
+  const auto power = powerOf(launchOf(), {}, rates);
+  ASSERT_TRUE(power);
+  EXPECT_DOUBLE_EQ(power->watts, rate(TimingRate::PowerIdle));
+  EXPECT_DOUBLE_EQ(power->limit, 700);
+  EXPECT_FALSE(power->limited());
+  EXPECT_DOUBLE_EQ(power->gigahertz, rate(TimingRate::Gigahertz));
+  EXPECT_DOUBLE_EQ(power->microseconds, 1000.5);
+}
+
+TEST(Power, TheClockFallsUntilThePowerIsAtTheLimit) {
+  const Rates rates("sm_90a");
+  const auto power = powerOf(launchOf(), {.tensor = 1, .issue = 0, .shared = 1}, rates);
+  ASSERT_TRUE(power);
+  EXPECT_TRUE(power->limited());
+  EXPECT_LT(power->gigahertz, 1.7);
+  EXPECT_GT(power->gigahertz, 0.6);
+  EXPECT_NEAR(power->microseconds, 0.5 + 1000 * 1.98 / power->gigahertz, 0.01);
+  EXPECT_NEAR(partOf(*power, "tensor cores"), rate(TimingRate::PowerTensor), 1);
+  EXPECT_EQ(power->parts.front().first, "tensor cores");
+  // The same launch at that clock is at the limit.
+  KernelTime slow = launchOf();
+  slow.gigahertz = power->gigahertz;
+  slow.microseconds = power->microseconds;
+  EXPECT_NEAR(powerOf(slow, {.tensor = 1, .issue = 0, .shared = 1}, rates)->watts, 700, 1);
+}
+
+TEST(Power, BytesTakeEnergyAndTheTimeOfDeviceMemoryStays) {
+  const Rates rates("sm_90a");
+  KernelTime time = launchOf(1);
+  time.memoryBytes = 4e9;
+  const auto power = powerOf(time, {.tensor = 1}, rates);
+  ASSERT_TRUE(power);
+  EXPECT_NEAR(partOf(*power, "device memory"), 4 * rate(TimingRate::EnergyMemory), 0.5);
+  EXPECT_TRUE(power->limited());
+  EXPECT_NEAR(power->microseconds, 1000.5, 1e-9); // device memory bounds it at any clock
+}
+
+TEST(Power, ATargetWithoutItsRatesHasNone) {
+  EXPECT_FALSE(powerOf(launchOf(), {}, Rates("sm_100a")));
+}
+
+/// Only arithmetic of the tensor core counts, and not the reads that it waits for.
+TEST(Power, AKernelOfMmasDrawsMoreThanOneWithout) {
+  const LaunchConfig config{.grid = {132, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384};
+  const std::string begin = operands(128);
+  const auto power = [&](const std::string &body) {
+    return runText(kernelText(begin + body, "", "sm_90a"), config).time.power;
+  };
+  const auto with = power(products(256, 64)), without = power("");
+  ASSERT_TRUE(with && without);
+  EXPECT_GT(partOf(*with, "tensor cores"), 0.2 * rate(TimingRate::PowerTensor));
+  EXPECT_EQ(partOf(*without, "tensor cores"), 0);
+}
