@@ -6,9 +6,10 @@
 A family is a group of rows of benchmarks/results: attention, caches, norms, GEMMs by operands, and
 so on. N points (150) are drawn with the seed (63), from each family as many as its share says, and
 are simulated at the clock of the table of rates, with `--time-only`. A prediction is the sum of the
-times of a program's kernels at the clock that the power limit leaves. No rate was fitted to one of
-these times; power.py fits rates of power to clocks of other GEMMs. The table has errors in
-microseconds for each family, and FILE all points.
+times of a program's kernels at the clock that the power limit leaves them, or, where kernels of one
+GEMM took turns, at that of their mean power (power.py). No rate was fitted to one of these times;
+power.py fits rates of power to clocks of other GEMMs. The table has errors in microseconds for each
+family, and FILE all points.
 """
 from __future__ import annotations
 
@@ -35,6 +36,7 @@ import attention  # noqa: E402
 import cached_attention  # noqa: E402
 import norms  # noqa: E402
 import packed_attention  # noqa: E402
+import power  # noqa: E402
 import programs  # noqa: E402
 import rotations  # noqa: E402
 from predictions import is_held_out, summarize  # noqa: E402
@@ -51,6 +53,7 @@ class Point:
     arrays: dict[str, list[Any]] = field(default_factory=dict, repr=False)  # int32 or f32 by argument
     megahertz: float = 0.0  # while it was measured; 0: nobody noted it
     gpu: str = "h200"
+    turns: float = 0.0  # GHz that power leaves to the kernels that took turns with it; 0: it was alone
     predicted: float = 0.0
     kernels: list[dict[str, Any]] = field(default_factory=list)
 
@@ -143,6 +146,8 @@ def all_rotations() -> Iterator[Point]:
 
 
 def tiles(stem: str, kinds: tuple[str, ...], family: str, gpu: str = "h200") -> Iterator[Point]:
+    """Kernels of one GEMM with other tiles took turns, so that they had the clock of their mean power."""
+    clocks = power.clocks_of_turns(stem)
     for row in result(stem):
         if row["kind"] not in kinds or (gpu == "h200" and not is_held_out(row["m"], row["n"], row["k"])):
             continue
@@ -151,7 +156,7 @@ def tiles(stem: str, kinds: tuple[str, ...], family: str, gpu: str = "h200") -> 
         ranges = f"{row['workers']}x{row['rows']}x{row['columns']}" if row.get("workers") else str(row["splits"])
         plan = f"tile_gemm, tile = [{row['rows']}, {row['columns']}, {row['depth']}]"
         yield Point(family, f"{form}{problem.name}, {ranges}, {plan}", row["us"], programs.program(problem, ranges, form),
-                    ["--plan", plan], {}, row["mhz"], gpu)
+                    ["--plan", plan], {}, row["mhz"], gpu, clocks[row["kind"], row["m"], row["n"], row["k"]])
 
 
 def converted() -> Iterator[Point]:
@@ -238,8 +243,18 @@ def predict(build: pathlib.Path, point: Point, mix: str, most: float) -> str:
     point.kernels = json.loads(done.stdout)["predicted_times"]
     if not all(kernel["predicted"] for kernel in point.kernels):
         return f"no prediction: {[kernel.get('unknown') for kernel in point.kernels]}"
-    point.predicted = sum(kernel["power"]["sustained_microseconds"] for kernel in point.kernels)
+    point.predicted = sum(time_of(kernel, point.turns) for kernel in point.kernels)
     return ""
+
+
+def time_of(kernel: dict[str, Any], turns: float) -> float:
+    """Microseconds of a kernel back to back, or at the clock that others leave it. What L2 or device
+    memory bounds takes as long at any clock, as Power.cpp has it."""
+    if not turns or turns >= kernel["gigahertz"]:
+        return float(kernel["microseconds"] if turns else kernel["power"]["sustained_microseconds"])
+    launch, busy = kernel["launch_microseconds"], kernel.get("busy", {})
+    slowed = 1 - max(busy.get("L2", 0), busy.get("device memory", 0)) ** 4
+    return float(launch + (kernel["microseconds"] - launch) * (1 + slowed * (kernel["gigahertz"] / turns - 1)))
 
 
 def by_family(points: list[Point]) -> dict[str, list[tuple[float, float]]]:

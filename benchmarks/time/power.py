@@ -17,6 +17,7 @@ import collections
 import json
 import math
 import pathlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,9 @@ from predictions import is_held_out, summarize
 
 HERE = pathlib.Path(__file__).resolve().parent
 BOOST, LIMIT, SMS, LIMITED = 1.98, 700.0, 132, 1.7
+#: Kernels of a group, which is half a second of turns: the clocks of fewer have not fallen yet, by up
+#: to 13 %.
+LEAST = 10
 #: Of each rate what was assumed before, and the factor by which it may well be off.
 PRIOR = {"PowerIdle": (140, 1.4), "PowerTensor": (600, 1.5), "PowerShared": (100, 2), "PowerIssue": (300, 2), "EnergyL2": (15, 2),
          "EnergyMemory": (40, 1.5), "VoltageSlope": (0.35, 1.2), "VoltageLeast": (0.75, 1.15)}
@@ -127,8 +131,22 @@ def groups(*stems: str, held_out: bool = False) -> list[Group]:
         for row in json.loads((HERE.parent / f"results/{stem}.json").read_text())["rows"]:
             if is_held_out(row["m"], row["n"], row["k"]) == held_out:
                 found[row["kind"], row["m"], row["n"], row["k"]].append(tile_kernel(row))
-    every = [Group(key[0], kernels) for key, kernels in found.items() if len(kernels) > 1]
+    every = [Group(key[0], kernels) for key, kernels in found.items() if len(kernels) >= LEAST]
     return [group for group in every if group.clock < LIMITED]
+
+
+def rates_of_table() -> Rates:
+    text = (HERE.parents[1] / "include/fp4/ISA/TimingRates.def").read_text()
+    found = re.findall(r"FP4_TIMING_OF\(sm_90a, (\w+), ([\d.]+),", text)
+    return {name: float(value) for name, value in found if name in PRIOR}
+
+
+def clocks_of_turns(stem: str) -> dict[tuple[str, int, int, int], float]:
+    """The clock in GHz, by the rates of the table, of the kernels of each GEMM that took turns."""
+    found, rates = collections.defaultdict(list), rates_of_table()
+    for row in json.loads((HERE.parent / f"results/{stem}.json").read_text())["rows"]:
+        found[row["kind"], row["m"], row["n"], row["k"]].append(tile_kernel(row))
+    return {key: Group(key[0], kernels).predicted(rates) for key, kernels in found.items()}
 
 
 def residuals(logs: numpy.ndarray, of: Sequence[Group]) -> numpy.ndarray:
