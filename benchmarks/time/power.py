@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Fits the rates of power of Hopper (PowerIdle and those behind it in fp4/ISA/TimingRates.def) to the
-clocks that GEMMs had under load.
+"""Fits the rates of power of Hopper (PowerIdle and those behind it in fp4/ISA/TimingRates.def) to
+the clocks that GEMMs had under load.
 
   benchmarks/time/power.py
 
 Kernels of one GEMM that took turns (gemm_tiles_h200, gemm_weight_tiles_h200) have about one clock:
-the limit of 700 W holds for the mean of their powers. What a kernel does follows from its tile, and
-its cycles from its measured time and clock. Printed are the rates that fit half of the groups of an
-H200 whose clock is under 1.7 GHz, and errors of the clock: by operands, fitted and with the operands
-left out of the fit; of the other half; of an H100, which has no part in the fit; and of kernels of other libraries, each
-alone, of which CUTLASS' products of f16 give PowerHalf.
+the limit of 700 W holds for the mean of their powers. The work of a kernel follows from its tile,
+and its cycles from its measured time and clock. The program prints the rates that fit half of the
+groups of an H200 whose clock is under 1.7 GHz, and errors of the clock: by operands, fitted and
+with the operands left out of the fit; of the other half; of an H100, which has no part in the fit;
+and of kernels of other libraries, each alone, of which CUTLASS' products of f16 give PowerHalf.
 """
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from predictions import is_held_out, summarize
 
 HERE = pathlib.Path(__file__).resolve().parent
 BOOST, LIMIT, SMS, LIMITED = 1.98, 700.0, 132, 1.7
-#: Kernels of a group, which is half a second of turns: the clocks of fewer have not fallen yet, by up
-#: to 13 %.
+#: Kernels of a group, which is half a second of turns: the clocks of fewer have not fallen yet, by
+#: up to 13 %.
 LEAST = 10
 #: Of each rate what was assumed before, and the factor by which it may well be off.
 PRIOR = {"PowerIdle": (140, 1.4), "PowerTensor": (600, 1.5), "PowerShared": (100, 2), "PowerIssue": (300, 2), "EnergyL2": (15, 2),
          "EnergyMemory": (40, 1.5), "VoltageSlope": (0.35, 1.2), "VoltageLeast": (0.75, 1.15)}
 #: Bytes of an element of activations, and of weights, with their scales.
 BYTES = {"bf16": 2.0, "e4m3": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53125, "fp8": 1.03}
-#: Instructions of a thread for each element of weights that it converts to 16 bits, or to 8 bits with
-#: scales applied elsewhere, for each sum that such scales are applied to, and for each that is
-#: promoted: means of what the simulator counts in the code that ptxas makes of ten of these GEMMs. The
-#: other figure is what shared memory moves there, by what MMAs read.
+#: Instructions of a thread for each element of weights that it converts to 16 bits, or to 8 bits
+#: with scales applied elsewhere, for each sum that such scales are applied to, and for each that is
+#: promoted: means of the simulator's counts in ptxas' code of ten of these GEMMs. The other figure
+#: is the traffic of shared memory there, over the reads of MMAs.
 CONVERTING, CONVERTING_BYTES, SCALING, PROMOTING = 3.5, 1.4, 0.9, 5.6
 CONVERTED_SHARED = 1.6
 Rates = dict[str, float]
@@ -46,8 +46,8 @@ Rates = dict[str, float]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A launch: its clock in GHz as it was measured, what it does in each cycle of an SM as shares of
-    what an SM can do, and the bytes that it moves in each cycle, by rates of power."""
+    """A launch: its clock in GHz as it was measured, the shares of an SM that it uses, and the
+    bytes that it moves in each cycle, by rates of power."""
 
     clock: float
     shares: dict[str, float]

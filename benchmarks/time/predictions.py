@@ -14,8 +14,8 @@ SHORT, NEAR = 5.0, 0.5  # us: launches under SHORT are asked to be within NEAR
 
 
 def is_held_out(m: int, n: int, k: int) -> bool:
-    """True for the half of the GEMMs of gemm_tiles_h200 and gemm_weight_tiles_h200 that power.py fits
-    nothing to, and that families.py draws its points from."""
+    """True for the half of the GEMMs of gemm_tiles_h200 and gemm_weight_tiles_h200 that power.py
+    fits nothing to, and that families.py draws its points from."""
     return zlib.crc32(f"{m}x{n}x{k}".encode()) % 2 == 1
 
 

@@ -14,7 +14,17 @@ from typing import Any
 import torch
 from plan_space import candidates
 from problems import BLOCK, PACKED, Operands, Problem, scale_type
-from programs import FAST, PREPACKED, TILE, format_of, forms_of, label_of, prepack_program, program, split_of, tile_program
+from programs import (
+    FAST,
+    PREPACKED,
+    TILE,
+    format_of,
+    forms_of,
+    label_of,
+    prepack_program,
+    program,
+    tile_program,
+)
 
 from .library import Library, Missing, Prepared
 

@@ -1,8 +1,8 @@
 //===- Power.h - The power of a timed launch, and the clock it leaves -----===//
 //
 // A launch that is repeated back to back draws the power of an idle GPU and a part for each thing
-// that it does. Where the sum is above the limit, the GPU lowers the clock of the SMs, and their
-// voltage with it, until the sum is at the limit. A launch alone ends before that happens.
+// that it does. A GPU whose power is above the limit lowers the clock of its SMs, and their voltage
+// with it, until the power is at the limit. A launch alone ends before that happens.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

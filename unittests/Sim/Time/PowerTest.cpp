@@ -8,10 +8,12 @@ using namespace fp4::sim::test;
 
 namespace {
 
+double hopper(TimingRate which) { return hw::timingRate("sm_90a", which)->value; }
+
 /// A launch of a millisecond at the clock of the table of an H200.
 KernelTime launchOf(double memoryBusy = 0) {
   KernelTime time;
-  time.gigahertz = rate(TimingRate::Gigahertz);
+  time.gigahertz = hopper(TimingRate::Gigahertz);
   time.launchMicroseconds = 0.5;
   time.microseconds = 1000.5;
   time.cycles = 1e6 * time.gigahertz;
@@ -32,10 +34,10 @@ TEST(Power, AnIdleGpuKeepsItsClock) {
   const Rates rates("sm_90a");
   const auto power = powerOf(launchOf(), {}, rates);
   ASSERT_TRUE(power);
-  EXPECT_DOUBLE_EQ(power->watts, rate(TimingRate::PowerIdle));
+  EXPECT_DOUBLE_EQ(power->watts, hopper(TimingRate::PowerIdle));
   EXPECT_DOUBLE_EQ(power->limit, 700);
   EXPECT_FALSE(power->limited());
-  EXPECT_DOUBLE_EQ(power->gigahertz, rate(TimingRate::Gigahertz));
+  EXPECT_DOUBLE_EQ(power->gigahertz, hopper(TimingRate::Gigahertz));
   EXPECT_DOUBLE_EQ(power->microseconds, 1000.5);
 }
 
@@ -47,7 +49,7 @@ TEST(Power, TheClockFallsUntilThePowerIsAtTheLimit) {
   EXPECT_LT(power->gigahertz, 1.7);
   EXPECT_GT(power->gigahertz, 0.6);
   EXPECT_NEAR(power->microseconds, 0.5 + 1000 * 1.98 / power->gigahertz, 0.01);
-  EXPECT_NEAR(partOf(*power, "tensor cores"), rate(TimingRate::PowerTensor), 1);
+  EXPECT_NEAR(partOf(*power, "tensor cores"), hopper(TimingRate::PowerTensor), 1);
   EXPECT_EQ(power->parts.front().first, "tensor cores");
   // The same launch at that clock is at the limit.
   KernelTime slow = launchOf();
@@ -62,7 +64,7 @@ TEST(Power, BytesTakeEnergyAndTheTimeOfDeviceMemoryStays) {
   time.memoryBytes = 4e9;
   const auto power = powerOf(time, {.tensor = 1}, rates);
   ASSERT_TRUE(power);
-  EXPECT_NEAR(partOf(*power, "device memory"), 4 * rate(TimingRate::EnergyMemory), 0.5);
+  EXPECT_NEAR(partOf(*power, "device memory"), 4 * hopper(TimingRate::EnergyMemory), 0.5);
   EXPECT_TRUE(power->limited());
   EXPECT_NEAR(power->microseconds, 1000.5, 1e-9); // device memory bounds it at any clock
 }
@@ -73,13 +75,13 @@ TEST(Power, ATargetWithoutItsRatesHasNone) {
 
 /// Only arithmetic of the tensor core counts, and not the reads that it waits for.
 TEST(Power, AKernelOfMmasDrawsMoreThanOneWithout) {
-  const LaunchConfig config{.grid = {132, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384};
-  const std::string begin = operands(128);
+  const LaunchConfig config{.grid = {132, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 65536};
+  const std::string begin = operands(128, 32768);
   const auto power = [&](const std::string &body) {
     return runText(kernelText(begin + body, "", "sm_90a"), config).time.power;
   };
   const auto with = power(products(256, 64)), without = power("");
   ASSERT_TRUE(with && without);
-  EXPECT_GT(partOf(*with, "tensor cores"), 0.2 * rate(TimingRate::PowerTensor));
+  EXPECT_GT(partOf(*with, "tensor cores"), 0.2 * hopper(TimingRate::PowerTensor));
   EXPECT_EQ(partOf(*without, "tensor cores"), 0);
 }

@@ -34,7 +34,7 @@ struct Both {
 Both both(const std::string &body, unsigned blocks, uint64_t sampleAfter = 40000) {
   const Both times{predict(body, blocks, 0), predict(body, blocks, sampleAfter)};
   EXPECT_FALSE(times.whole.sampled());
-  EXPECT_THAT(times.whole.whole, IsEmpty());
+  EXPECT_THAT(times.whole.sample.whole, IsEmpty());
   for (const KernelTime *time : {&times.whole, &times.sample})
     for (const ResourceTime &resource : time->resources)
       EXPECT_LE(resource.busy, 1.0) << resource.name;
@@ -61,14 +61,14 @@ const std::string fixed = "  add.u32 %r2, %r2, 132;\n";
 const std::string even = "  mov.u32 %r5, 50;\n";
 
 void expectClose(const Both &times) {
-  ASSERT_TRUE(times.sample.sampled()) << times.sample.whole;
+  ASSERT_TRUE(times.sample.sampled()) << times.sample.sample.whole;
   EXPECT_NEAR(times.sample.cycles, times.whole.cycles, 0.05 * times.whole.cycles);
 }
 
 void expectWhole(const Both &times, const char *why) {
   EXPECT_FALSE(times.sample.sampled());
   EXPECT_EQ(times.sample.cycles, times.whole.cycles);
-  EXPECT_THAT(times.sample.whole, HasSubstr(why));
+  EXPECT_THAT(times.sample.sample.whole, HasSubstr(why));
   EXPECT_THAT(text(times.sample), HasSubstr("not sampled: "));
 }
 
