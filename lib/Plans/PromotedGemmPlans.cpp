@@ -282,15 +282,23 @@ static std::optional<PdlMode> pdlOf(const PlannedGemm &gemm, const KernelPlan &p
   return works > most ? PdlMode::Both : PdlMode::Waits;
 }
 
+/// Returns true when TMA loads rows of scales in sets, by several tensor maps for each operand.
+static bool loadsRowSets(const PlannedGemm &gemm) {
+  auto blocks = int64_t(llvm::divideCeil(gemm.size.k, kTileK));
+  return !hasDynamicDepth(gemm.op) && gemm.size.splits == 1 &&
+         hw::RowSets{blocks % hw::RowSets::unit}.count() > 1;
+}
+
 /// Registers of the roles. The largest tiles leave the loading warp no registers of theirs if they
-/// load scales, too.
+/// load scales, too. With 24 registers, a warp that loads rows in sets spills
+/// (validation/spills.py, forms of 42 and 43 blocks).
 static const RegisterShares &sharesOf(const PlannedGemm &gemm, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   int64_t unit = knownUnitOfDepth(gemm.op, plan);
   bool isFull =
       loadsScales(gemm, unit, gemm.size.splits) && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
   bool isKnown = gemm.op.getLhs().getType().hasStaticShape() && !gemm.hasDynamicSizes();
-  return isKnown || isFull ? kFewBeside : kMoreBeside;
+  return (isKnown && !loadsRowSets(gemm)) || isFull ? kFewBeside : kMoreBeside;
 }
 
 /// The order of tiles. With tall tiles whose results leave in boxes, panels of kStoredPanel were
