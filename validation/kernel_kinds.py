@@ -301,6 +301,9 @@ def hopper_weights():
     shared = weights("bf16", "prepacked", 1, "32", 384, 1024, m=37)
     shared = shared.replace("split_k = 1", "stream_k = [2, 32, 128]")
     yield wgmma("prepacked nvfp4 weights x bf16, stream-K", shared, 2)
+    for element, packed in (("bf16", "plain"), ("f8E4M3FN", "prepacked")):
+        shared = sweep_weights.program(element, "mxfp4", "bf16", packed, "none", 0, "32", 384, 1024, 37, "shares")
+        yield wgmma(f"{packed} mxfp4 weights x {element}, stream-K", shared, 2)
     several = weights("bf16", "prepacked", 1, "chosen", 256, 1024)
     yield Kind("prepacked nvfp4 weights x bf16, several plans", several, "sm_90a", None, on(1),
                (5, 12, 40, 100, 200, 300))
@@ -375,6 +378,9 @@ def other_weights():
             yield Kind(f"plain {fmt} weights x {element}", text, target, 21, on(1, RING))
         text = weights("bf16", "prepacked", 1, "16", 384, 1024, plans)
         yield Kind("prepacked nvfp4 weights x bf16", text, target, 21, on(1, RING))
+        for packed, what in (("prepacked", ""), ("fast", ", fast accumulation")):
+            text = weights("f8E4M3FN", packed, 1, "16", 384, 1024, plans)
+            yield Kind(f"prepacked mxfp4 weights x f8E4M3FN{what}", text, target, 21, on(1, RING))
 
 
 def registers():

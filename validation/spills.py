@@ -49,7 +49,8 @@ FAST = ("e4m3_fast_mxfp4",)
 FORMS = {
     "8_rows": (8, 8192, 8192, ""), "64_rows": (64, 8192, 8192, ""), "128_rows": (128, 8192, 8192, ""),
     "512_rows": (512, 4096, 7168, ""), "4096_rows": (4096, 8192, 8192, ""), "1024_short": (1024, 2048, 1024, ""),
-    "1024_uneven": (1024, 7168, 2048, ""),
+    "1024_uneven": (1024, 7168, 2048, ""), "64_of_42_blocks": (64, 7168, 5376, ""), "512_of_42_blocks": (512, 7168, 5376, ""),
+    "4096_of_43_blocks": (4096, 4096, 5504, ""), "groups_of_42_blocks": (4096, 4096, 5376, "groups"),
     "any_rows": ("?", 8192, 8192, ""), "any": ("?", "?", "?", ""), "any_depth_512": ("?", "?", 512, ""),
     "split": (64, 2048, 8192, "split_k = 4"), "split_8": (64, 2048, 16384, "split_k = 8"), "few_in_groups": (64, 2944, 2880, "offsets"),
     "groups": (512, 2944, 2880, "offsets"), "many_in_groups": (4096, 2944, 2880, "offsets"),
@@ -234,7 +235,7 @@ def exists(case):
     m, n, k, what = FORMS[form]
     e = EPILOGUES[epilogue]
     derives, floats = e.codes or e.amax, lhs in ("bf16", "f16")
-    if packed and "?" in (n, k) or (fmt == "fp8_block128" or lhs.startswith("f8")) and (e.gate or derives):
+    if packed and "?" in (n, k) or (fmt == "fp8_block128" or lhs.startswith("f8") and not packed) and (e.gate or derives):
         return False
     if lhs and derives or e.gate and floats and not packed:
         return False
@@ -242,11 +243,9 @@ def exists(case):
         return False
     if e.codes == "both" and (m == "?" or m % 16):
         return False
-    if target == "sm_120a" and (fmt == "fp8_block128" or packed and lhs.startswith("f8")):
+    if target == "sm_100a" and operands == "e4m3_packed_mxfp4" and e.gate:
         return False
-    if target == "sm_90a" and (fmt.startswith("mxfp6") or lhs.startswith("f8") and not packed):
-        return False
-    return not packed or not lhs.startswith("f8") or target == "sm_90a"
+    return not packed or lhs or target == "sm_90a"
 
 
 class Outcome:

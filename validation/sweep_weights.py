@@ -6,14 +6,16 @@ checks every result.
                                              two parameters occurs
   validation/sweep_weights.py --plans=warps  the same of the GEMMs of mma.sync, for sm_120a
   validation/sweep_weights.py --plans=lanes  the same of the GEMMs of tcgen05, for sm_100a
-  validation/sweep_weights.py --plans=six    the same of weights of 6 bits beside bf16, for sm_90a
+  validation/sweep_weights.py --plans=six    the same of weights of 6 bits beside bf16, for sm_90a;
+                                             six_warps for sm_120a, six_lanes for sm_100a
   validation/sweep_weights.py --plans=bytes  the same of weights with scales beside e4m3, for sm_90a
+  validation/sweep_weights.py --plans=shares  the same of tiles that workers share, for sm_90a
   validation/sweep_weights.py --full         the cross product
   validation/sweep_weights.py --list         what would run
 
 Weights are an argument with their scales, plain or packed by the program; K has one range or
 several; alpha is none, one number, one for each row or one for each column. M is dynamic, but
-static where tcgen05 has swapped operands. One library is compiled per program and run by fp4-run
+static where tcgen05 has swapped operands, and of shared tiles. One library is compiled per program and run by fp4-run
 for every M under every schedule of the simulator, with its strict hazard check. Prints every
 failure with the command that repeats it, then "N passed, N failed".
 """
@@ -105,14 +107,20 @@ def shape_of(tile, weights, element, warps):
     return f"[{rows}, {columns or 128}, {depth}]"
 
 
+def shared_tile(tile):
+    """Rows and columns of a tile, as `stream_k` has them."""
+    rows, _, columns = tile.partition("x")
+    return f"{rows}, {columns or 128}"
+
+
 def fields_of(tile, weights, element, plans):
     """Returns the fields of a plan; none if the compiler chooses it."""
-    if tile == "chosen":
+    if tile == "chosen" or plans == "shares":
         return ""
     if plans == "bytes":
         return BYTE_TILES[tile]
-    if plans != "lanes":
-        return f"tile = {shape_of(tile, weights, element, plans == 'warps')}"
+    if "lanes" not in plans:
+        return f"tile = {shape_of(tile, weights, element, 'warps' in plans)}"
     rows, _, columns = tile.partition("x")
     return SPECIAL_LANES.get(tile) or f"tile = [{rows}, {columns or 128}, 128]"
 
@@ -132,7 +140,8 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
     given = {"alpha": "%alpha", "alpha_type": factor} if factor else {}
     fields = fields_of(tile, weights, element, plans)
     attributes = [FAST] * (weights == "fast") + [f"fp4.plan = #fp4.plan<tile_gemm, {fields}>"] * bool(fields)
-    body += [*matmul("%y", y, first, second, **given, work=(f"split_k = {split}",),
+    work = f"stream_k = [{split + 2}, {shared_tile(tile)}]" if plans == "shares" else f"split_k = {split}"
+    body += [*matmul("%y", y, first, second, **given, work=(work,),
                      attributes=tuple(attributes)), f"  return %y : {y}"]
     return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
@@ -141,10 +150,13 @@ VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
 
 
 def exists_of_warps(case):
-    """Beside e4m3 weights have scales, tiles have 16 rows at least; elsewhere few bytes."""
+    """Beside e4m3 weights with scales have tiles of 16 rows at least; elsewhere few bytes."""
     element, fmt, _, weights, _, split, tile, n, k, _ = case
-    if element == "f4E2M1FN" or weights == "fast":
+    if element == "f4E2M1FN" or weights == "fast" and element != "f8E4M3FN":
         return False
+    if element == "f8E4M3FN" and weights != "plain":
+        return (fmt == "mxfp4" and k % 32 == 0 and split <= -(-k // 256) and ("x" not in tile or n % 256 == 0)
+                and tile in ("chosen", "8", "16", "32", "64", "128", "8x256", "64x256"))
     if element == "f8E4M3FN":
         return (weights == "plain" and fmt == "mxfp4" and split <= -(-k // 256) and k % 128 == 0
                 and tile in ("chosen", "16", "32", "64", "128", "64x256"))
@@ -179,10 +191,13 @@ def exists_of_lanes(case):
     that is named converts prepacked weights with one warpgroup, and a k tile of them may be half as
     deep."""
     element, fmt, _, weights, _, split, tile, n, k, m = case
-    if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN" or weights == "fast":
+    if k % recipes.FORMATS[fmt].block or split > -(-k // 256) or element == "f4E2M1FN":
         return False
-    if weights == "prepacked" and (element == "f8E4M3FN" or tile == "eight"):
+    if weights != "plain" and tile == "eight" or weights == "fast" and element != "f8E4M3FN":
         return False
+    if element == "f8E4M3FN" and weights != "plain":
+        return (fmt == "mxfp4" and (tile in ("chosen", "shallow", "four", "16", "32", "64", "128")
+                                    or tile == "256" and weights == "fast"))
     if tile == "half" and weights == "plain":
         return False
     of_floats = tile.isdigit() or tile in ("shallow", "four", "eight", "half")
@@ -197,6 +212,24 @@ def exists_of_six(case):
     return element == "bf16" and weights == "plain" and (tile == "chosen" or tile.isdigit()) and exists(case)
 
 
+def exists_of_six_warps(case):
+    """Shared memory has two stages beside 64 rows."""
+    return exists_of_six(case) and case[6] in ("chosen", "8", "16", "32", "64")
+
+
+def exists_of_six_lanes(case):
+    element, fmt, _, weights, _, split, tile, _, k, _ = case
+    return (element == "bf16" and weights == "plain" and k % recipes.FORMATS[fmt].block == 0 and split <= -(-k // 256)
+            and (tile == "chosen" or tile.isdigit() or tile in ("shallow", "four", "eight")))
+
+
+def exists_of_shares(case):
+    """Tiles have multiples of 16 rows, and weights of several workers several slices of K."""
+    element, _, _, _, _, _, tile, _, k, _ = case
+    return (element != "f4E2M1FN" and k > 256 and tile in ("16", "32", "64", "128", "256", "64x256", "96", "192")
+            and exists((*case[:5], 1, *case[6:])))
+
+
 def exists_of_bytes(case):
     """Weights have scales; split-K has few rows, which are static."""
     element, fmt, _, weights, _, split, tile, n, k, m = case
@@ -207,11 +240,13 @@ def exists_of_bytes(case):
 def rows_of(plans, case):
     """M in the program: dynamic where it can be."""
     *_, tile, _, _, m = case
-    return m if tile == "swap_16" or plans == "bytes" and tile != "chosen" else "?"
+    return m if tile == "swap_16" or plans == "shares" or plans == "bytes" and tile != "chosen" else "?"
 
 
 PLANS = {"wgmma": (exists, "sm_90a", TILES, FORMATS), "warps": (exists_of_warps, "sm_120a", TILES, FORMATS),
          "lanes": (exists_of_lanes, "sm_100a", LANE_TILES, FORMATS), "six": (exists_of_six, "sm_90a", TILES, SIX),
+         "six_warps": (exists_of_six_warps, "sm_120a", TILES, SIX), "six_lanes": (exists_of_six_lanes, "sm_100a", LANE_TILES, SIX),
+         "shares": (exists_of_shares, "sm_90a", TILES, FORMATS),
          "bytes": (exists_of_bytes, "sm_90a", [*BYTE_TILES], FORMATS)}
 
 

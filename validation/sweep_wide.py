@@ -6,6 +6,7 @@ simulator and checks every result.
   validation/sweep_wide.py --full  the whole cross product
   validation/sweep_wide.py --list  what would run
   validation/sweep_wide.py --plans=warps  GEMMs of mma.sync, for sm_120a
+  validation/sweep_wide.py --plans=wgmma  GEMMs whose operands are converted, for sm_90a
 
 Operands are quantized by the program or are its arguments. M is dynamic or static; plans are the
 one that fp4-plan-kernels chooses and others. One library is compiled per program and run by fp4-run
@@ -39,7 +40,12 @@ TCGEN05 = {"chosen": "", **{str(n): f"tile = [128, {n}, 128]" for n in (64, 96, 
 WARPS = {"warps": "", "warps_shallow": "stages = 1",
          **{f"warps_{m}x{n}": f"tile = [{m}, {n}, 128]"
             for m, n in ((16, 64), (32, 128), (64, 64), (128, 64), (128, 128), (64, 256))}}
-PLANS = {"tcgen05": TCGEN05, "warps": WARPS}
+WGMMA = {"converted": "", **{f"converted_{m}x{n}": f"tile = [{m}, {n}, 128]" for m, n in ((128, 128), (128, 256), (256, 128))},
+         "converted_few": "route = <b = shared, orientation = swapped>, tile = [128, 64, 128]",
+         "converted_few_ahead": "route = <b = pre, orientation = swapped>, tile = [128, 64, 128]",
+         "converted_ahead": "route = <b = pre, orientation = swapped>, tile = [128, 128, 128]"}
+PLANS = {"tcgen05": TCGEN05, "warps": WARPS, "wgmma": WGMMA}
+TARGETS = {"tcgen05": "sm_100a", "warps": "sm_120a", "wgmma": "sm_90a"}
 SCHEDULES = sweeping.schedules(1)
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
@@ -76,7 +82,7 @@ def program(lhs, rhs, result, operands, epilogue, plan, m, n, k):
     attributes = []
     if epilogue == "relu":
         attributes.append("epilogue = #fp4.epilogue<relu>")
-    if fields := {**TCGEN05, **WARPS}[plan]:
+    if fields := {**TCGEN05, **WARPS, **WGMMA}[plan]:
         attributes.append(f"fp4.plan = #fp4.plan<tile_gemm, {fields}>")
     body += [*matmul("%y", y, *sides, **factor, attributes=tuple(attributes)), f"  return %y : {y}"]
     return "\n".join([f"func.func @product({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
@@ -90,10 +96,16 @@ def exists(case):
     packed = sum(facts.is_packed for facts in sides)
     if packed == 2 or packed and k % 128 or any(k % facts.block for facts in sides):
         return False
-    if plan not in WARPS and k % 128 and any(facts.element.startswith("f6") for facts in sides):
+    if plan in TCGEN05 and k % 128 and any(facts.element.startswith("f6") for facts in sides):
         return False
     if plan == "swap" and rows == "dynamic":
         return False
+    if plan.endswith("ahead") and k % 128:
+        return False
+    if "few" in plan:
+        return rows == "static" and case[-1] <= 64
+    if plan == "converted_ahead":
+        return rows == "dynamic" or case[-1] > 64
     return plan != "tma" or n * BYTES.get(result, 2) % 16 == 0
 
 
@@ -108,8 +120,7 @@ def main():
     for lhs, rhs, result, operands, epilogue, rows, plan, n, k, m in cases:
         key = (lhs, rhs, result, operands, epilogue, plan, "?" if rows == "dynamic" else m, n, k)
         groups[key].append([f"--shape={m}"])
-    target = "sm_120a" if options.plans == "warps" else "sm_100a"
-    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), [f"--target={target}"], runs)
+    programs = [sweeping.Program(sweeping.file_name(*key), program(*key), [f"--target={TARGETS[options.plans]}"], runs)
                 for key, runs in groups.items()]
     return sweeping.run_gemms(options, programs, SCHEDULES)
 

@@ -240,22 +240,19 @@ SmallVector<Value> HalfOperands::convertE8M0(Value codes, Value factor) {
   return result;
 }
 
-/// Two pairs of neighbours of a word. Exponent and fraction of a code become the lowest bits of the
-/// exponent of a bf16 and the highest of its fraction.
-SmallVector<Value> HalfOperands::convertSix(Value codes, Value factor) {
+/// The pair of codes that `selector` brings to bytes 0 and 2 of a word, out of two words. Exponent
+/// and fraction of a code become the lowest bits of the exponent of a bf16 and the highest of its
+/// fraction; no bit of bytes 1 and 3 comes to lie there.
+Value HalfOperands::convertSix(ValueRange codes, uint32_t selector, Value factor) {
   constexpr unsigned fractionOfBF16 = 7, codeBits = 5; // without the sign
   constexpr int leastExponent = -126;                  // of bf16
   auto type = cast<FloatType>(data);
   const unsigned left = fractionOfBF16 - (type.getFPMantissaWidth() - 1);
   const int power = APFloat::semanticsMinExponent(type.getFloatSemantics()) - leastExponent;
-  SmallVector<Value> pairs;
-  for (uint32_t selector : {0x4140u, 0x4342u}) {
-    Value word = s.permute(codes, s.integer(0), selector);
-    Value pair = asPair(align(word, left, 0x001F001Fu << left, 15 - codeBits, 0x80008000));
-    pair = arith::MulFOp::create(b, pair, splat(std::ldexp(1.0, power)));
-    pairs.push_back(arith::MulFOp::create(b, pair, factor));
-  }
-  return pairs;
+  Value word = s.permute(codes[0], codes[1], selector);
+  Value pair = asPair(align(word, left, 0x001F001Fu << left, 15 - codeBits, 0x80008000));
+  pair = arith::MulFOp::create(b, pair, splat(std::ldexp(1.0, power)));
+  return arith::MulFOp::create(b, pair, factor);
 }
 
 /// Four pairs of the even bytes, and then of the odd ones, of two words.
@@ -311,6 +308,9 @@ std::array<int64_t, 8> HalfOperands::order() const {
 SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
   if (isUnscaled)
     return convertUnscaled(codes);
+  if (isSix) // even codes, and then odd ones
+    return {convertSix(codes, 0x2200, factor), convertSix(codes, 0x6644, factor),
+            convertSix(codes, 0x3311, factor), convertSix(codes, 0x7755, factor)};
   if (data)
     return convertBytes(codes, factor);
   if (hasConversion)
@@ -322,11 +322,9 @@ SmallVector<Value> HalfOperands::convert(ValueRange codes, Value factor) {
 
 /// The first two results of either have the even nibbles of a word: neighbours are brought there.
 SmallVector<Value> HalfOperands::convertInOrder(ValueRange words, Value low, Value high) {
-  if (isSix) {
-    SmallVector<Value> pairs = convertSix(words[0], low);
-    llvm::append_range(pairs, convertSix(words[1], high));
-    return pairs;
-  }
+  if (isSix)
+    return {convertSix(words, 0x1100, low), convertSix(words, 0x3322, low),
+            convertSix(words, 0x5544, high), convertSix(words, 0x7766, high)};
   Value codes = words.front();
   if (mixesFloats)
     return scaleE2M1(b, codes, low, high);

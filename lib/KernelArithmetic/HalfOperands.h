@@ -39,8 +39,8 @@ class HalfOperands {
 public:
   /// For scales of f8E4M3FN or f8E8M0FNU. Elements are `element`, with f8E8M0FNU f16 only for
   /// convertInOrder() of codes of 4 bits; null for the type that numerics::convertElement chooses.
-  /// Codes are f4E2M1FN, or with scales of f8E8M0FNU `data`: f8E4M3FN, f8E5M2, or for
-  /// convertInOrder() f6E2M3FN or f6E3M2FN. Without `scaleType` they are f8E4M3FN without scales.
+  /// Codes are f4E2M1FN, or with scales of f8E8M0FNU `data`: f6E2M3FN, f6E3M2FN, or for convert()
+  /// f8E4M3FN or f8E5M2. Without `scaleType` they are f8E4M3FN without scales.
   HalfOperands(mlir::ImplicitLocOpBuilder &b, const hw::TargetModel &target, mlir::Type scaleType,
                mlir::Type element = {}, mlir::Type data = {});
 
@@ -58,7 +58,7 @@ public:
   /// vector<2xelement>; f32 of codes of 8 bits, and of bf16 where the target converts E2M1, or f16
   /// of bf16 with scales of f8E4M3FN where products of f16 may be f32.
   llvm::SmallVector<mlir::Value> factors(mlir::Value scales, int64_t count = 4);
-  /// The eight codes of a word, or of two of 8 bits, times `factor` and
+  /// The eight codes of a word, or of two of 6 or 8 bits, times `factor` and
   /// 2^numerics::convertedExponent: two vector<2xelement> of even codes and two of odd ones, or
   /// pairs of neighbours where the target converts E2M1. All words have the same order, which
   /// therefore does not matter to a sum: order(). Without scales, `factor` is null.
@@ -77,7 +77,7 @@ private:
   mlir::Value inBothLanes(mlir::Value half);
   mlir::Value lookUp(mlir::Value codes);
   llvm::SmallVector<mlir::Value> convertE8M0(mlir::Value codes, mlir::Value factor);
-  llvm::SmallVector<mlir::Value> convertSix(mlir::Value codes, mlir::Value factor);
+  mlir::Value convertSix(mlir::ValueRange codes, uint32_t selector, mlir::Value factor);
   llvm::SmallVector<mlir::Value> convertBytes(mlir::ValueRange codes, mlir::Value factor);
   llvm::SmallVector<mlir::Value> convertUnscaled(mlir::ValueRange codes);
   llvm::SmallVector<mlir::Value> scale(mlir::ValueRange words, mlir::Value factor);

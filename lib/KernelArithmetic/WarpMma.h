@@ -1,6 +1,8 @@
-//===- WarpMma.h - mma.sync of 16-bit floats ------------------------------===//
+//===- WarpMma.h - mma.sync of 16-bit floats and e4m3 ---------------------===//
 //
-// mma.sync.m16n8k16 with sums of f32. Lane l of a warp, with g = l / 4 and t = l % 4, has of
+// mma.sync.m16n8k16 with sums of f32, or m16n8k32 of e4m3, kind mxf8f6f4 with unit scales, whose
+// words have four elements in the place of two. Lane l of a warp, with g = l / 4 and t = l % 4, has
+// of
 //
 //   A   rows g and g + 8: words of columns 2t and 2t + 8, of row g first in each pair
 //   B   column g: words of rows 2t and 2t + 8
@@ -18,7 +20,8 @@ inline constexpr int64_t kWarpRows = 16, kWarpColumns = 8, kWarpDepth = 16;
 /// Sums of a thread, and its words of operands.
 inline constexpr int64_t kWarpSums = 4, kWarpRegistersA = 4, kWarpRegistersB = 2;
 
-/// Adds the product of `a` and `b`, words (i32) of two elements (f16 or bf16), to `sums` (f32).
+/// Adds the product of `a` and `b`, words (i32) of two elements (f16 or bf16) or of four (e4m3), to
+/// `sums` (f32).
 void multiplyWarp(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
                   llvm::ArrayRef<mlir::Value> a, llvm::ArrayRef<mlir::Value> b,
                   llvm::MutableArrayRef<mlir::Value> sums);

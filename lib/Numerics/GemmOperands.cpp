@@ -32,10 +32,14 @@ Status checkRanges(const GemmProblem &p) {
     return {};
   const StreamK &stream = *p.streamK;
   const bool isBlockScaled = p.core == TensorCore::BlockScaled && !p.k96;
-  const bool isPromoted = hasF32Scales(p.format) && !p.accumulatesFast;
-  if ((!isBlockScaled && !p.floatA && !p.accumulatesFast) || p.splits != 1 || isPromoted)
+  const bool isPrepacked = hasF32Scales(p.format) && p.rowsPerScaleB == 1;
+  if (hasF32Scales(p.format) ? !isPrepacked : !isBlockScaled && !p.floatA)
     return fail("shares of workers must be those of one tensor core with block scales and "
-                "instructions of K = 64 or 32, or beside floats, or of one that accumulates fast");
+                "instructions of K = 64 or 32, or beside floats, or of e4m3 beside prepacked "
+                "weights");
+  if (p.splits != 1)
+    return fail("shares of workers must be those of one split-K range, but got " +
+                std::to_string(p.splits));
   if (stream.workers == 0 || stream.rows == 0 || stream.rows % streamUnit || stream.columns == 0 ||
       stream.columns % streamUnit || stream.columns > 256)
     return fail("shares must be those of 1 or more workers, in tiles of multiples of " +
@@ -65,10 +69,6 @@ Status validate(const GemmProblem &p) {
                 std::string(stringify(p.format)) + " and " + std::string(stringify(*p.rhsFormat)));
   if (isMXF8F6F4(p) && p.core == TensorCore::None)
     return fail("elements of 8 bits must have a tensor core");
-  const bool hasSix = elementOf(p.format).bits == 6 || elementOf(formatOfB(p)).bits == 6;
-  if (hasSix && p.core != TensorCore::BlockScaled && !p.floatA)
-    return fail("elements of 6 bits must have a tensor core with block scales, or a without scales "
-                "beside them");
   const bool packed = isPacked(p.format) && isPacked(formatOfB(p));
   if (p.k96 && (p.core != TensorCore::BlockScaled || !packed || p.splits != 1))
     return fail("instructions of K = 96 must have elements of 4 bits, a tensor core with block scales "

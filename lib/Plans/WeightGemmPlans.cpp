@@ -22,6 +22,9 @@ static constexpr int64_t kTileK = 128;
 /// accumulators.
 static constexpr int64_t kPromotedTileMs[] = {8, 16, 32, 64, 96, 128};
 static constexpr int64_t kMostPromotedRows = 128, kMostRowsOfWideTile = 64;
+/// Rows of a tile of a dual GEMM whose sums are promoted: a thread has those of a k tile, and those
+/// of both GEMMs.
+static constexpr int64_t kMostPromotedDualRows = 64;
 /// The tile whose weights are converted a k tile ahead and stay in registers.
 static constexpr int64_t kResidentTileM = 256;
 /// Rows of a tile that are no power of two, in eights up to 192. With pre-dequantized weights and
@@ -62,16 +65,6 @@ static bool isPrepacked(Operation *op) { return cast<BlockScaledMatmulOp>(op).ha
 /// The number of weights whose columns a tile has: both of a dual GEMM.
 static int64_t gemmsOf(Operation *op) { return cast<BlockScaledMatmulOp>(op).isDual() ? 2 : 1; }
 
-static bool takesBytes(Operation *op) {
-  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
-  return isa<Float8E4M3FNType>(lhs.getElementType());
-}
-
-/// Returns true when sums of 128 k are added in fp32.
-static bool isPromoted(Operation *op) {
-  return takesBytes(op) && !cast<BlockScaledMatmulOp>(op).accumulatesFast();
-}
-
 /// Returns true on targets without wgmma, where warps multiply the fragments of warpgroups with
 /// mma.sync.
 static bool multipliesByWarps(const hw::TargetModel &target) {
@@ -95,11 +88,19 @@ static bool isUnit(Operation *op) {
 /// (benchmarks/results/gemm_tiles_h100_2026-11-27.json).
 static int64_t depthOf(Operation *op, int64_t rows, int64_t columns) {
   constexpr int64_t mostDeepRows = 176, mostDeepHalves = 64, smallM = 8;
-  if (!isPrepacked(op) || (isPromoted(op) && rows == kResidentTileM) ||
-      (isUnit(op) && rows <= smallM)) // stages of both weights are twice as large
+  if (!isPrepacked(op) || (isPromoted(op) && rows == kResidentTileM))
+    return kTileK;
+  if (isPromoted(op))
+    return kPrepackedTileK;
+  if (isUnit(op) && rows <= smallM) // stages of both weights are twice as large
     return kTileK;
   int64_t most = takesBytes(op) ? mostDeepRows : mostDeepHalves;
-  return isPromoted(op) || rows * columns <= most * kTileN ? kPrepackedTileK : kTileK;
+  return rows * columns <= most * kTileN ? kPrepackedTileK : kTileK;
+}
+
+/// The elements of K of a tile of prepacked weights.
+static int64_t leastDepth(Operation *op) {
+  return takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
 }
 
 /// The depth of each of `ranges` k slices in a stage. With few rows, twice as many elements leave
@@ -107,7 +108,7 @@ static int64_t depthOf(Operation *op, int64_t rows, int64_t columns) {
 static int64_t depthOfRange(Operation *op, std::array<int64_t, 2> tile, int64_t ranges) {
   constexpr int64_t smallM = 16;
   auto [rows, columns] = tile;
-  int64_t depth = depthOf(op, rows, columns), least = takesBytes(op) ? hw::byteTileColumns : 1;
+  int64_t depth = depthOf(op, rows, columns), least = takesBytes(op) ? leastDepth(op) : 1;
   if (ranges == 1)
     return depth;
   return std::max<int64_t>(rows <= smallM ? std::min(depth, 2 * depth / ranges) : depth / ranges,
@@ -119,12 +120,18 @@ static bool mayHaveRanges(Operation *op, const hw::TargetModel &target) {
   return isPrepacked(op) && !isPromoted(op) && isPlannedAs(op, target, route::Planner::Weight);
 }
 
+/// The most rows of a tile that warps multiply and that is chosen: shared memory has two stages of
+/// as many bytes, of the weights of both GEMMs, or of a byte for each weight.
+static int64_t mostWarpRows(BlockScaledMatmulOp op) {
+  return kWarpRows / (gemmsOf(op) * (hasPackedData(op.getFormat()) ? 1 : 2));
+}
+
 static std::vector<SizedTile> weightTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
   if (!multipliesByWarps(gemm.target))
     return tiles;
   for (int64_t m : kTileMs)
-    if (m <= kWarpRows && haveWholeBlocks(gemm.op, m))
+    if (m <= mostWarpRows(gemm.op) && haveWholeBlocks(gemm.op, m))
       tiles.push_back(sizedTile({m, kTileN, kWarpTileK}, [=, &gemm](const MatmulSize &size) {
         return double(timeOfRows(size, m, gemm.target)) * double(size.k);
       }));
@@ -146,9 +153,10 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
   if (isQuantized(op))
     return fastestQuantizedRows(op, size, target);
   if (multipliesByWarps(target))
-    return fastestRows(kTileMs, kWarpRows / size.products, size, target);
+    return fastestRows(kTileMs, mostWarpRows(cast<BlockScaledMatmulOp>(op)), size, target);
   if (size.products > 1)
-    return fastestRows(kTileMs, kMostWideRows, size, target);
+    return fastestRows(kTileMs, isPromoted(op) ? kMostPromotedDualRows : kMostWideRows, size,
+                       target);
   if (!size.groups.empty() && takesBytes(op))
     return isPromoted(op) ? fastestRows(kPromotedTileMs, kMostPromotedRows, size, target)
                           : fastestRows(kTileMs, kMostWeightRows, size, target);
@@ -176,7 +184,8 @@ static bool hasShape(Operation *op, int64_t rows, int64_t columns, const hw::Tar
   bool isEven =
       llvm::is_contained(isPromoted(op) ? ArrayRef(kPromotedTileMs) : ArrayRef(kTileMs), rows);
   bool hasRows = isEven || (mayHaveUnevenRows(op, target) && rows > 0 && rows % kRowStep == 0);
-  bool isResident = isPromoted(op) && rows == kResidentTileM && columns == kTileN;
+  bool isResident = isPromoted(op) && rows == kResidentTileM && columns == kTileN &&
+                    gemmsOf(op) == 1 && !multipliesByWarps(target);
   return (columns == kTileN || (isWide && isPrepacked(op))) && haveWholeBlocks(op, rows) &&
          ((hasRows && rows <= most) || isResident);
 }
@@ -230,6 +239,8 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
 SharedTile fp4::fastestSharedTile(BlockScaledMatmulOp product, MatmulSize size,
                                   const hw::TargetModel &target) {
   hw::WeightRates rates = ratesOf(product, target);
+  if (!rates.share) // not measured
+    return {{}, INFINITY};
   size.sharers = target.sms;
   auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
     return rows % int64_t(numerics::streamUnit) == 0 && mostResident(rows, columns) == 1 &&
@@ -270,9 +281,9 @@ static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &partia
   int64_t columns = partial.tile[1] ? partial.tile[1] : chooseColumns(op, rows, size, target);
   if (partial.slicedK)
     return {rows, columns, depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)};
+  int64_t ofWarps = std::max(kWarpTileK / ranges, leastDepth(op));
   return {rows, columns,
-          multipliesByWarps(target) ? kWarpTileK / ranges
-                                    : depthOfRange(op, {rows, columns}, ranges)};
+          multipliesByWarps(target) ? ofWarps : depthOfRange(op, {rows, columns}, ranges)};
 }
 
 /// The order of tiles. Each group has weights of its own, and tiles of all groups are neighbours
@@ -348,9 +359,10 @@ static KernelPlan proposePreDequantizedWeights(const PlannedGemm &gemm) {
 /// Bytes of a stage: activations, weights and their scales, of all k slices.
 static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
-  int64_t block = blockSize(cast<BlockScaledMatmulOp>(op).getFormat());
-  int64_t ofWeights = gemmsOf(op) * (n * k / 2 + n * k / block);
-  return plan.kSlices.value_or(1) * (2 * m * k + ofWeights);
+  Format format = cast<BlockScaledMatmulOp>(op).getFormat();
+  int64_t ofCodes = n * k / (hasPackedData(format) ? 2 : 1);
+  int64_t ofWeights = gemmsOf(op) * (ofCodes + n * k / blockSize(format));
+  return plan.kSlices.value_or(1) * ((takesBytes(op) ? 1 : 2) * m * k + ofWeights);
 }
 
 /// Bytes of shared memory for each of `resident` CTAs per SM.
@@ -415,7 +427,7 @@ static bool needsRegisters(Operation *op, const std::array<int64_t, 3> &tile,
                            const hw::TargetModel &target) {
   if (multipliesByWarps(target))
     return tile[0] == kWarpRows || (tile[0] > kWarpRows && !isPrepacked(op));
-  return tile[0] > kMostSums / tile[1] / (isPromoted(op) ? 2 : gemmsOf(op));
+  return tile[0] > kMostSums / tile[1] / (gemmsOf(op) + isPromoted(op));
 }
 
 /// Takes the k slices of a plan: in `partial` and in `plan`, which is proposed.
@@ -479,19 +491,26 @@ static KernelPlan proposeWeight(const PlannedGemm &given) {
   return plan;
 }
 
+/// Checks the tile of a dual GEMM, of which registers have the sums of both.
+static LogicalResult checkDualTile(const PlannedGemm &gemm) {
+  int64_t most = isPromoted(gemm.op) ? kMostPromotedDualRows : kMostWideRows;
+  auto [m, n, k] = gemm.plan.tile;
+  if (gemmsOf(gemm.op) == 1 || (n == kTileN && m <= most))
+    return success();
+  return gemm.misfitTile("is [m, 128, k] with m up to " + Twine(most) + " for a dual GEMM");
+}
+
 /// Checks a tile beside floats. Prepacked weights may have 64, 128 or 256 elements of K, and twice
 /// as many columns if the weights have whole tiles of these.
 static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   auto [m, n, k] = plan.tile;
-  if (gemmsOf(op) > 1 && (n != kTileN || m > kMostWideRows))
-    return misfitTile(op, plan, "is [m, 128, k] with m up to 128 for a dual GEMM");
   if (!haveWholeBlocks(op, m) || (isQuantized(op) && n == kWideTileN && m > kMostRowsOfWideTile))
     return misfitTile(
         op, plan,
         "is [m, n, k] with m = 8, 16, 32, 64 or 128, at most 64 beside n = 256 and at "
         "least 32 for quantized columns, of a GEMM that quantizes its elements");
-  int64_t least = takesBytes(op) ? hw::byteTileColumns : hw::weightTileColumns;
+  int64_t least = leastDepth(op);
   bool isPacked = (n == kTileN || plan.cluster[0] <= 1) && k >= least && kPrepackedTileK % k == 0;
   if (hasShape(op, m, n, target) && (isPrepacked(op) ? isPacked : k == kTileK))
     return success();
@@ -499,8 +518,9 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
     return misfitTile(
         op, plan, "is [m, 128, 128] with m = 8, 16, 32, 64, 128 or 256 for a lhs without scales");
   StringRef depths = takesBytes(op) ? "128 or 256" : "64, 128 or 256";
-  StringRef rows =
-      mayHaveUnevenRows(op, target) ? "a multiple of 8 up to 256" : "= 8, 16, 32, 64, 128 or 256";
+  StringRef rows = mayHaveUnevenRows(op, target) ? "a multiple of 8 up to 256"
+                   : isPromoted(op)              ? "= 8, 16, 32, 64, 96 or 128"
+                                                 : "= 8, 16, 32, 64, 128 or 256";
   return misfitTile(op, plan,
                     "is [m, n, k] with m " + rows +
                         ", n = 128, or, without a cluster, 256 for m up to 128 and a multiple of "
@@ -510,7 +530,9 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
 
 static LogicalResult checkTile(const PlannedGemm &gemm) {
   BlockScaledMatmulOp op = gemm.op;
-  if (!isPromoted(op))
+  if (failed(checkDualTile(gemm)))
+    return failure();
+  if (!isPromoted(op) || multipliesByWarps(gemm.target))
     return checkFloatTile(op, gemm.plan, gemm.target);
   auto [m, n, k] = gemm.plan.tile;
   if (hasShape(op, m, n, gemm.target) && k == depthOf(op, m, n) &&

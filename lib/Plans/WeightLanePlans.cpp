@@ -3,12 +3,14 @@
 // A tile has 128 columns of the result, the TMEM lanes of weights, and as many rows as an
 // instruction has columns. The plan has the tile whose waves take the fewest cycles. A k tile costs
 // the largest of three times: of the tensor core, of its operands from the L2 cache, and of the
-// role that converts weights from one k tile to the next.
+// role that converts weights from one k tile to the next. Beside e4m3 weights become e4m3. Where
+// their rows have a power of two in each k tile, threads add its sums to those in their registers.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GemmPlanner.h"
 #include "RolePlans.h"
+#include "WeightTiles.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/WeightLayout.h"
@@ -20,14 +22,14 @@ using namespace fp4;
 
 /// Columns and depth of a tile, and the rows that it can have: an instruction of kind f16 with 128
 /// TMEM lanes has a multiple of 16 columns.
-static constexpr int64_t kTileN = 128, kTileK = 128;
-static constexpr std::array<int64_t, 5> kTileMs = {16, 32, 64, 128, 256};
+static constexpr int64_t kTileK = 128;
+static constexpr std::array<int64_t, 5> kLaneTileMs = {16, 32, 64, 128, 256};
 
-/// Depths of a k tile. Prepacked weights are tiles of 64 elements of K; a k tile has one or two of
-/// them, or the last has one.
+/// Depths of a k tile. Prepacked weights are tiles of 64 elements of K, or of 128 for e4m3; a k
+/// tile has one or two of them, or the last has one.
 static SmallVector<int64_t> depthsOf(BlockScaledMatmulOp product) {
   SmallVector<int64_t> depths = {kTileK};
-  if (product.hasPrepackedRhs())
+  if (product.hasPrepackedRhs() && !takesBytes(product))
     depths.push_back(hw::weightTileColumns);
   return depths;
 }
@@ -36,27 +38,31 @@ static SmallVector<int64_t> depthsOf(BlockScaledMatmulOp product) {
 /// one. Weights of two GEMMs have four stages of the shallower depth in tensor memory, which four
 /// warpgroups convert.
 static int64_t depthOf(BlockScaledMatmulOp product, int64_t k) {
-  bool isShallow = product.hasPrepackedRhs() && (k == hw::weightTileColumns || product.isDual());
+  bool isShallow = depthsOf(product).size() > 1 && (k == hw::weightTileColumns || product.isDual());
   return isShallow ? hw::weightTileColumns : kTileK;
 }
 
 /// Warpgroups that convert. Four warpgroups need a multiple of four stages. A tall tile has room
 /// for fewer stages, and so has tensor memory if a stage has deep tiles of the weights of two
 /// GEMMs.
-static int32_t groupsOf(int64_t rows, int64_t depth, const MatmulSize &size) {
-  constexpr int64_t smallM = 128;
-  return size.products * rows <= smallM && size.products * depth <= kTileK ? 4 : 2;
+/// Threads that promote have registers for so many sums beside four.
+static int32_t groupsOf(BlockScaledMatmulOp product, int64_t rows, int64_t depth,
+                        const MatmulSize &size) {
+  constexpr int64_t smallM = 128, mostPromoted = 64;
+  int64_t most = isPromoted(product) ? mostPromoted : smallM;
+  return size.products * rows <= most && size.products * depth <= kTileK ? 4 : 2;
 }
 
 /// Cycles of the converting warpgroups from one k tile to the next, as the simulator predicts them
 /// for scaled nvfp4.
 static constexpr double kConvertCycles = 450;
 
-/// Columns of tensor memory that the accumulators of a tile may take, beside which weights fit.
-static constexpr int64_t kMostColumns = 256;
+/// Columns of tensor memory that the accumulators of a tile may take, beside which weights fit; and
+/// sums that a thread may have in registers.
+static constexpr int64_t kMostColumns = 256, kMostSums = 128;
 
-static bool fitsTensorMemory(int64_t rows, const MatmulSize &size) {
-  return rows * size.products <= kMostColumns;
+static int64_t mostRowsOfTile(const PlannedGemm &gemm) {
+  return isPromoted(gemm.op) ? kMostSums : kMostColumns / gemm.size.products;
 }
 
 /// A warp transposes squares of elements that it quantizes.
@@ -65,17 +71,23 @@ static bool hasSquares(BlockScaledMatmulOp op, int64_t rows) {
   return rows % square == 0 || !op.getQuantizeRecipe();
 }
 
-static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetModel &target) {
+static bool mayHaveRows(const PlannedGemm &gemm, int64_t rows) {
+  return rows <= mostRowsOfTile(gemm) && hasSquares(gemm.op, rows);
+}
+
+static double cyclesOf(const PlannedGemm &gemm, const MatmulSize &size, int64_t rows) {
+  const hw::TargetModel &target = gemm.target;
   const hw::MmaRates &rates = *target.product;
   int64_t tiles = tilesAlongM(size, rows) * llvm::divideCeil(size.n, kTileN) * size.splits;
   auto waves = double(llvm::divideCeil(tiles, target.sms));
-  // The tensor core multiplies a quarter as many elements of 16 bits as of 4 in a cycle; a
-  // multiply-add is two operations.
-  auto products = double(size.products);
-  double multiply = products * multiplyCycles(8.0 * double(kTileN * rows * kTileK),
-                                              double(2 * rows * kTileK), target);
-  double weightBytes = products * double(kTileN * kTileK) * (0.5 + 1.0 / double(size.block));
-  double floatBytes = double(2 * std::min(size.m, rows) * kTileK);
+  // The tensor core multiplies a quarter as many elements of 16 bits as of 4 in a cycle, and half
+  // as many of 8; a multiply-add is two operations.
+  auto products = double(size.products), bytes = takesBytes(gemm.op) ? 1.0 : 2.0;
+  double multiply = products * multiplyCycles(4.0 * bytes * double(kTileN * rows * kTileK),
+                                              bytes * double(rows * kTileK), target);
+  double ofWeight = bytesOfCodes(gemm.op.getFormat());
+  double weightBytes = products * double(kTileN * kTileK) * ofWeight;
+  double floatBytes = bytes * double(std::min(size.m, rows) * kTileK);
   int64_t active = std::min<int64_t>(tiles, target.sms);
   double feed = (weightBytes + floatBytes) / feedBytesPerCycle(active, target);
   auto deep = double(llvm::divideCeil(size.k, kTileK * size.splits));
@@ -83,7 +95,7 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
                   rates.epilogueCyclesPerColumn * products * double(rows);
   int64_t weights =
       size.products * size.n * size.k * std::max<int64_t>(1, int64_t(size.groups.size()));
-  double read = double(weights) * (0.5 + 1.0 / double(size.block)) + 2.0 * double(size.m * size.k);
+  double read = double(weights) * ofWeight + bytes * double(size.m * size.k);
   double memory = memoryCycles(read, double(size.m * size.n * size.resultBytes), target);
   return std::max(waves * cycles + rates.tailCycles, memory) + rates.launchCycles;
 }
@@ -91,10 +103,10 @@ static double cyclesOf(const MatmulSize &size, int64_t rows, const hw::TargetMod
 static std::vector<SizedTile> weightLaneTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
   for (int64_t m :
-       llvm::make_filter_range(kTileMs, [&](int64_t m) { return hasSquares(gemm.op, m); }))
+       llvm::make_filter_range(kLaneTileMs, [&](int64_t m) { return mayHaveRows(gemm, m); }))
     tiles.push_back(
         sizedTile({m, kTileN, depthOf(gemm.op, gemm.size.k)},
-                  [=, &gemm](const MatmulSize &size) { return cyclesOf(size, m, gemm.target); }));
+                  [=, &gemm](const MatmulSize &size) { return cyclesOf(gemm, size, m); }));
   return tiles;
 }
 
@@ -102,9 +114,8 @@ static std::vector<SizedTile> weightLaneTiles(const PlannedGemm &gemm) {
 static int64_t chooseRows(const PlannedGemm &gemm) {
   if (gemm.plan.tile[0])
     return gemm.plan.tile[0];
-  return cheapest(kTileMs, [&](int64_t rows) {
-    bool fits = fitsTensorMemory(rows, gemm.size) && hasSquares(gemm.op, rows);
-    return std::pair(!fits, cyclesOf(gemm.size, rows, gemm.target));
+  return cheapest(kLaneTileMs, [&](int64_t rows) {
+    return std::pair(!mayHaveRows(gemm, rows), cyclesOf(gemm, gemm.size, rows));
   });
 }
 
@@ -117,7 +128,8 @@ static bool mayReduce(const PlannedGemm &gemm, int64_t rows) {
   const MatmulSize &size = gemm.size;
   const hw::TargetModel &target = gemm.target;
   if (partial.reduction || partial.cluster[0] || size.splits < 2 || rows > mostRows ||
-      size.splits > int64_t(target.maxClusterSize) || requestsWork(partial.schedule))
+      isPromoted(gemm.op) || size.splits > int64_t(target.maxClusterSize) ||
+      requestsWork(partial.schedule))
     return partial.reduction == ReductionPlace::Cluster;
   GemmTile tile{/*pair=*/false, rows, size.splits, 1, /*transposed=*/true};
   int64_t blocks =
@@ -130,13 +142,13 @@ static KernelPlan proposeWeightLane(const PlannedGemm &gemm) {
   const MatmulSize &size = gemm.size;
   KernelPlan plan = planOfFamily(KernelFamily::TileGemm);
   int64_t rows = chooseRows(gemm), depth = depthOf(gemm.op, size.k);
-  if (llvm::is_contained(kTileMs, rows)) // the check reports any other tile
-    remarkOnTile(gemm, {rows, kTileN}, "one CTA", cyclesOf(size, rows, gemm.target));
+  if (llvm::is_contained(kLaneTileMs, rows)) // the check reports any other tile
+    remarkOnTile(gemm, {rows, kTileN}, "one CTA", cyclesOf(gemm, size, rows));
   plan.tile = {rows, kTileN, depth};
   plan.schedule = rasterOfGemm(gemm, {/*pair=*/false, rows, 1, 1, /*transposed=*/true});
   bool inTurn = size.k > depth; // else there is one k tile
   int64_t asked = gemm.plan.tile[2] ? gemm.plan.tile[2] : depth;
-  plan.roles = weightLaneRoles(gemm.context(), inTurn ? groupsOf(rows, asked, size) : 1);
+  plan.roles = weightLaneRoles(gemm.context(), inTurn ? groupsOf(gemm.op, rows, asked, size) : 1);
   plan.ctasPerSm = 1;
   if (mayReduce(gemm, rows)) {
     plan.reduction = ReductionPlace::Cluster;
@@ -163,12 +175,15 @@ static LogicalResult checkTurns(const PlannedGemm &gemm) {
 static LogicalResult checkWeightLane(const PlannedGemm &gemm) {
   auto [m, n, k] = gemm.plan.tile;
   SmallVector<int64_t> depths = depthsOf(gemm.op);
-  if (!fitsTensorMemory(m, gemm.size))
-    return gemm.misfit("tile", "has up to 128 rows in a dual GEMM", Twine(m));
-  if (!llvm::is_contained(kTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
+  if (m > mostRowsOfTile(gemm))
+    return gemm.misfit("tile",
+                       isPromoted(gemm.op) ? "has up to 128 rows, whose sums threads have"
+                                           : "has up to 128 rows in a dual GEMM",
+                       Twine(m));
+  if (!llvm::is_contained(kLaneTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
     return gemm.misfitTile(Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +
-                           "] with m = " + spellChoice(kTileMs) + " for a lhs without scales on " +
-                           StringRef(gemm.target.name));
+                           "] with m = " + spellChoice(kLaneTileMs) +
+                           " for a lhs without scales on " + StringRef(gemm.target.name));
   if (!hasSquares(gemm.op, m))
     return gemm.misfit("tile",
                        "has 32, 64, 128 or 256 rows in a GEMM that quantizes its elements",

@@ -6,6 +6,15 @@
 using namespace mlir;
 using namespace fp4;
 
+bool fp4::takesBytes(Operation *op) {
+  auto lhs = cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType());
+  return isa<Float8E4M3FNType>(lhs.getElementType());
+}
+
+bool fp4::isPromoted(Operation *op) {
+  return takesBytes(op) && !cast<BlockScaledMatmulOp>(op).accumulatesFast();
+}
+
 bool fp4::isQuantized(Operation *op) {
   return bool(cast<BlockScaledMatmulOp>(op).getQuantizeRecipe());
 }

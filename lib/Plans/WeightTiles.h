@@ -21,6 +21,10 @@ inline constexpr int64_t kPrepackedTileK = 256;
 inline constexpr int64_t kMostWeightRows = 256;
 inline constexpr int64_t kTileMs[] = {8, 16, 32, 64, 128, kMostWeightRows};
 
+/// Returns true for a matmul of activations of e4m3 without scales, and for one of which threads
+/// add sums of 128 elements of K in fp32.
+bool takesBytes(mlir::Operation *op);
+bool isPromoted(mlir::Operation *op);
 /// Returns true for a matmul that quantizes its elements.
 bool isQuantized(mlir::Operation *op);
 /// Returns true when a tile of so many rows has whole blocks of what `op`, a matmul, quantizes of

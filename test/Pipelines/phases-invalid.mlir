@@ -1,12 +1,12 @@
 // RUN: not %fp4-opt-once %s --compile-to=fused --target=sm_99 2>&1 | FileCheck %s --check-prefix=TARGET
-// RUN: not %fp4-opt-once %S/../Runner/Gemm/mma_sync/mixed.mlir --compile-to=fused --target=sm_90a 2>&1 | FileCheck %s --check-prefix=WGMMA
+// RUN: not %fp4-opt-once %S/../Runner/Gemm/tcgen05/k96.mlir --compile-to=fused --target=sm_90a 2>&1 | FileCheck %s --check-prefix=WGMMA
 // RUN: not %fp4-opt-once %s --compile-to=everything 2>&1 | FileCheck %s --check-prefix=PHASE
 
 // TARGET: phases-invalid.mlir:{{[0-9:]+}} error: unknown target 'sm_99'
 // TARGET: note: known targets: sm_100a
 
-// WGMMA: mixed.mlir:{{.*}}error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of elements of 6 bits
-// WGMMA: note: targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, sm_110a; or quantize both operands to mxfp8
+// WGMMA: k96.mlir:{{.*}}error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of elements of 4 bits in instructions of K = 96
+// WGMMA: note: targets that have them: sm_103a; or leave 'arithmetic' out, and instructions have K = 64
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION

@@ -70,10 +70,11 @@ TEST(Routes, operandsThatAreNoPair) {
   ASSERT_FALSE(fast);
   EXPECT_EQ(fast.error().message, "no route multiplies a lhs of 16-bit floats and a rhs of mxfp4 "
                                   "with arithmetic fast_accumulation");
-  const auto dual = requirePair(halves.with(Limit::Dual).with(Limit::Shares));
-  ASSERT_FALSE(dual);
-  EXPECT_EQ(dual.error().message,
-            "no route has 'stream_k' for bf16 and f16 without scales and weights with scales");
+  const auto shared =
+      requirePair(with(fp4Pair, &Signature::weights, Weights::Prepacked).with(Limit::Shares));
+  ASSERT_FALSE(shared);
+  EXPECT_EQ(shared.error().message,
+            "no route has 'stream_k' for elements of 4 bits with scales and prepacked weights");
   const Signature bytesBeside = with(bytes, &Signature::weights, Weights::Scaled);
   for (const Limit limit : {Limit::Dual, Limit::Derived}) {
     EXPECT_TRUE(requirePair(halves.with(limit)));
@@ -114,7 +115,12 @@ TEST(Routes, routesOfTargets) {
                    "orientation = swapped>",
                    "<core = wgmma, a = pre, b = as_is, accumulate = promote(128), "
                    "orientation = swapped>"}));
-  EXPECT_TRUE(textsOf(bytes, "sm_120a").empty());
+  EXPECT_EQ(textsOf(bytes, "sm_120a"),
+            (Texts{"<core = mma_sync, a = registers, b = as_is, accumulate = promote(128), "
+                   "orientation = swapped>"}));
+  EXPECT_EQ(textsOf(with(bytes, &Signature::arithmetic, Arithmetic::Fast), "sm_100a"),
+            (Texts{"<core = tcgen05, a = tmem, b = as_is, accumulate = fast, "
+                   "orientation = swapped>"}));
   // Groups have no swapped operands.
   EXPECT_EQ(textsOf(fp4Pair.with(Limit::Groups), "sm_90a").size(), 1u);
   EXPECT_EQ(textsOf(fp4Pair.with(Limit::Dual), "sm_90a").size(), 3u);
@@ -170,12 +176,16 @@ TEST(Routes, errorsSayWhatExists) {
                                     "weights with scales, with groups");
   EXPECT_EQ(groups.error().note, "targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, "
                                  "sm_110a; or leave groups out");
-  const auto prepacked = requireRoute(bytes, target("sm_120a"));
+  const auto prepacked =
+      requireRoute(with(fp4Pair, &Signature::weights, Weights::Prepacked), target("sm_120a"));
   ASSERT_FALSE(prepacked);
   EXPECT_EQ(prepacked.error().note,
-            "targets that have them: sm_90a; or pass the weights with their tiled scales, as "
-            "fp4.unprepack and fp4.swizzle_scales give them; there the core takes weights and "
-            "scales as they are, so none are prepacked");
+            "targets that have them: sm_90a; or pass the weights with their scales; there the core "
+            "takes weights and scales as they are, so none are prepacked");
+  const auto dual = requireRoute(bytes.with(Limit::Dual), target("sm_100a"));
+  ASSERT_FALSE(dual);
+  EXPECT_EQ(dual.error().note,
+            "targets that have them: sm_90a, sm_120a, sm_121a; or leave 'rhs2' out");
   const auto core = requireRoute(fp4Pair, target("sm_120a"), {.core = Core::Wgmma});
   ASSERT_FALSE(core);
   EXPECT_EQ(core.error().message, "route <core = wgmma> is none of target 'sm_120a' for GEMMs of "
@@ -203,8 +213,12 @@ TEST(Routes, modelsOfArithmetic) {
   EXPECT_EQ(modelOf(halves, target("sm_120a")).unit, numerics::TensorCore::Converted);
   EXPECT_EQ(modelOf(with(fp4Pair, &Signature::arithmetic, Arithmetic::Fma), target("sm_90a")).unit,
             numerics::TensorCore::None);
+  EXPECT_EQ(modelOf(bytes, target("sm_90a")).unit, numerics::TensorCore::Converted);
+  EXPECT_EQ(modelOf(bytes, target("sm_100a")).unit, numerics::TensorCore::BlockScaled);
   // No target but sm_90a has the pair, and its model is the one of wgmma.
-  EXPECT_EQ(modelOf(bytes, target("sm_100a")).route.core, Core::Wgmma);
+  EXPECT_EQ(
+      modelOf(with(fp4Pair, &Signature::weights, Weights::Prepacked), target("sm_100a")).route.core,
+      Core::Wgmma);
 }
 
 TEST(Routes, coresOfTargets) {
@@ -242,8 +256,6 @@ TEST(Routes, everyLackHasAReason) {
       EXPECT_EQ(reasonOfLack(Pair(pair), model).empty(), has)
           << model.name << ": " << wordsOf(Pair(pair));
     }
-  EXPECT_EQ(reasonOfLack(Pair::Mx6, target("sm_90a")),
-            "no kernel converts activations of 6 bits for wgmma");
-  EXPECT_EQ(reasonOfLack(Pair::HalfMx6, target("sm_100a")),
-            "no kernel converts weights of 6 bits there");
+  EXPECT_EQ(reasonOfLack(Pair::Fp4Prepacked, target("sm_100a")),
+            "the core takes weights and scales as they are, so none are prepacked");
 }

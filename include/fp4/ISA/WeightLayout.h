@@ -200,9 +200,9 @@ constexpr ByteWord byteWord(unsigned index) {
   return {4 * index, group * 64 + thread / 32 * 16 + thread % 32 / 4 + lower * 8,
           step * 32 + thread % 4 * 4};
 }
-/// Byte of the word of `row` within a tile.
-constexpr unsigned byteRowWord(unsigned row) {
-  return unsigned(byteCodeBytes) + (row / 16 * 16 + row % 8 * 2 + row / 8 % 2) * 4;
+/// Byte of the word of `row` within a tile. A template, so that kernels emit it.
+template <typename Int> constexpr Int byteRowWord(Int row) {
+  return (row / 16 * 16 + row % 8 * 2 + row / 8 % 2) * 4 + uint32_t(byteCodeBytes);
 }
 
 } // namespace fp4::hw

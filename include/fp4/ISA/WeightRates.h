@@ -28,7 +28,7 @@ struct WeightRates {
                                   ///< 128 columns and each range
   double cluster, clusterRow;     ///< a reduction of two ranges in a cluster, and for each row
   double share, shareRow; ///< the parts of tiles that CTAs share (stream-K), and for each row of
-                          ///< 128 columns
+                          ///< 128 columns; 0 where they are not measured
   Mark mark;
   std::string_view source;
 };

@@ -95,7 +95,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     GemmBuffers operands = adaptor;
     if (op.hasUnitScales() && gemm.route().core == route::Core::Wgmma)
       operands.lhsScales = unitScales(rewriter, op, rows, sizes.depth);
-    if (gemm.spreadsCodes())
+    if (gemm.spreadsCodes() && gemm.isMXF8F6F4())
       packOperands(rewriter, op, operands, rows, sizes);
     Multiplication product{op, adaptor, operands, rows, sizes, results};
     OpBuilder::InsertionGuard guard(rewriter);

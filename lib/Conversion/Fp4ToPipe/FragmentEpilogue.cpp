@@ -89,7 +89,9 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
   using Alpha = Results::Alpha;
   const OfGroup &group = tile.group;
   Place place = placeOf(tile, part);
-  Restoring restoring{gemm.restoringExponent(), tile.powers.empty() ? Value() : tile.powers[part]};
+  auto restoringOf = [&](size_t number) -> Restoring {
+    return {gemm.restoringExponent(), tile.powers.empty() ? Value() : tile.powers[number]};
+  };
   Alpha ofLines = gemm.transposes() ? Alpha::Columns : Alpha::Rows; // alike in every part
   SmallVector<Value> ahead;
   if (!isStored && gemm.results.alpha == Alpha::Rows && loadsAlphasAhead())
@@ -114,9 +116,11 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
       factors.first = ahead[size_t(first / fragments.partColumns)];
     else if (args.alpha && (gemm.results.alpha != ofLines || isOwn))
       factors = {load(args.alpha), load(args.alpha2)};
-    SmallVector<Sums> products = {{restored(sums(type, first), restoring), factors.first}};
-    if (second)
-      products.push_back({restored(second(type, first), restoring), factors.second});
+    SmallVector<Sums> products = {{restored(sums(type, first), restoringOf(part)), factors.first}};
+    if (second) {
+      size_t behind = part + tile.powers.size() / 2;
+      products.push_back({restored(second(type, first), restoringOf(behind)), factors.second});
+    }
     leave(conversion.convertSums(products, ofSums), at, group);
   });
   storeStaged(group);

@@ -63,7 +63,8 @@ struct Gemm {
   mlir::Type floatA() const {
     return route().core == route::Core::Tcgen05 ? mlir::Type() : floatsOfLhs();
   }
-  /// bf16 or f16: the elements of B, which has no scales. A becomes such floats in tensor memory.
+  /// bf16, f16 or f8E4M3FN: the elements of B, which has no scales. A becomes such elements in
+  /// tensor memory.
   mlir::Type floatB() const {
     return route().core == route::Core::Tcgen05 ? floatsOfLhs() : mlir::Type();
   }
@@ -163,8 +164,12 @@ struct Gemm {
   bool spreadsCodes() const { return route().core == route::Core::Tcgen05; }
   /// Elements of K of one instruction of a block-scaled kind.
   int64_t stepK() const { return isMXF8F6F4() ? 32 : problem.k96 ? 96 : pipe::kMmaK; }
-  /// A is e4m3 without scales, and the tensor core sums 128 products at a time.
-  bool takesBytes() const { return floatA() && floatA().getIntOrFloatBitWidth() == 8; }
+  /// Activations reach the core as e4m3 without scales.
+  bool takesBytes() const { return floatsOfLhs() && floatsOfLhs().getIntOrFloatBitWidth() == 8; }
+  /// Threads add sums of k tiles in tensor memory to those in their registers.
+  bool promotesLanes() const {
+    return route().core == route::Core::Tcgen05 && route().accumulate == route::Accumulate::Promote;
+  }
   /// The scales of so many scale blocks of K have a row of a tile in shared memory, as narrow as
   /// TMA allows.
   static constexpr int64_t kStagedBlocks = 4;
@@ -186,7 +191,8 @@ struct Gemm {
   bool sumsFewOfK() const { return problem.hasF32Scales() || route().rhs() == route::Operand::Pre; }
   /// The core multiplies elements and their scales, which are in tensor memory or registers.
   bool takesScales() const {
-    return record->unit == numerics::TensorCore::BlockScaled && !problem.hasF32Scales();
+    return record->unit == numerics::TensorCore::BlockScaled && !problem.hasF32Scales() &&
+           !problem.prepacked;
   }
   /// A has scales in memory. Unit scales of mma.sync are constants.
   bool hasScalesA() const {
@@ -347,7 +353,7 @@ struct Gemm {
   /// One k tile of prepacked B before the rows that it multiplies.
   bool holdsWeights() const {
     return prepackedB() && takesBytes() && route().accumulate != route::Accumulate::Fast &&
-           tiling.tileK == hw::byteTileColumns;
+           route().core == route::Core::Wgmma && tiling.tileK == hw::byteTileColumns;
   }
   /// Rows of a fragment that a warpgroup has.
   static constexpr int64_t kWarpgroupRows = 64;

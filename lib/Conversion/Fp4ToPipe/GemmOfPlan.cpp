@@ -126,7 +126,7 @@ static void setWarpgroups(Gemm &gemm, const KernelPlan &plan) {
     gemm.tiling.auxiliary = StringAttr::get(roles.getContext(), auxiliary.getName());
   if (gemm.route().core != route::Core::Tcgen05)
     return;
-  if (gemm.problem.hasF32Scales())
+  if (gemm.promotesLanes())
     gemm.tiling.laneGroups = roles.getDriver(pipe::Engine::Threads).getNumWarps() / 4;
   else
     gemm.tiling.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;

@@ -2,6 +2,8 @@
 
 #include "KLoop.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -67,10 +69,20 @@ Value KLoop::powers(Value place) {
                           : scales;
 }
 
+/// The power of the row of prepacked weights that a TMEM lane has, in k tile `k`.
+Value KLoop::powerOfLane(const Tile &tile, Value k) {
+  constexpr int64_t fewest = 4; // columns of a tile of lanes, which are alike here
+  auto type = DistributionAttr::tensorOf(FragmentKind::Lanes, fewest, b.getF32Type());
+  Value powers = FetchOp::create(b, type, args.a, b.add(loads.firstPacked(tile.rowA), k));
+  return vector::ExtractOp::create(b, b.toVector(powers), 0);
+}
+
 SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t number) {
   if (gemm.route().rhs() == route::Operand::Pre)
     return SmallVector<Value>(tile.rows.size(), powers(step.place));
   Value k = numberOf(step, number);
+  if (gemm.prepackedA())
+    return {powerOfLane(tile, k)};
   if (gemm.tiling.laneGroups && step.place)
     return {ScalesOp::create(b, b.getF32Type(), factorsA, /*first=*/0, factorsB, step.place)};
   if (gemm.tiling.laneGroups)

@@ -38,6 +38,7 @@ private:
   int64_t factorsTogether() const;
   void loadFactors(const Tile &tile, Value first);
   Value powers(Value place);
+  Value powerOfLane(const Tile &tile, Value k);
 
   TileBuilder &b;
   const Gemm &gemm;

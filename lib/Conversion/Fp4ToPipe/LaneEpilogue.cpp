@@ -35,13 +35,16 @@ Value LaneEpilogue::factors(Value alphas, Value column) {
 /// Converts a chunk of sums of each GEMM.
 Value LaneEpilogue::convert(ValueRange chunks, Value column) {
   bool ofColumns = gemm.hasAlphaOfColumns();
-  auto restored = [&](Value chunk) {
-    return conversion.timesPower(chunk, gemm.restoringExponent());
+  auto restored = [&](size_t number) -> Value {
+    Value chunk = conversion.timesPower(chunks[number], gemm.restoringExponent());
+    if (lanes.tile.powers.empty())
+      return chunk;
+    return arith::MulFOp::create(b, chunk, lanes.tile.powers[number]);
   };
   SmallVector<SumConversion::Sums> sums;
-  sums.push_back({restored(chunks[0]), ofColumns ? factors(args.alpha, column) : factor});
+  sums.push_back({restored(0), ofColumns ? factors(args.alpha, column) : factor});
   if (gemm.problem.dual)
-    sums.push_back({restored(chunks[1]), ofColumns ? factors(args.alpha2, column) : factor2});
+    sums.push_back({restored(1), ofColumns ? factors(args.alpha2, column) : factor2});
   return conversion.convertSums(sums, placeOf(column));
 }
 

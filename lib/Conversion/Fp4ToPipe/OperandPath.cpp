@@ -157,20 +157,28 @@ OperandTiles OperandPath::loadScaled(const Tile &tile, const KTile &k) {
 // Prepacked
 //===----------------------------------------------------------------------===//
 
-/// Before the k tiles, threads take the powers of the rows of weights, which have the same in all
-/// tiles. Or they convert the first k tile: register-resident weights are loaded one k tile early,
-/// in the stage of the activations before, so that a warpgroup converts them as soon as these are
-/// multiplied.
+/// Takes the powers of the rows of weights, which have the same in all tiles: of the rows of each
+/// fragment, or of the TMEM lanes.
+void OperandPath::takePowers(Tile &tile) {
+  bool isTmem = way == route::Operand::Tmem;
+  auto type = isTmem ? DistributionAttr::tensorOf(FragmentKind::Lanes, gemm.chunk(), b.getF32Type())
+                     : DistributionAttr::tensorOf(FragmentKind::Wgmma, 8, b.getF32Type());
+  for (const Source &from : sources)
+    for (int64_t part = 0; part < (isTmem ? 1 : parts()); ++part) {
+      Value first = isTmem ? tile.rowA : ofPart(tile.rowB, part);
+      tile.powers.push_back(FetchOp::create(b, type, from.data, loads.firstPacked(first)));
+    }
+}
+
+/// Before the k tiles, threads take the powers of the rows of weights where sums of all k tiles are
+/// multiplied by them. Or they convert the first k tile: register-resident weights are loaded one k
+/// tile early, in the stage of the activations before, so that a warpgroup converts them as soon as
+/// these are multiplied.
 void OperandPath::begin(Tile &tile) {
-  if (!isPrepacked)
-    return;
-  if (gemm.route().accumulate == route::Accumulate::Fast) {
-    auto ofRows = DistributionAttr::tensorOf(FragmentKind::Wgmma, 8, b.getF32Type());
-    for (int64_t part = 0; part < parts(); ++part)
-      tile.powers.push_back(FetchOp::create(b, ofRows, sources.front().data,
-                                                  loads.firstPacked(ofPart(tile.rowB, part))));
-  }
-  if (!gemm.holdsWeights())
+  bool isTmem = way == route::Operand::Tmem;
+  if ((isPrepacked || isTmem) && gemm.route().accumulate == route::Accumulate::Fast)
+    takePowers(tile);
+  if (!isPrepacked || !gemm.holdsWeights())
     return;
   auto type = FragmentType::get(b.getContext(), {Gemm::kWarpgroupRows, hw::byteTileColumns},
                                 b.getType<Float8E4M3FNType>(), FragmentKind::Wgmma);
@@ -197,7 +205,7 @@ OperandTiles OperandPath::loadPrepacked(const Tile &tile, const KTile &k) {
 // In tensor memory
 //===----------------------------------------------------------------------===//
 
-/// Weights that a role of threads makes 16-bit floats of.
+/// Weights that a role of threads makes 16-bit floats of, or e4m3.
 OperandTiles OperandPath::loadToTmem(const Tile &tile, const KTile &k) {
   auto type = TmemType::get({gemm.tiling.blockM(), gemm.tiling.tileK}, gemm.floatB());
   OperandTiles tiles;

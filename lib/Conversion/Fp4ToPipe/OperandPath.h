@@ -42,6 +42,7 @@ public:
   void takeScales(OperandTiles &tiles, const Tile &tile, const KTile &k, int64_t part);
 
 private:
+  void takePowers(Tile &tile);
   OperandTiles loadAsIs(const Tile &tile, const KTile &k);
   OperandTiles loadScaled(const Tile &tile, const KTile &k);
   OperandTiles loadPrepacked(const Tile &tile, const KTile &k);
@@ -67,7 +68,7 @@ private:
   OperandLoads &loads;
   route::Operand way;
   bool isA, isArgumentA; ///< of the instruction, and among the arguments of the kernel
-  bool isPrepacked;      ///< tiles of fp4.prepack, which warps convert
+  bool isPrepacked;      ///< tiles of fp4.prepack, which warps that multiply convert
   struct Source {
     Value data, scales;
   };

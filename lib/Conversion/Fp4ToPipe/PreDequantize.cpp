@@ -94,8 +94,7 @@ void ConvertKernel::build(Int32 rows) {
 
 /// The words of a quarter, by the thread that needs them.
 PartsOfFour ConvertKernel::loadCodes(const Item &item) {
-  int64_t words =
-      gemm.dataTypeA().getIntOrFloatBitWidth() / 4; // eight codes: one word, or two of 8 bits
+  int64_t words = isByteElementType(gemm.dataTypeA()) ? 2 : 1; // of eight codes
   Int32 index = item.row * Int32(b, perRow) + item.tile * kItemsOfTile + item.place;
   Value first = address(b, source, index, kItemsOfTile * words * 4);
   PartsOfFour parts;

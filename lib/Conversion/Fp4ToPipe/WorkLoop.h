@@ -45,7 +45,8 @@ struct Tile {
   Value part;  ///< place of the CTA among those of the tile; null where there is one
   Value index; ///< the tile among those of the result; null where no workspace has its sums
   Share share; ///< share of a worker, for shared tiles
-  /// Powers of two of the rows that a thread has of each part; empty where rows have none.
+  /// Powers of two of the rows that a thread has of each part, those of the second GEMM of a dual
+  /// one behind those of the first; empty where rows have none.
   llvm::SmallVector<Value> powers;
 };
 

@@ -251,25 +251,6 @@ func.func @gates(%x: tensor<8x128xbf16>, %p: !packed, %w: !weights, %s: !scales)
 
 // -----
 
-!bytes = tensor<2x1x8704xi8, #fp4.weight_layout<wgmma>>
-func.func @gates_of_bytes(%x: tensor<8x128xf8E4M3FN>, %p: !bytes) {
-  %0 = fp4.matmul %x, %p epilogue() {
-  ^bb0(%a: f32):
-    fp4.yield %a : f32
-  } : (tensor<8x128xf8E4M3FN>, !bytes) -> tensor<8x256xf32>
-  // matmul (C190)
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for f8E4M3FN without scales and prepacked weights}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
-  %1 = fp4.matmul %x, %p with %p epilogue() {
-  ^bb0(%a: f32, %b: f32):
-    %y = arith.mulf %a, %b : f32
-    fp4.yield %y : f32
-  } : (tensor<8x128xf8E4M3FN>, !bytes, !bytes) -> tensor<8x256xf32>
-  return
-}
-
-// -----
-
 !packed = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
 !lhs = !fp4.scaled<mxfp4, tensor<8x128xf4E2M1FN>, tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
 func.func @codes(%x: tensor<8x128xbf16>, %c: tensor<8x128xf4E2M1FN>, %s: tensor<8x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>, %p: !packed) {

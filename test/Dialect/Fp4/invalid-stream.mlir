@@ -42,13 +42,18 @@ func.func @threads(%a: tensor<8x1024xf4E2M1FN>, %sa: tensor<8x64xf8E4M3FN, #fp4.
 // matmul (C190)
 !p = tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>
 !p8 = tensor<1x8x8704xi8, #fp4.weight_layout<wgmma>>
-func.func @prepacked(%a: tensor<8x1024xbf16>, %p: !p, %e: tensor<8x1024xf8E4M3FN>, %p8: !p8) {
+!lhs = !fp4.scaled<mxfp4, tensor<8x1024xf4E2M1FN>, tensor<8x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>>
+func.func @prepacked(%a: tensor<8x1024xbf16>, %p: !p, %e: tensor<8x1024xf8E4M3FN>, %p8: !p8,
+                     %c: tensor<8x1024xf4E2M1FN>, %sc: tensor<8x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %0 = fp4.matmul %a, %p {work = #fp4.work<stream_k = [3, 16, 128]>}
       : (tensor<8x1024xbf16>, !p) -> tensor<8x128xbf16>
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'stream_k' for f8E4M3FN without scales and prepacked weights}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.matmul %e, %p8 {work = #fp4.work<stream_k = [3, 16, 128]>}
       : (tensor<8x1024xf8E4M3FN>, !p8) -> tensor<8x128xbf16>
+  %c_scaled = fp4.scaled %c, %sc : !lhs
+  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'stream_k' for elements of 4 bits with scales and prepacked weights}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
+  %2 = fp4.matmul %c_scaled, %p {work = #fp4.work<stream_k = [3, 16, 128]>}
+      : (!lhs, !p) -> tensor<8x128xbf16>
   return
 }
 !rows = tensor<1x8x8704xi8, #fp4.weight_layout<wgmma_rows>>
@@ -64,13 +69,8 @@ func.func @fast(%e: tensor<8x1024xf8E4M3FN>, %p: !rows) {
 
 !tiled = tensor<128x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !rhs = !fp4.scaled<mxfp4, tensor<128x1024xf4E2M1FN>, !tiled>
-// matmul (C190)
-func.func @unpacked(%a: tensor<8x1024xbf16>, %p: tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>, %b: tensor<128x1024xf4E2M1FN>, %sb: !tiled) {
-  %0 = fp4.matmul %a, %p {work = #fp4.work<stream_k = [3, 16, 128]>}
-      : (tensor<8x1024xbf16>, tensor<1x16x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<8x128xbf16>
+func.func @unpacked(%a: tensor<8x1024xbf16>, %b: tensor<128x1024xf4E2M1FN>, %sb: !tiled) {
   %b_scaled = fp4.scaled %b, %sb : !rhs
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'stream_k' for bf16 and f16 without scales and weights with scales}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.matmul %a, %b_scaled {work = #fp4.work<stream_k = [3, 16, 128]>}
       : (tensor<8x1024xbf16>, !rhs) -> tensor<8x128xbf16>
   return

@@ -161,34 +161,19 @@ func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128
 
 // -----
 
-!six = !pipe.shared<128x128xf6E2M3FN, swizzle_128B>
-!powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
-!floats = !pipe.shared<128x128xbf16, swizzle_128B>
-func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !six, %sa: !powers, %b: !floats, %more: i1) {
-  pipe.mma %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
-  return
-}
-func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !six, %sa: !powers, %b: !floats, %more: i1) {
-  // (C181)
-  // expected-error @+2 {{a must have elements of 4 or 8 bits without 'in_order', but got '!pipe.shared<128x128xf6E2M3FN, swizzle_128B>'}}
-  // expected-note @+1 {{elements of 6 bits are converted in the order of memory, and those of 8 bits in the order of registers}}
-  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>, !six, !powers, !floats
-  return
-}
-
-// -----
-
 !powers = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 !floats = !pipe.shared<128x128xbf16, swizzle_128B>
 func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf6E3M2FN, swizzle_128B>, %sa: !powers, %b: !floats, %more: i1) {
   pipe.mma %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
+      !pipe.shared<128x128xf6E3M2FN, swizzle_128B>, !powers, !floats
+  pipe.mma %acc, %a scaled %sa, %b accumulate %more : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf6E3M2FN, swizzle_128B>, !powers, !floats
   return
 }
 func.func @bad(%acc: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E5M2, swizzle_128B>, %sa: !powers, %b: !floats, %more: i1) {
   // (C181)
   // expected-error @+2 {{a must have elements of 4 or 6 bits with 'in_order', but got '!pipe.shared<128x128xf8E5M2, swizzle_128B>'}}
-  // expected-note @+1 {{elements of 6 bits are converted in the order of memory}}
+  // expected-note @+1 {{elements of 8 bits are converted in the order of registers: leave 'in_order' out, and convert b too}}
   pipe.mma %acc, %a scaled %sa, %b accumulate %more in_order : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E5M2, swizzle_128B>, !powers, !floats
   return
@@ -203,9 +188,9 @@ func.func @twin(%b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %s: !powers) {
 }
 func.func @bad(%b: !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, %s: !powers) {
   // (C180)
-  // expected-error @+2 {{source must have elements of 4 or 8 bits, but got '!pipe.shared<128x128xf6E2M3FN, swizzle_128B>'}}
-  // expected-note @+1 {{elements of 6 bits are converted in registers, by pipe.mma with 'in_order'}}
-  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xbf16, swizzle_128B>
+  // expected-error @+2 {{tile must be '!pipe.shared<128x128xbf16, swizzle_128B>', but got '!pipe.shared<128x128xf16, swizzle_128B>'}}
+  // expected-note @+1 {{write the shape of the source, f16 for scales of f8E4M3FN, and bf16 for others}}
+  %w = pipe.dequantize %b scaled %s : !pipe.shared<128x128xf6E2M3FN, swizzle_128B>, !powers -> !pipe.shared<128x128xf16, swizzle_128B>
   return
 }
 
@@ -455,8 +440,8 @@ func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32) {
 }
 func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
   // (C605)
-  // expected-error @+2 {{result must be of wgmma, but got 'tensor<16x8xf32, #pipe.distribution<mma_sync>>'}}
-  // expected-note @+1 {{write #pipe.distribution<wgmma>}}
+  // expected-error @+2 {{result must be of wgmma or lanes, but got 'tensor<16x8xf32, #pipe.distribution<mma_sync>>'}}
+  // expected-note @+1 {{write #pipe.distribution<wgmma>, or <lanes> of tensor memory}}
   %p = pipe.fetch %w[%tile] : !pipe.global<64x8704xi8> -> tensor<16x8xf32, #pipe.distribution<mma_sync>>
   return
 }

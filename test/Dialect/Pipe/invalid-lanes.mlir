@@ -450,6 +450,13 @@ func.func private @bad(!pipe.tmem<128x96xbf16>)
 // -----
 
 // (C466)
+// expected-error @+2 {{operand must be 128 rows of a multiple of 128 columns and belong to no pair, but got 128x64x'f8E4M3FN'}}
+// expected-note @+1 {{take a tile of 128 rows, and pad its columns}}
+func.func private @bad(!pipe.tmem<128x64xf8E4M3FN>)
+
+// -----
+
+// (C466)
 // expected-error @+2 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 64x128x'f16'}}
 // expected-note @+1 {{take a tile of 128 rows, and pad its columns}}
 func.func private @bad(!pipe.tmem<64x128xf16>)
@@ -566,11 +573,27 @@ func.func @bad(%w: !codes, %s: !scales) {
 
 // -----
 
+!six = !pipe.shared<128x128xf6E2M3FN, swizzle_128B>
+!scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
+func.func @twin(%w: !six, %s: !scales) {
+  %a = pipe.dequantize %w scaled %s : !six, !scales -> !pipe.tmem<128x128xbf16>
+  return
+}
+func.func @bad(%w: !six, %s: !scales) {
+  // (C467)
+  // expected-error @+2 {{tile must have the shape of the source and elements of bf16, but got '!pipe.tmem<128x128xf16>'}}
+  // expected-note @+1 {{write the shape of the source and bf16}}
+  %a = pipe.dequantize %w scaled %s : !six, !scales -> !pipe.tmem<128x128xf16>
+  return
+}
+
+// -----
+
 !codes = !pipe.shared<64x128xf4E2M1FN, swizzle_64B>
 !scales = !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
 func.func @bad(%w: !codes, %s: !scales) {
   // (C467)
-  // expected-error @+2 {{source must be 128 rows of f4E2M1FN, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
+  // expected-error @+2 {{source must be 128 rows of 4 or 6 bits, but got '!pipe.shared<64x128xf4E2M1FN, swizzle_64B>'}}
   // expected-note @+1 {{a row of an operand in tensor memory is a TMEM lane, of which there are 128}}
   %a = pipe.dequantize %w scaled %s : !codes, !scales -> !pipe.tmem<128x128xbf16>
   return
@@ -590,15 +613,26 @@ func.func @bad(%w: !codes, %s: !scales) {
 
 // -----
 
-func.func @twin(%w: !pipe.shared<2x4608xi8>, %m: !pipe.shared<1x4352xi8>) {
+func.func @twin(%w: !pipe.shared<2x4608xi8>, %m: !pipe.shared<1x4352xi8>, %e: !pipe.shared<2x8704xi8>) {
   %a = pipe.dequantize %w : !pipe.shared<2x4608xi8> -> !pipe.tmem<128x128xf16>
   %b = pipe.dequantize %m : !pipe.shared<1x4352xi8> -> !pipe.tmem<128x64xbf16>
+  %c = pipe.dequantize %e : !pipe.shared<2x8704xi8> -> !pipe.tmem<128x256xf8E4M3FN>
   return
 }
+func.func @bad(%w: !pipe.shared<2x4096xi8>) {
+  // (C499)
+  // expected-error @+2 {{source must be i8 in linear rows of 4608, 4352 or 8704 bytes, but got '!pipe.shared<2x4096xi8>'}}
+  // expected-note @+1 {{fp4.prepack makes such weights, a row for each tile}}
+  %a = pipe.dequantize %w : !pipe.shared<2x4096xi8> -> !pipe.tmem<128x128xbf16>
+  return
+}
+
+// -----
+
 func.func @bad(%w: !pipe.shared<2x8704xi8>) {
   // (C499)
-  // expected-error @+2 {{source must be i8 in linear rows of 4608 or 4352 bytes, but got '!pipe.shared<2x8704xi8>'}}
-  // expected-note @+1 {{fp4.prepack makes such weights, a row for each tile}}
+  // expected-error @+2 {{tile must be 128x256 of f8E4M3FN, but got '!pipe.tmem<128x256xbf16>'}}
+  // expected-note @+1 {{a row of the source becomes 128 columns of 128 TMEM lanes}}
   %a = pipe.dequantize %w : !pipe.shared<2x8704xi8> -> !pipe.tmem<128x256xbf16>
   return
 }
@@ -687,7 +721,7 @@ func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x
 !x = !pipe.shared<16x128xbf16, swizzle_128B>
 func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf32>, %x: !x, %more: i1) {
   // (C650)
-  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, f16, bf16 in shared memory or f16, bf16 in tensor memory, but got '!pipe.tmem<128x128xf32>'}}
+  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, f16, bf16 in shared memory or f8E4M3FN, f16, bf16 in tensor memory, but got '!pipe.tmem<128x128xf32>'}}
   // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, tcgen05 mxf8f6f4, tcgen05 f8f6f4, tcgen05 f16, tcgen05 f16 with A in tensor memory}}
   pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
   return

@@ -30,8 +30,10 @@ struct LowerLoadFactors : fp4::PipePattern<fp4::pipe::FetchOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (fp4::pipe::distributionOf(op.getResult().getType()).isFragment() || op.isOfKernel())
-      return rewriter.notifyMatchFailure(op, "fetches elements of a fragment, or stored ones");
+    if (fp4::pipe::distributionOf(op.getResult().getType()).isFragment() || op.isOfKernel() ||
+        !op.getColumn())
+      return rewriter.notifyMatchFailure(op,
+                                         "fetches elements of a fragment, stored ones or powers");
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = op.getGlobal().getType().getShape();
     VectorType type = fp4::pipe::vectorOfThread(op.getResult().getType());

@@ -2,6 +2,7 @@
 #include "Common/PrepackedTiles.h"
 
 #include "InlinePtx.h"
+#include "PackedBytes.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -24,6 +25,25 @@ PrepackedWords fp4::loadPrepackedTile(ImplicitLocOpBuilder &b, Value weights, pi
   Value tile = offsetPointer(b, b.getLoc(), weights, number * type.getInnerBytes());
   return {loadSharedWords(b, stridedPointer(b, b.getLoc(), tile, thread, hw::weightThreadBytes), 4),
           loadPairScales(b, weights, type, thread / 4, number)};
+}
+
+PrepackedWords fp4::loadByteTile(ImplicitLocOpBuilder &b, Value weights, Int32 thread,
+                                 int64_t number) {
+  Value tile = offsetPointer(b, b.getLoc(), weights, number * hw::byteTileBytes);
+  Int32 group = thread / kGroupThreads;
+  Value codes = stridedPointer(b, b.getLoc(), tile, group, hw::byteGroupBytes);
+  codes = stridedPointer(b, b.getLoc(), codes, thread % kGroupThreads, hw::byteThreadBytes);
+  PrepackedWords words;
+  for (int64_t half : {0, 1})
+    llvm::append_range(
+        words.codes,
+        loadSharedWords(b, offsetPointer(b, b.getLoc(), codes, half * hw::byteHalfBytes),
+                        PackedBytes::numCodeWords / 2));
+  Value rows = offsetPointer(b, b.getLoc(), tile, hw::byteCodeBytes);
+  words.scales = loadSharedWords(
+      b, stridedPointer(b, b.getLoc(), rows, thread / 4, 4 * PackedBytes::numRowWords),
+      PackedBytes::numRowWords);
+  return words;
 }
 
 SmallVector<Value> fp4::loadPairScales(ImplicitLocOpBuilder &b, Value weights,

@@ -10,7 +10,7 @@
 namespace fp4 {
 
 /// The words of a tile that a thread has: the codes of four instructions, and the scales of its two
-/// rows.
+/// rows, or a word of each row for e4m3.
 struct PrepackedWords {
   llvm::SmallVector<mlir::Value> codes, scales;
 };
@@ -24,6 +24,10 @@ inline int64_t blockOfWeights(pipe::SharedType weights) {
 /// `weights`.
 PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,
                                  pipe::SharedType type, Int32 thread, int64_t number);
+
+/// The same words of a tile for e4m3.
+PrepackedWords loadByteTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights, Int32 thread,
+                            int64_t number);
 
 /// The scales of a pair of rows, which thread 4 * pair of a role has, of tile `number`.
 llvm::SmallVector<mlir::Value> loadPairScales(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,

@@ -10,7 +10,8 @@ namespace fp4 {
 /// with 16 rows each, so that code that makes its operand A or reads its sums sees no difference.
 /// Sums are those of wgmma (fp4/Numerics/DenseMma.h).
 ///
-/// Operand B has rows of a tile of 16-bit floats under a swizzle of 128, which ldmatrix reads.
+/// Operand B has rows of a tile of 16-bit floats, or of e4m3, under a swizzle of 128, which
+/// ldmatrix reads.
 class WarpColumns {
 public:
   WarpColumns(mlir::ImplicitLocOpBuilder &b, mlir::Value tile, pipe::SharedType type);

@@ -2,8 +2,8 @@
 //
 // An MMA whose sums threads promote, on targets without wgmma: each warp multiplies its 16 rows of
 // the warpgroup's 64 by all columns, so that scales, promotion and epilogue see the fragments of
-// wgmma. mma.sync of kind mxf8f6f4 has unit scales. All of A is in registers before the first
-// instruction, and 8 columns of B at a time.
+// wgmma. mma.sync of kind mxf8f6f4 has unit scales (WarpMma.h). All of A is in registers before the
+// first instruction, and 8 columns of B at a time.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/MmaPattern.h"
@@ -18,8 +18,6 @@ using namespace fp4;
 
 namespace {
 
-/// Four unit scales of f8E8M0FNU.
-constexpr int32_t kUnitScales = 0x7F7F7F7F;
 /// Bytes of K of a tile, and of an instruction.
 constexpr int64_t kTileBytes = 128, kStepBytes = 32, kSteps = kTileBytes / kStepBytes;
 
@@ -35,14 +33,14 @@ struct LowerWarpShared : MmaPattern<hw::MmaForm::WgmmaShared> {
     SmallVector<Value> rows = loadRows(b, op, adaptor);
     WarpColumns columns(b, adaptor.getB(), op.getB().getType());
     SmallVector<Value> sums(size_t(fragment.getElementsPerThread()), constF32(b, 0));
-    Value unit = constI32(b, kUnitScales);
     for (int64_t pair = 0; pair < kSteps / 2; ++pair)
       for (int64_t i = 0; i < fragment.getShape()[1] / kWarpColumns; ++i) {
         SmallVector<Value> words = columns.load(i, pair);
         for (int64_t j : {0, 1})
-          multiply(b, ArrayRef(rows).slice((2 * pair + j) * kWarpRegistersA, kWarpRegistersA),
-                   ArrayRef(words).slice(j * kWarpRegistersB, kWarpRegistersB), unit,
-                   MutableArrayRef(sums).slice(i * kWarpSums, kWarpSums));
+          multiplyWarp(b, op.getB().getType().getElementType(),
+                       ArrayRef(rows).slice((2 * pair + j) * kWarpRegistersA, kWarpRegistersA),
+                       ArrayRef(words).slice(j * kWarpRegistersB, kWarpRegistersB),
+                       MutableArrayRef(sums).slice(i * kWarpSums, kWarpSums));
       }
     emitProxyFence(b, op.getLoc()); // orders the reads before loads that follow
     storeElements(b, adaptor.getAccumulator(), sums);
@@ -63,20 +61,6 @@ private:
       llvm::append_range(registers,
                          loadMatrices(b, line.at(named.byte ^ Int32(b, step * kStepBytes))));
     return registers;
-  }
-
-  static void multiply(ImplicitLocOpBuilder &b, ArrayRef<Value> rows, ArrayRef<Value> columns,
-                       Value unit, MutableArrayRef<Value> sums) {
-    SmallVector<Type> floats(kWarpSums, b.getF32Type());
-    Value none = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
-    const int64_t shape[] = {kWarpRows, kWarpColumns, kStepBytes};
-    Value result = NVVM::MmaBlockScaleOp::create(
-        b, LLVM::LLVMStructType::getLiteral(b.getContext(), floats), rows, columns,
-        ValueRange(ArrayRef<Value>(sums)), unit, none, none, unit, none, none, shape,
-        std::array{NVVM::MMATypes::e4m3, NVVM::MMATypes::e4m3}, NVVM::ScaleVecSize::X1,
-        NVVM::BlockScaleFormat::UE8M0, NVVM::MMABlockScaleKind::MXF8F6F4);
-    for (int64_t i = 0; i < kWarpSums; ++i)
-      sums[size_t(i)] = LLVM::ExtractValueOp::create(b, result, i);
   }
 };
 

@@ -517,8 +517,8 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
   }
 };
 
-/// Lowers an MMA with A in tensor memory: an instruction has 16 elements of K, 8 columns of A and
-/// 32 bytes of a row of B, or transposed 16 rows of B.
+/// Lowers an MMA with A in tensor memory: an instruction has 16 elements of K, or 32 of e4m3, which
+/// are 8 columns of A and 32 bytes of a row of B, or transposed 16 rows of B.
 struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
   using MmaPattern::MmaPattern;
 
@@ -535,7 +535,9 @@ struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
     if (!bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
     Location loc = op.getLoc();
-    DenseForm dense{NVVM::Tcgen05MMAKind::F16, NVVM::CTAGroupKind::CTA_1,
+    bool areHalves = form.kind == hw::MmaKind::F16;
+    DenseForm dense{areHalves ? NVVM::Tcgen05MMAKind::F16 : NVVM::Tcgen05MMAKind::F8F6F4,
+                    NVVM::CTAGroupKind::CTA_1,
                     fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator()),
                     fp4::constantI32(rewriter, loc, *bits)};
     Descriptor b = descriptorAt(rewriter, op, state, adaptor.getB(),
@@ -543,8 +545,9 @@ struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
                                     ? hw::SmemDescriptor::mnMajorOperand(swizzle, tile.getRows())
                                     : hw::SmemDescriptor::kMajorOperand(swizzle));
     constexpr int64_t stepsOfTile = hw::weightTileColumns / fp4::pipe::kDenseMmaK;
+    static_assert(stepsOfTile == hw::byteTileColumns / hw::byteStepColumns);
     int64_t depth = op.getAAs<fp4::pipe::TmemType>().getColumns();
-    for (int64_t k = 0; k < depth / hw::weightTileColumns; ++k)
+    for (int64_t k = 0; k < depth / (areHalves ? hw::weightTileColumns : hw::byteTileColumns); ++k)
       fp4::emitGuarded(rewriter, loc, k, adaptor.getExisting(), [&] {
         SmallVector<DenseStep> steps;
         for (int64_t step = k * stepsOfTile; step < (k + 1) * stepsOfTile; ++step)
@@ -558,7 +561,7 @@ struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
 private:
   static DenseStep stepOf(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor,
                           const Descriptor &tile, int64_t step) {
-    constexpr int64_t elements = fp4::pipe::kDenseMmaK, columns = elements / 2;
+    constexpr int64_t elements = fp4::pipe::kDenseMmaK, columns = hw::mmaRowBytes / 4;
     Location loc = op.getLoc();
     fp4::pipe::SharedType type = op.getB().getType();
     int64_t rowsBehind = step * elements * fp4::pipe::swizzleWidth(type.getLayout());

@@ -1,15 +1,18 @@
 //===- WeightLanes.cpp - Weights that become 16-bit floats in tensor memory ===//
 //
 // dequantize of elements and scales: thread r of a warpgroup has TMEM lane r, so it converts row r
-// of the tile. The thread loads 16 bytes of codes at a time, 32 elements, which are 16 columns of
-// its TMEM lane. In the layout of the codes neighbouring rows have neighbouring pieces in other
-// banks, so that eight threads load 128 bytes of all banks. Two or four warpgroups have a part of
-// the row each, unless they are in turn.
+// of the tile. The thread loads 16 bytes of codes at a time, and stores 32 elements, which are 16
+// columns of its TMEM lane. In the layout of the codes neighbouring rows have neighbouring pieces
+// in other banks, so that eight threads load 128 bytes of all banks. Two or four warpgroups have a
+// part of the row each, unless they are in turn.
 //
 // dequantize of prepacked weights: a fragment of wgmma, 16 rows of 64 columns, is one of
 // tcgen05.st.16x128b.x8, with the same place for each thread and register. Warp w of the warpgroup
 // reaches 32 of the 128 rows of a tile, which are two fragments; the fragments of a tile lie one
-// behind the other (WeightLayout.h).
+// behind the other (WeightLayout.h). Tiles for e4m3 have fragments of 128 columns, a byte each.
+//
+// fetch: a thread reads the word of its row, in the prepacked tile of its TMEM lanes, from device
+// memory.
 //
 // PTX ISA, "Tensorcore 5th generation: tcgen05.st".
 //
@@ -20,8 +23,11 @@
 #include "Tcgen05/Lanes.h"
 
 #include "HalfOperands.h"
+#include "InlinePtx.h"
+#include "PackedBytes.h"
 #include "SmallBuilders.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/ISA/FragmentLayout.h"
 
@@ -32,8 +38,8 @@ using namespace fp4;
 
 namespace {
 
-/// Words of codes of a load, and the elements that they have.
-constexpr int64_t kWords = 4, kElements = kWords * hw::codesPerWord;
+/// Words of a load, and elements of a store.
+constexpr int64_t kWords = 4, kElements = 32;
 /// The address of a column in the TMEM lanes of this warp.
 Value placeInLanes(ImplicitLocOpBuilder &b, const KernelState &state, Value tile, Int32 column) {
   Int32 lanes = lanesOfWarp(b, state);
@@ -57,23 +63,26 @@ struct LowerDequantizeTmem : PipePattern<pipe::DequantizeTileOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::SharedType source = op.getSource().getType();
     HalfOperands halves(b, *state.target, op.getScalesType().getElementType(),
-                        cast<pipe::TmemType>(op.getFilledType()).getElementType());
+                        cast<pipe::TmemType>(op.getFilledType()).getElementType(),
+                        source.getElementType());
+    // Words of eight elements: one, or two of 6 bits.
+    int64_t ofEight = isByteElementType(source.getElementType()) ? 2 : 1;
     int64_t groups = state.roles.at(op).getStageThreads() / int64_t(pipe::kMmaM);
     int64_t elements = source.getColumns() / groups;
     Int32 lane(b, accumulatorLane(b, b.getLoc(), state)), group = groupOfThread(b, op, state);
     SmallVector<Value> factors = factorsOf(b, op, adaptor, halves, {lane, group, elements});
     TileLine line(adaptor.getSource(), source.getLayout(), lane);
     SmallVector<Value> words; // all on their way before the first is converted
-    for (int64_t first = 0; first < elements; first += kElements) {
-      Int32 byte = group * (elements / 2) ^ Int32(b, first / 2);
-      llvm::append_range(words, loadSharedWords(b, line.at(byte), kWords));
-    }
+    int64_t bytes = elements / 2 * ofEight;
+    for (int64_t first = 0; first < bytes; first += 4 * kWords)
+      llvm::append_range(words,
+                         loadSharedWords(b, line.at(group * bytes ^ Int32(b, first)), kWords));
     for (int64_t first = 0; first < elements; first += kElements) {
       SmallVector<Value> pairs;
       for (int64_t i = first; i < first + kElements; i += hw::codesPerWord) {
         Value factor = factors[i / halves.blockSize()];
-        llvm::append_range(pairs,
-                           halves.convertInOrder(words[i / hw::codesPerWord], factor, factor));
+        auto eight = ArrayRef(words).slice(size_t(i / hw::codesPerWord * ofEight), size_t(ofEight));
+        llvm::append_range(pairs, halves.convertInOrder(eight, factor, factor));
       }
       store(b, pairs,
             placeInLanes(b, state, adaptor.getDest(), group * (elements / 2) + first / 2));
@@ -126,23 +135,28 @@ struct LowerUnpackTmem : PipePattern<pipe::DequantizeTileOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     if (!op.fillsTmem() || !op.isPrepacked())
       return failure();
-    constexpr int64_t warp = 32, fragments = warp / kFragmentLanes;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     pipe::SharedType source = op.getSource().getType();
-    PackedHalves halves =
-        halvesOf(b, source, cast<pipe::TmemType>(op.getFilledType()).getElementType(), state);
+    bool isForBytes = source.getInnerBytes() == hw::byteTileBytes;
     Int32 thread = Int32(b, accumulatorLane(b, b.getLoc(), state));
     // Threads of wgmma that have the fragments of this warp.
-    Int32 first = thread / warp * (fragments * warp) + thread % warp;
+    Int32 first = thread / kWarp * (kFragments * kWarp) + thread % kWarp;
     SmallVector<PrepackedWords> words;
-    for (int64_t i = 0; i < source.getRows() * fragments; ++i)
-      words.push_back(loadPrepackedTile(b, tileOrFirst(b, op, adaptor, i / fragments), source,
-                                        first + i % fragments * warp, /*number=*/0));
+    for (int64_t i = 0; i < source.getRows() * kFragments; ++i) {
+      Value tile = tileOrFirst(b, op, adaptor, i / kFragments);
+      Int32 ofFragment = first + i % kFragments * kWarp;
+      words.push_back(isForBytes ? loadByteTile(b, tile, ofFragment, /*number=*/0)
+                                 : loadPrepackedTile(b, tile, source, ofFragment, /*number=*/0));
+    }
+    Type element = cast<pipe::TmemType>(op.getFilledType()).getElementType();
+    auto convert = [&](const PrepackedWords &tile) {
+      return isForBytes ? PackedBytes(b).convertTile(tile.codes, tile.scales)
+                        : halvesOf(b, source, element, state).convertTile(tile.codes, tile.scales);
+    };
     for (auto [i, ofFragment] : llvm::enumerate(words)) {
-      Int32 column(b, int64_t(i) / fragments * kFragmentColumns);
-      Int32 lanes(b, int64_t(i) % fragments * kFragmentLanes << kLaneShift);
-      SmallVector<Value> registers = halves.convertTile(ofFragment.codes, ofFragment.scales);
-      storeWords(b, NVVM::Tcgen05LdStShape::SHAPE_16X128B, registers,
+      Int32 column(b, int64_t(i) / kFragments * kFragmentColumns);
+      Int32 lanes(b, int64_t(i) % kFragments * kFragmentLanes << kLaneShift);
+      storeWords(b, NVVM::Tcgen05LdStShape::SHAPE_16X128B, convert(ofFragment),
                  placeInLanes(b, state, adaptor.getDest(), column + lanes));
     }
     rewriter.eraseOp(op);
@@ -150,6 +164,9 @@ struct LowerUnpackTmem : PipePattern<pipe::DequantizeTileOp> {
   }
 
 private:
+  /// Threads of a warp, and fragments in the TMEM lanes that it reaches.
+  static constexpr int64_t kWarp = 32, kFragments = kWarp / kFragmentLanes;
+
   /// Tile `number`, or the first one if that tile does not exist: its columns then have no meaning,
   /// and a branch around them would cost registers.
   static Value tileOrFirst(ImplicitLocOpBuilder &b, pipe::DequantizeTileOp op, OpAdaptor adaptor,
@@ -164,9 +181,30 @@ private:
   }
 };
 
+struct LowerLanePowers : PipePattern<pipe::FetchOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto distribution = pipe::distributionOf(op.getResult().getType());
+    if (op.getColumn() || op.getFirst() || distribution.getKind() != pipe::FragmentKind::Lanes)
+      return rewriter.notifyMatchFailure(op, "loads the factors of elements, or of fragments");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Int32 row(b, accumulatorLane(b, b.getLoc(), state));
+    Value tile =
+        stridedPointer(b, b.getLoc(), adaptor.getGlobal(), adaptor.getRow(), hw::byteTileBytes);
+    Value place = stridedPointer(b, b.getLoc(), tile, hw::byteRowWord(row), /*stride=*/1);
+    Value word = load(b, b.getI32Type(), place, 4);
+    rewriter.replaceOpWithNewOp<vector::BroadcastOp>(
+        op, pipe::vectorOfThread(op.getResult().getType()), PackedBytes(b).powerOf(word));
+    return success();
+  }
+};
+
 } // namespace
 
 void fp4::populateWeightLanePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                      const KernelState &state) {
-  patterns.add<LowerDequantizeTmem, LowerUnpackTmem>(converter, patterns.getContext(), state);
+  patterns.add<LowerDequantizeTmem, LowerUnpackTmem, LowerLanePowers>(converter,
+                                                                      patterns.getContext(), state);
 }

@@ -336,17 +336,21 @@ private:
     return registers;
   }
 
-  /// Multiplies one group, which has two instructions of K. Elements of 4 bits have been loaded
-  /// with `part`.
-  static LogicalResult multiplyByWarps(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter,
-                                       pipe::MmaOp op, OpAdaptor adaptor, HalfOperands &halves,
-                                       const PartOfA &part) {
+  /// Multiplies one group after the other, each of two instructions of K. `part` has the first
+  /// words.
+  LogicalResult multiplyByWarps(ImplicitLocOpBuilder &b, ConversionPatternRewriter &rewriter,
+                                pipe::MmaOp op, OpAdaptor adaptor, HalfOperands &halves,
+                                PartOfA &part) const {
+    CodeTile tile(op.getAAs<pipe::SharedType>());
     WarpColumns columns(b, adaptor.getB(), op.getB().getType());
     SmallVector<Value> sums =
         loadAccumulator(b, op.getAccumulatorAs<pipe::FragmentType>(), adaptor.getAccumulator(),
                         adaptor.getAccumulate(), /*isFirst=*/true);
-    for (int64_t group = 0; group < kGroups; ++group)
+    for (int64_t group = 0; group < kGroups; ++group) {
+      if (int64_t word = group * tile.groupWords; word && word % kLoadedWords == 0)
+        loadCodes(b, op, adaptor, word, part);
       columns.multiplyAll(convertGroup(b, op, halves, part, group), 2 * group, sums);
+    }
     emitProxyFence(b, op.getLoc()); // earlier reads, before loads that follow
     storeElements(b, adaptor.getAccumulator(), sums);
     rewriter.eraseOp(op);

@@ -5,18 +5,20 @@
 // conflicts. The tensor core sums 128 products, and these sums times the powers of two of their
 // rows are added in fp32. The next tile is converted while the tensor core multiplies the one
 // before. Without powers, the tensor core adds to the accumulator, and half a tile is converted at
-// a time.
+// a time. On targets without wgmma each warp multiplies its 16 rows with mma.sync.
 //
 // fetch: a thread reads the words of its two rows from device memory.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/MmaPattern.h"
+#include "MmaSync/WarpColumns.h"
 #include "Wgmma/Wgmma.h"
 
 #include "InlinePtx.h"
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -36,7 +38,9 @@ struct LowerMmaPrepackedBytes : MmaPattern<hw::MmaForm::WgmmaPrepacked> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     forExistingTiles(b, adaptor.getExisting(), op.getAAs<pipe::SharedType>().getRows(),
                      [&](int64_t first, int64_t count) {
-                       if (op.getWithoutPowers())
+                       if (multipliesByWarps(*state.target))
+                         multiplyByWarps(b, op, adaptor, first, count);
+                       else if (op.getWithoutPowers())
                          accumulate(b, op, adaptor, first, count);
                        else
                          multiply(b, op, adaptor, first, count);
@@ -47,33 +51,56 @@ struct LowerMmaPrepackedBytes : MmaPattern<hw::MmaForm::WgmmaPrepacked> {
   }
 
 private:
-  SmallVector<ByteWords> loadTiles(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
-                                   int64_t first, int64_t count) const {
-    SmallVector<ByteWords> words;
+  SmallVector<PrepackedWords> loadTiles(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
+                                        int64_t first, int64_t count) const {
+    SmallVector<PrepackedWords> words;
     Int32 thread = threadOfRole(b, op, state);
     for (int64_t tile = first; tile < first + count; ++tile)
       words.push_back(loadByteTile(b, adaptor.getA(), thread, tile));
     return words;
   }
 
+  void multiplyByWarps(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
+                       int64_t count) const {
+    SmallVector<PrepackedWords> words = loadTiles(b, op, adaptor, first, count);
+    WarpColumns columns(b, adaptor.getB(), op.getB().getType());
+    PackedBytes bytes(b);
+    SmallVector<Value> acc =
+        loadAccumulator(b, op.getAccumulatorAs<pipe::FragmentType>(), adaptor.getAccumulator(),
+                        adaptor.getAccumulate(), first == 0);
+    for (auto [i, tile] : llvm::enumerate(words)) {
+      SmallVector<Value> weights = bytes.convertTile(tile.codes, tile.scales);
+      int64_t step = (first + int64_t(i)) * hw::byteSteps;
+      if (op.getWithoutPowers()) {
+        columns.multiplyAll(weights, step, acc);
+        continue;
+      }
+      SmallVector<Value> sums(acc.size(), constF32(b, 0));
+      columns.multiplyAll(weights, step, sums);
+      promoteBytes(b, sums, tile.scales, acc);
+    }
+    emitProxyFence(b, op.getLoc()); // earlier reads, before loads that follow
+    storeElements(b, adaptor.getAccumulator(), acc);
+  }
+
   void accumulate(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                   int64_t count) const {
     constexpr int64_t parts = pipe::kBytePartsOfTile, steps = hw::byteSteps / parts;
-    SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
+    SmallVector<PrepackedWords> words = loadTiles(b, op, adaptor, first, count);
     PackedBytes bytes(b);
     multiplyParts(b, op, adaptor, state, {parts * first, parts * count, steps}, [&](int64_t i) {
-      const ByteWords &tile = words[size_t(i / parts)];
-      return bytes.convertSteps(tile.codes, tile.rows, i % parts * steps, steps);
+      const PrepackedWords &tile = words[size_t(i / parts)];
+      return bytes.convertSteps(tile.codes, tile.scales, i % parts * steps, steps);
     });
   }
 
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
-    SmallVector<ByteWords> words = loadTiles(b, op, adaptor, first, count);
+    SmallVector<PrepackedWords> words = loadTiles(b, op, adaptor, first, count);
     PackedBytes bytes(b);
     pipe::SharedType type = op.getB().getType();
     ByteMma product{type.getRows(),
-                    bytes.convertTile(words[0].codes, words[0].rows),
+                    bytes.convertTile(words[0].codes, words[0].scales),
                     uniformDescriptor(b, adaptor.getB()),
                     {}};
     SmallVector<Value> acc =
@@ -85,8 +112,8 @@ private:
       if (i == 0) // the reads of weights before loads that follow, while the tensor core is busy
         emitProxyFence(b, op.getLoc());
       if (i + 1 < count)
-        product.a = bytes.convertTile(words[i + 1].codes, words[i + 1].rows);
-      promoteBytes(b, awaitSums(b, sums), words[i].rows, acc);
+        product.a = bytes.convertTile(words[i + 1].codes, words[i + 1].scales);
+      promoteBytes(b, awaitSums(b, sums), words[i].scales, acc);
     }
     storeElements(b, adaptor.getAccumulator(), acc);
   }
@@ -97,8 +124,10 @@ struct LowerRowPowers : PipePattern<pipe::FetchOp> {
 
   LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getColumn() || op.getFirst())
-      return rewriter.notifyMatchFailure(op, "loads the factors of elements");
+    bool isOfWgmma =
+        pipe::distributionOf(op.getResult().getType()).getKind() == pipe::FragmentKind::Wgmma;
+    if (op.getColumn() || op.getFirst() || !isOfWgmma)
+      return rewriter.notifyMatchFailure(op, "loads the factors of elements, or of TMEM lanes");
     constexpr int64_t ofBoth = 4; // elements of a thread in 8 columns, half of them of each row
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value tile =

@@ -37,9 +37,9 @@ SmallVector<Value> loadResident(ImplicitLocOpBuilder &b, Value held) {
 }
 
 /// The weights of a k tile as e4m3, and the scales of their rows.
-void storeConverted(ImplicitLocOpBuilder &b, Value held, const ByteWords &tile) {
-  SmallVector<Value> words = PackedBytes(b).convertTile(tile.codes, tile.rows), elements;
-  llvm::append_range(words, tile.rows);
+void storeConverted(ImplicitLocOpBuilder &b, Value held, const PrepackedWords &tile) {
+  SmallVector<Value> words = PackedBytes(b).convertTile(tile.codes, tile.scales), elements;
+  llvm::append_range(words, tile.scales);
   for (Value word : words)
     elements.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), word));
   storeElements(b, held, elements);
@@ -54,7 +54,7 @@ struct LowerDequantizeResident : PipePattern<pipe::DequantizeTileOp> {
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value held = frameArray(b, state, kResidentWords);
-    ByteWords words = loadByteTile(b, adaptor.getSource(), threadOfRole(b, op, state), 0);
+    PrepackedWords words = loadByteTile(b, adaptor.getSource(), threadOfRole(b, op, state), 0);
     emitProxyFence(b, op.getLoc());
     storeConverted(b, held, words);
     rewriter.replaceOp(op, held);
@@ -99,7 +99,7 @@ private:
 
 void LowerWgmmaResident::Product::multiply(Int32 thread, Value nextTile) {
   SmallVector<Value> sums = start(0);
-  ByteWords next = loadByteTile(b, nextTile, thread, 0);
+  PrepackedWords next = loadByteTile(b, nextTile, thread, 0);
   emitProxyFence(b, b.getLoc()); // orders the reads of weights before loads that follow
   promote(awaitSums(b, sums), 0);
   sums = start(1);

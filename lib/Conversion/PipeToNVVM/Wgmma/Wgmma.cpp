@@ -96,24 +96,6 @@ void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaOp op, pipe::MmaOp::Ad
   storeElements(b, fragment, sums);
 }
 
-ByteWords fp4::loadByteTile(ImplicitLocOpBuilder &b, Value weights, Int32 thread, int64_t number) {
-  Value tile = offsetPointer(b, b.getLoc(), weights, number * hw::byteTileBytes);
-  Int32 group = thread / kGroupThreads;
-  Value codes = stridedPointer(b, b.getLoc(), tile, group, hw::byteGroupBytes);
-  codes = stridedPointer(b, b.getLoc(), codes, thread % kGroupThreads, hw::byteThreadBytes);
-  ByteWords words;
-  for (int64_t half : {0, 1})
-    llvm::append_range(
-        words.codes,
-        loadSharedWords(b, offsetPointer(b, b.getLoc(), codes, half * hw::byteHalfBytes),
-                        PackedBytes::numCodeWords / 2));
-  Value rows = offsetPointer(b, b.getLoc(), tile, hw::byteCodeBytes);
-  words.rows = loadSharedWords(
-      b, stridedPointer(b, b.getLoc(), rows, thread / 4, 4 * PackedBytes::numRowWords),
-      PackedBytes::numRowWords);
-  return words;
-}
-
 void fp4::promoteBytes(ImplicitLocOpBuilder &b, ValueRange sums, ArrayRef<Value> rows,
                        MutableArrayRef<Value> acc) {
   PackedBytes bytes(b);

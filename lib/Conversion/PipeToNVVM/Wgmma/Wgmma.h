@@ -35,13 +35,6 @@ void multiplyParts(mlir::ImplicitLocOpBuilder &b, pipe::MmaOp op, pipe::MmaOp::A
                    const KernelState &state, WeightParts parts,
                    llvm::function_ref<llvm::SmallVector<mlir::Value>(int64_t part)> convert);
 
-/// The words of a tile for e4m3 that a thread has: the codes of four instructions, and the words of
-/// its two rows.
-struct ByteWords {
-  llvm::SmallVector<mlir::Value> codes, rows;
-};
-ByteWords loadByteTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights, Int32 thread,
-                       int64_t number);
 /// Adds sums of e4m3 times the powers that the words of a thread's two `rows` have. A thread has,
 /// of every 8 columns, two elements of its upper row and two of its lower one.
 void promoteBytes(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums,

@@ -154,10 +154,6 @@ static LogicalResult verifyShared(DequantizeTileOp op) {
   SharedType source = op.getSource().getType(), scales = op.getScalesType();
   if (failed(verifyConvertible(op, "source", source, scales))) // (C180)
     return failure();
-  if (isSixBitElementType(source.getElementType()))
-    return withNote(
-        op.emitOpError() << "source must have elements of 4 or 8 bits, but got " << source,
-        "elements of 6 bits are converted in registers, by pipe.mma with 'in_order'"); // (C180)
   auto expected = SharedType::get(source.getShape(), convertedType(scales.getElementType()),
                                   Layout::Swizzle128B);
   if (op.getFilledType() != expected)
@@ -175,30 +171,32 @@ static bool isHalfOperand(TmemType tile, ArrayRef<int64_t> shape) {
 
 static LogicalResult verifyTmem(DequantizeTileOp op) {
   SharedType source = op.getSource().getType();
-  if (!isa<Float4E2M1FNType>(source.getElementType()) || source.getRows() != kMmaM)
+  bool hasSix = isSixBitElementType(source.getElementType());
+  if ((!hasSix && !isa<Float4E2M1FNType>(source.getElementType())) || source.getRows() != kMmaM)
     return withNote(
-        op.emitOpError() << "source must be " << kMmaM << " rows of f4E2M1FN, but got " << source,
+        op.emitOpError() << "source must be " << kMmaM << " rows of 4 or 6 bits, but got "
+                         << source,
         "a row of an operand in tensor memory is a TMEM lane, of which there are 128"); // (C467)
   if (failed(verifyConvertible(op, "source", source, op.getScalesType())))              // (C180)
     return failure();
   auto tile = cast<TmemType>(op.getFilledType());
-  if (isHalfOperand(tile, source.getShape()))
+  if (isHalfOperand(tile, source.getShape()) && (!hasSix || tile.getElementType().isBF16()))
     return success();
-  return withNote(op.emitOpError()
-                      << "tile must have the shape of the source and elements of bf16 or f16, "
-                         "but got "
-                      << tile,
-                  "write the shape of the source and bf16 or f16"); // (C467)
+  StringRef elements = hasSix ? "bf16" : "bf16 or f16";
+  return withNote(op.emitOpError() << "tile must have the shape of the source and elements of "
+                                   << elements << ", but got " << tile,
+                  "write the shape of the source and " + elements); // (C467)
 }
 
 static LogicalResult verifyTmemOfPrepacked(DequantizeTileOp op) {
   SharedType source = op.getSource().getType();
   int64_t bytes = source.getInnerBytes();
+  bool isForBytes = bytes == hw::byteTileBytes;
   if (source.getLayout() != Layout::Linear ||
-      (bytes != hw::weightTileBytes(16) && bytes != hw::weightTileBytes(32)))
-    return withNote(op.emitOpError()
-                        << "source must be i8 in linear rows of " << hw::weightTileBytes(16)
-                        << " or " << hw::weightTileBytes(32) << " bytes, but got " << source,
+      (!isForBytes && bytes != hw::weightTileBytes(16) && bytes != hw::weightTileBytes(32)))
+    return withNote(op.emitOpError() << "source must be i8 in linear rows of "
+                                     << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32)
+                                     << " or " << hw::byteTileBytes << " bytes, but got " << source,
                     "fp4.prepack makes such weights, a row for each tile"); // (C499)
   auto region = op->getParentOfType<RoleRegionOp>();
   if (region && region.getRole().getStageThreads() != kMmaM)
@@ -207,12 +205,15 @@ static LogicalResult verifyTmemOfPrepacked(DequantizeTileOp op) {
                         << region.getRole(),
                     "write 4 warps from a multiple of 4 on, or 'in_turn' for more"); // (C499)
   auto tile = cast<TmemType>(op.getFilledType());
-  SmallVector<int64_t> expected = {kMmaM, source.getRows() * hw::weightTileColumns};
-  if (isHalfOperand(tile, expected))
+  int64_t columns = hw::weightColumnsOf(bytes);
+  SmallVector<int64_t> expected = {kMmaM, source.getRows() * columns};
+  auto ofBytes = TmemType::get(expected, Float8E4M3FNType::get(op.getContext()));
+  if (isForBytes ? tile == ofBytes : isHalfOperand(tile, expected))
     return success();
-  return withNote(op.emitOpError() << "tile must be " << expected[0] << "x" << expected[1]
-                                   << " of bf16 or f16, but got " << tile,
-                  "a row of the source becomes 64 columns of 128 TMEM lanes"); // (C499)
+  return withNote(
+      op.emitOpError() << "tile must be " << expected[0] << "x" << expected[1] << " of "
+                       << (isForBytes ? "f8E4M3FN" : "bf16 or f16") << ", but got " << tile,
+      "a row of the source becomes " + Twine(columns) + " columns of 128 TMEM lanes"); // (C499)
 }
 
 LogicalResult DequantizeTileOp::verify() {

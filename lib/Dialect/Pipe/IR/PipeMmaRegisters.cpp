@@ -167,14 +167,11 @@ LogicalResult fp4::pipe::verifyWgmmaDequantized(MmaOp op) {
     return failure();
   if (failed(verifyConvertible(op, "a", a, scales))) // (C180)
     return failure();
-  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(a.getElementType());
-  if (op.getInOrder() ? isFloat8 : isSixBitElementType(a.getElementType()))
+  if (op.getInOrder() && isa<Float8E4M3FNType, Float8E5M2Type>(a.getElementType()))
     return withNote(op.emitOpError()
-                        << "a must have elements of " << (op.getInOrder() ? "4 or 6" : "4 or 8")
-                        << " bits " << (op.getInOrder() ? "with" : "without")
-                        << " 'in_order', but got " << a,
-                    "elements of 6 bits are converted in the order of memory, and those of 8 "
-                    "bits in the order of registers"); // (C181)
+                        << "a must have elements of 4 or 6 bits with 'in_order', but got " << a,
+                    "elements of 8 bits are converted in the order of registers: leave 'in_order' "
+                    "out, and convert b too"); // (C181)
   if (a.getRows() % kFragmentRows || !hasWarpgroups(op, a.getRows()))
     return withNote(op.emitOpError() << "a must have " << kFragmentRows
                                      << " rows for each warpgroup of its role, but got " << a,

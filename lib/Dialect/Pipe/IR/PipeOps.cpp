@@ -73,11 +73,12 @@ static LogicalResult verifyPowers(FetchOp op) {
         op.emitOpError("of a tile of weights must have neither 'rows', 'transposed' nor "
                        "'one_row'"),
         "write '[%tile]' alone: its rows are those of the fragments"); // (C605)
-  if (distributionOf(op.getResult().getType()).getKind() == FragmentKind::Wgmma)
+  FragmentKind kind = distributionOf(op.getResult().getType()).getKind();
+  if (kind == FragmentKind::Wgmma || kind == FragmentKind::Lanes)
     return success();
   return withNote(op.emitOpError()
-                      << "result must be of wgmma, but got " << op.getResult().getType(),
-                  "write #pipe.distribution<wgmma>"); // (C605)
+                      << "result must be of wgmma or lanes, but got " << op.getResult().getType(),
+                  "write #pipe.distribution<wgmma>, or <lanes> of tensor memory"); // (C605)
 }
 
 void FetchOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {

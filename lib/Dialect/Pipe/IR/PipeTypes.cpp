@@ -216,13 +216,16 @@ static int64_t accumulatorColumns(ArrayRef<int64_t> shape, bool pair) {
   return layout ? hw::accumulatorColumns(*layout, shape[1]) : shape[1];
 }
 
-/// 16-bit floats of an operand in a column of tensor memory, and those of a row that a thread makes
-/// at a time.
-static constexpr int64_t kFloatsOfColumn = 2, kOperandUnit = 64;
+/// Columns of 32 bits that so many elements of an operand take in tensor memory, and bytes of those
+/// that a thread makes of a row at a time.
+static int64_t operandColumns(int64_t elements, Type element) {
+  return elements * element.getIntOrFloatBitWidth() / 32;
+}
+static constexpr int64_t kOperandUnitBytes = 128;
 
 int64_t TmemType::getTmemColumns() const {
   if (isOperand())
-    return getColumns() / kFloatsOfColumn;
+    return operandColumns(getColumns(), getElementType());
   return isScales() ? scaleTileColumns(getRows(), getColumns(), getLayout())
                     : accumulatorColumns(getShape(), getPair());
 }
@@ -488,10 +491,11 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
 /// An operand (C466) or an accumulator (C104) in tensor memory.
 static LogicalResult verifyNumbers(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                    bool pair) {
-  if (element.isF16() || element.isBF16()) {
-    if (shape[0] == kMmaM && shape[1] % kOperandUnit == 0 && !pair)
+  if (element.isF16() || element.isBF16() || isa<Float8E4M3FNType>(element)) {
+    int64_t unit = kOperandUnitBytes * 8 / element.getIntOrFloatBitWidth();
+    if (shape[0] == kMmaM && shape[1] % unit == 0 && !pair)
       return success();
-    return withNote(emitError() << "operand must be 128 rows of a multiple of " << kOperandUnit
+    return withNote(emitError() << "operand must be 128 rows of a multiple of " << unit
                                 << " columns and belong to no pair, but got " << shape[0] << "x"
                                 << shape[1] << "x" << element,
                     "take a tile of 128 rows, and pad its columns");
@@ -533,7 +537,7 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
   }
   int64_t columns = isScales          ? scaleTileColumns(shape[0], shape[1], layout)
                     : element.isF32() ? shape[1]
-                                      : shape[1] / kFloatsOfColumn;
+                                      : operandColumns(shape[1], element);
   if (columns > hw::tmemColumnCount) // (C105)
     return withNote(emitError() << "tile must fit in " << hw::tmemColumnCount
                                 << " tensor memory columns, but needs " << columns,

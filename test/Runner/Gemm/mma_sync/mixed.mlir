@@ -11,10 +11,6 @@
 // CHECK: y {{.*}}equals the mma.sync model, bit for bit, and the fp64 sum within its bound
 // CHECK: hazards {{.*}}none (strict check)
 
-// RUN: not fp4-opt %s --fp4-set-target=target=sm_90a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of elements of 6 bits
-// OTHER: note: targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, sm_110a; or quantize both operands to mxfp8
-
 // Tensor cores with tensor memory want K in runs of 128 (Gemm/tcgen05/mixed.mlir has them).
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=RUNS
 // RUNS: error: 'fp4.matmul' op target 'sm_100a' expects K a multiple of 128 for elements of 6 bits, but got 160

@@ -30,8 +30,8 @@ def : Pipe_Constraints<"Types", [{
   - (C104) an accumulator has 128 rows of f32 and a legal N of the block-scaled instruction, 8 to
     256 in steps of 8. The accumulator of a pair of CTAs has 256 or 128 rows, and 16 to 256
     columns in steps of 16.
-  - (C466) an operand in tensor memory has 128 rows of bf16 or f16 and a multiple of 64 columns, and
-    belongs to no pair.
+  - (C466) an operand in tensor memory has 128 rows of bf16 or f16 and a multiple of 64 columns, or
+    of f8E4M3FN and a multiple of 128, and belongs to no pair.
   - (C105) a `!pipe.tmem` tile fits in the 512 columns of tensor memory.
   - (C158) a `!pipe.fragment` has elements of f32, or of `wgmma` f8E4M3FN, and a shape that its
     instruction makes. `wgmma` makes a multiple of 64 rows and 8 to 256 columns in steps of 8,
@@ -166,16 +166,17 @@ def : Pipe_Constraints<"Dequantization", [{
     bits, and not with prepacked weights (i8). Registers, and tensor memory, take prepacked weights,
     and shared memory does not. Registers are a result, of one tile that exists.
   - (C180) the data of `pipe.dequantize` and the operand A of a `pipe.mma` with scaled elements are
-    f4E2M1FN with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN or f8E5M2, or for
-    `pipe.mma` f6E2M3FN or f6E3M2FN, with layout swizzle_128B. Data are one panel wide. The scales
+    f4E2M1FN with layout swizzle_64B, or with scales of f8E8M0FNU f8E4M3FN, f8E5M2, f6E2M3FN or
+    f6E3M2FN, with layout swizzle_128B. Data are one panel wide. The scales
     have layout tiled_128x4, one column per block and enough rows. A tile in shared memory has the
     shape of the data, the 16-bit type that goes with the scales, and layout swizzle_128B.
-  - (C467) `pipe.dequantize` of elements into tensor memory: the source is f4E2M1FN with 128 rows,
-    else as (C180) has it with its scales. The tile has the shape of the source and elements of bf16
-    or f16.
+  - (C467) `pipe.dequantize` of elements into tensor memory: the source has 128 rows of 4 or 6 bits,
+    else as (C180) has it with its scales. The tile has the shape of the source and elements of
+    bf16, or beside those of 4 bits f16.
   - (C499) `pipe.dequantize` of prepacked weights into tensor memory: the source is linear, in rows
-    of 4608 bytes (nvfp4) or 4352 (mxfp4). The tile has 128 rows and 64 elements of K for each of
-    them, of bf16 or f16. The role has one warpgroup, or several in turn.
+    of 4608 bytes (nvfp4), 4352 (mxfp4) or 8704 (mxfp4 for e4m3). The tile has 128 rows and for each
+    of these 64 elements of K, of bf16 or f16, or 128 of f8E4M3FN. The role has one warpgroup, or
+    several in turn.
 }]>;
 
 def : Pipe_Constraints<"MMAs", [{
@@ -214,7 +215,7 @@ def : Pipe_Constraints<"MMAs", [{
   - (C181) beside scaled elements that threads convert, the accumulator is an f32 fragment of wgmma
     with 64 rows. A has 64 rows for each warpgroup of the role. B has the accumulator's columns, the
     K of A, a type that converted A can have (of 4 bits f16 or bf16), and layout swizzle_128B. A of
-    6 bits goes with `in_order`, and A of 8 bits without.
+    8 bits goes without `in_order`.
   - (C191) beside prepacked weights, the accumulator is an f32 fragment of wgmma with 64 rows, and
     the role has two warpgroups. B has the accumulator's columns, layout swizzle_128B, and for each
     row of the weights 64 elements of K, of bf16 or f16, or beside rows of 8704 bytes 128.
@@ -239,7 +240,7 @@ def : Pipe_Constraints<"Products in registers", [{
   - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
     or more, or with four columns; the report is a buffer of 8 x i64.
   - (C605) `pipe.fetch` without a column: weights are i8, linear, in rows of 8704 bytes, and
-    the rows of a tile all exist. The result is of wgmma.
+    the rows of a tile all exist. The result is of wgmma or lanes.
   - (C192) `pipe.store` to a column that is a number, and `pipe.fetch` with `first`: the buffer is
     f32 with two dimensions. The tile is of wgmma or mma_sync. The elements of all threads of the
     role fit in a row from `column` on, a multiple of 4.

@@ -28,12 +28,12 @@ def Pipe_DequantizeTileOp
 
     Into tensor memory, elements are in ascending order, of the factors beside floats: with scales
     of f8E4M3FN value * scale * 2^-7, in f16 or bf16, and with scales of f8E8M0FNU value * scale *
-    2^-4 in bf16. Thread r of a warpgroup of the role converts row r, and two or four warpgroups
+    2^-4 in bf16, of 6 bits value * scale. Thread r of a warpgroup of the role converts row r, and two or four warpgroups
     share the work. PTX: tcgen05.st.sync.aligned.32x32b. The source may also be a row of tiles of
     `#fp4.weight_layout<wgmma>` side by side along k. A thread then has the elements of its place in
     a fragment of wgmma, which is one of tcgen05.st.16x128b too: warp w of a warpgroup stores the
     two fragments of the TMEM lanes 32 w to 32 w + 31, those that it reaches. PTX:
-    tcgen05.st.sync.aligned.16x128b.
+    tcgen05.st.sync.aligned.16x128b. Tiles for e4m3 become e4m3 without the powers of their rows.
 
     Into registers, every warpgroup of the role converts its 64 rows of a tile of
     `#fp4.weight_layout<wgmma>` for e4m3, and keeps them as wgmma has operand A there, with the power
