@@ -3,6 +3,9 @@ that times them there, and what it needs."""
 import argparse
 import json
 import os
+import pathlib
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +57,14 @@ def microseconds_of(call, times=1):
     end.record()
     torch.cuda.synchronize()
     return begin.elapsed_time(end) * 1e3 / times
+
+
+def processor():
+    """The name of this host's processor, and the short one of files."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    short = re.search(r"\b(EPYC|Xeon|Ryzen|Core|Grace|Neoverse)\b", name)
+    return name, short[0] if short else name.split()[0]
 
 
 def main(documentation, pack, measure):

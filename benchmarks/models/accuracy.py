@@ -33,8 +33,6 @@ import hashlib
 import json
 import os
 import pathlib
-import platform
-import re
 import shutil
 import sys
 import tempfile
@@ -44,6 +42,7 @@ HERE = pathlib.Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]  # in a packed folder all lie beside this file
 import gemma  # noqa: E402
 import host  # noqa: E402
+import kit  # noqa: E402
 import run as decoders  # noqa: E402
 
 PIECE = 52 << 20
@@ -279,20 +278,12 @@ def chosen(there, count):
     return [place * there // count for place in range(count)]
 
 
-def processor():
-    """The name of this host's processor, and the short one of files."""
-    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-    short = re.search(r"EPYC|Xeon|Grace|Neoverse", name)
-    return name, short[0] if short else name.split()[0]
-
-
 def machine():
     """Facts about the machine that a result has."""
     import torch
     if torch.cuda.is_available():
         return {"card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name()}
-    name, card = processor()
+    name, card = kit.processor()
     return {"card": card, "device": f"a host with {len(os.sched_getaffinity(0))} cores, {name}"}
 
 

@@ -83,9 +83,10 @@ class Accuracy(unittest.TestCase):
     def test_the_processor_of_this_host(self) -> None:
         for text, expected in (("model name\t: AMD EPYC 9654\n", ("AMD EPYC 9654", "EPYC")),
                                ("model name\t: Intel(R) Xeon(R) 8480\n",
-                                ("Intel(R) Xeon(R) 8480", "Xeon"))):
+                                ("Intel(R) Xeon(R) 8480", "Xeon")),
+                               ("model name\t: Some 7\n", ("Some 7", "Some"))):
             with mock.patch.object(pathlib.Path, "read_text", return_value=text):
-                self.assertEqual(self.program.processor(), expected)
+                self.assertEqual(self.program.kit.processor(), expected)
 
 
 @unittest.skipIf(torch is None, "torch is not installed")

@@ -3,12 +3,15 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import re
 import subprocess
+import sys
 
 import running
 from sources import OWN
+
+sys.path.append(str(running.ROOT / "benchmarks"))
+import kit  # noqa: E402
 
 COLUMNS = (("set", "set", None), ("kernels", "kernels", None), ("ran", "ran", None), ("right", "right", None),
            ("true", "true hazards", None), ("false", "false alarms", None), ("seconds", "processor time", "s"))
@@ -38,16 +41,10 @@ def revision():
     return done.stdout.strip() or None
 
 
-def processor():
-    """The name of the processor, as a file name may have it: "AMD EPYC" is EPYC."""
-    known = re.search(r"^model name\s*:.*?\b(EPYC|Xeon|Ryzen|Core)\b", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
-    return known.group(1) if known else platform.machine()
-
-
 def result(records, outcomes, options):
     made = rows([record for record in records if record.source != OWN], outcomes)
     total = {name: sum(one[name] for one in made) for name, _, _ in COLUMNS[1:]}
-    return {"area": "foreign-kernels", "card": processor(), "device": f"{os.cpu_count()} shared cores",
+    return {"area": "foreign-kernels", "card": kit.processor()[1], "device": f"{os.cpu_count()} shared cores",
             "driver": None, "date": datetime.date.today().isoformat(), "revision": revision(), "clock": None,
             "command": f"integration_test/foreign/corpus/corpus.py run FOLDER --check={options.check}",
             "program": "the records of integration_test/foreign/corpus/sets", "evidence": "measured",
