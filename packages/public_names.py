@@ -3,7 +3,7 @@ import ast
 import re
 
 MODULES = ("fp4", "fp4.torch", "fp4.checkpoints", "fp4.compat.flash_attn", "fp4.compat.flashinfer",
-           "fp4.compat.torchao", "fp4.compat.vllm", "fp4.transformers", "fp4.dist")
+           "fp4.compat.torchao", "fp4.compat.vllm", "fp4.transformers", "fp4.dist", "fp4.jax", "fp4.tvm_ffi")
 
 
 class Package:

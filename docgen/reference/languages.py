@@ -6,8 +6,8 @@ import re
 
 from . import markdown
 
-MODULES = ["", "torch", "checkpoints", "dist", "torchao", "transformers", "compat.flash_attn", "compat.flashinfer",
-           "compat.torchao", "compat.vllm", "sim"]
+MODULES = ["", "torch", "checkpoints", "dist", "torchao", "transformers", "jax", "tvm_ffi", "compat.flash_attn",
+           "compat.flashinfer", "compat.torchao", "compat.vllm", "sim"]
 
 
 #===--- Python ------------------------------------------------------------===#

@@ -145,6 +145,13 @@ typedef struct fp4_call_options {
   const fp4_allocator *allocator; /**< for temporary memory and results; the device's own */
 } fp4_call_options;
 
+/** Writes element, layout, rank, sizes and `bytes` of the results that `function` has for arguments
+ *  of such types, and no address. Addresses of arguments are not read. An empty or null `function`
+ *  is the only one. */
+FP4_EXPORT fp4_error *fp4_program_describe(const fp4_program *program, const char *function,
+                                           const fp4_tensor *arguments, size_t num_arguments,
+                                           fp4_tensor *results, size_t num_results);
+
 typedef struct fp4_executable fp4_executable;
 
 /** A program on a device: modules are loaded, and constants copied, at their first use. */
@@ -153,9 +160,7 @@ FP4_EXPORT fp4_error *fp4_executable_create(const fp4_program *program, fp4_devi
 /** Waits for the device. Null is allowed. */
 FP4_EXPORT void fp4_executable_destroy(fp4_executable *executable);
 
-/** Writes element, layout, rank, sizes and `bytes` of the results that `function` has for arguments
- *  of such types, and no address. Addresses of arguments are not read. An empty or null `function`
- *  is the only one. */
+/** As fp4_program_describe. */
 FP4_EXPORT fp4_error *fp4_executable_describe(const fp4_executable *executable,
                                               const char *function, const fp4_tensor *arguments,
                                               size_t num_arguments, fp4_tensor *results,

@@ -80,6 +80,8 @@ _CHECKED: dict[str, list[Any]] = {
     "fp4_device_copy_from": [c_void_p, c_void_p, c_uint64, c_uint64],
     "fp4_device_synchronize": [c_void_p],
     "fp4_program_load": [c_char_p, POINTER(c_void_p)],
+    "fp4_program_describe": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
+                             c_size_t],
     "fp4_executable_create": [c_void_p, c_void_p, POINTER(c_void_p)],
     "fp4_executable_describe": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
                                 c_size_t],
@@ -88,6 +90,8 @@ _CHECKED: dict[str, list[Any]] = {
                           POINTER(CallOptions)],
     "fp4_executable_verify": [c_void_p, c_char_p, POINTER(Tensor), c_size_t, POINTER(Tensor),
                               c_size_t],
+    "fp4_xla_add": [c_char_p, c_void_p],
+    "fp4_tvm_ffi_add": [c_void_p, c_char_p, c_char_p],
 }
 _OTHERS: dict[str, tuple[Any, list[Any]]] = {
     "fp4_version": (c_char_p, []),

@@ -142,6 +142,11 @@ class Program(Calls):
         self.manifest = self._code.manifest
         self.device = device
 
+    @property
+    def _handle(self) -> int:
+        """The fp4_program, for calls of the C API."""
+        return self._code.handle
+
     def on(self, device: Device) -> Program:
         """The same program on `device`."""
         if not isinstance(device, Device):
@@ -162,9 +167,9 @@ class Program(Calls):
                             f"'{next(iter(unknown))}' by name; only function, out, verify and "
                             "stream have names")
         work = Stream(stream)
-        views = [view(value, _what(found, i), work.dlpack, _is_strided(found, i))
+        views = [view(value, tensor_name(found, i), work.dlpack, _is_strided(found, i))
                  for i, value in enumerate(tensors)]
-        arguments = _arguments(found, views)
+        arguments = arguments_of(found, views)
         where = int(_one({item.device for item in views} or {CPU}, "device"))
         package = str(_one({item.package for item in views} or {"numpy"}, "package"))
         work.check(where)
@@ -206,7 +211,8 @@ def load(path: str | os.PathLike[str], device: Device | None = None) -> Program:
     return program if device is None else program.on(device)
 
 
-def _what(function: Function, index: int) -> str:
+def tensor_name(function: Function, index: int) -> str:
+    """The words of messages for an argument."""
     if index < len(function.arguments):
         return f"argument '{function.arguments[index].name}'"
     return f"argument {index}"
@@ -237,7 +243,7 @@ def _one(values: set[Any], what: str) -> Any:
     raise UsageError(f"all arguments must have one {what}, but got {' and '.join(names)}")
 
 
-def _arguments(function: Function, views: Sequence[View]) -> Any:
+def arguments_of(function: Function, views: Sequence[View]) -> Any:
     """The fp4_tensors of the arguments. Linear arguments come first, because they tell the named
     sizes of tiled ones."""
     expected = len(function.arguments)

@@ -278,7 +278,7 @@ def empty(like: View | None, kind: Type, stream: int = 1) -> View:
     if like is None or like.package == "numpy":
         import numpy
 
-        return view(numpy.empty(kind.buffer_shape, _numpy_dtype(kind.element, kind.item_bytes)),
+        return view(numpy.empty(kind.buffer_shape, numpy_dtype(kind.element, kind.item_bytes)),
                     "a result")
     if like.package == "torch":
         return view(_empty_torch(kind, like.device), "a result")
@@ -341,7 +341,7 @@ def _make_other(like: View, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @functools.cache
-def _numpy_dtype(element: str, size: int) -> Any:
+def numpy_dtype(element: str, size: int) -> Any:
     """The NumPy dtype of results; unsigned integers of the same width where NumPy has none."""
     import numpy
 

@@ -157,11 +157,11 @@ class Calls(unittest.TestCase):
                                                 else np.asarray(bad).ctypes.data, 4)
                 self.library.fp4_executable_verify(executable.handle, self.name, *self.operands)
 
-        from fp4.program import _arguments
+        from fp4.program import arguments_of
 
         views = [view(x, "x")]
         with self.assertRaisesRegex(fp4.MismatchError, "result 'r0' differs .* 1 of 1 elements"):
-            Wrong(executable, function, _arguments(function, views), views, "numpy").on_host(True)
+            Wrong(executable, function, arguments_of(function, views), views, "numpy").on_host(True)
 
     def test_threads_share_a_program(self) -> None:
         program, x = compiled().program(), matrix(130)

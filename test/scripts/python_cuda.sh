@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Calls with arrays on a GPU, which is the simulator behind CUDA's driver API: streams, devices and
-# DLPack of the Python package (python/tests/test_cuda_arrays.py).
+# DLPack of the Python package, and calls of XLA and tvm-ffi (python/tests/test_cuda_arrays.py,
+# test_frameworks_cuda.py).
 set -euo pipefail
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 build="$(cd "$1" && pwd)"
@@ -17,4 +18,4 @@ if [ "$python" == none ]; then
   exit 77
 fi
 cd "$root/python/tests"
-"$build/bin/fp4-sim" run --device h200 -- "$python" -m unittest -v test_cuda_arrays
+"$build/bin/fp4-sim" run --device h200 -- "$python" -m unittest -v test_cuda_arrays test_frameworks_cuda

@@ -165,6 +165,30 @@ void describe(const harness::Type &type, fp4_tensor &tensor) {
   std::copy(type.shape.begin(), type.shape.end(), tensor.sizes);
 }
 
+Expected<const harness::Function *> find(const Program &program, const char *name) {
+  return program.manifest().find(name ? name : "");
+}
+
+/// Writes the types and bytes of the results for arguments of such types.
+Status describeResults(const Program &program, const char *name, Tensors arguments,
+                       std::span<fp4_tensor> results) {
+  FP4_ASSIGN(const harness::Function *function, find(program, name));
+  FP4_ASSIGN(auto buffers, buffersOf(arguments.data(), arguments.size()));
+  std::vector<harness::Type> given;
+  for (const Buffer &buffer : buffers)
+    given.push_back(buffer.type);
+  FP4_ASSIGN(auto plan, LoadedFunction::planOf(*function, given));
+  if (plan.results.size() != results.size())
+    return makeError(ErrorKind::Usage,
+                     fmt::format("the function has {} results, but got places for {}",
+                                 plan.results.size(), results.size()));
+  for (size_t i = 0; i < results.size(); ++i) {
+    describe(plan.results[i], results[i]);
+    results[i].bytes = plan.results[i].bufferBytes();
+  }
+  return {};
+}
+
 /// The allocator of a C program.
 class CAllocator final : public rt::Allocator {
 public:
@@ -186,10 +210,6 @@ public:
 private:
   const fp4_allocator &allocator_;
 };
-
-Expected<const harness::Function *> find(const fp4_executable &executable, const char *name) {
-  return executable.loaded.program().manifest().find(name ? name : "");
-}
 
 Expected<harness::Tensor> downloadRows(rt::Device &device, const Buffer &buffer,
                                        harness::Tensor tensor) {
@@ -314,6 +334,18 @@ fp4_error *fp4_executable_create(const fp4_program *program, fp4_device *device,
 
 void fp4_executable_destroy(fp4_executable *executable) { delete executable; }
 
+fp4_error *fp4_program_describe(const fp4_program *program, const char *function,
+                                const fp4_tensor *arguments, size_t numArguments,
+                                fp4_tensor *results, size_t numResults) {
+  const Required needed[] = {{program, "program"},
+                             {arguments, numArguments, "arguments"},
+                             {results, numResults, "results"}};
+  return guarded(needed, [&] {
+    return wrap(describeResults(*program->program, function, {arguments, numArguments},
+                                {results, numResults}));
+  });
+}
+
 fp4_error *fp4_executable_describe(const fp4_executable *executable, const char *function,
                                    const fp4_tensor *arguments, size_t numArguments,
                                    fp4_tensor *results, size_t numResults) {
@@ -321,22 +353,8 @@ fp4_error *fp4_executable_describe(const fp4_executable *executable, const char 
                              {arguments, numArguments, "arguments"},
                              {results, numResults, "results"}};
   return guarded(needed, [&] {
-    const harness::Function *found = nullptr;
-    FP4_C_ASSIGN(found, find(*executable, function));
-    std::vector<Buffer> buffers;
-    FP4_C_ASSIGN(buffers, buffersOf(arguments, numArguments));
-    std::vector<harness::Type> given, types;
-    for (const Buffer &buffer : buffers)
-      given.push_back(buffer.type);
-    FP4_C_ASSIGN(types, executable->loaded.resultTypes(*found, given));
-    if (types.size() != numResults)
-      return usage(fmt::format("the function has {} results, but got places for {}", types.size(),
-                               numResults));
-    for (size_t i = 0; i < types.size(); ++i) {
-      describe(types[i], results[i]);
-      results[i].bytes = types[i].bufferBytes();
-    }
-    return kSuccess;
+    return wrap(describeResults(executable->loaded.program(), function, {arguments, numArguments},
+                                {results, numResults}));
   });
 }
 
@@ -386,7 +404,7 @@ fp4_error *fp4_executable_verify(fp4_executable *executable, const char *functio
                              {results, numResults, "results"}};
   return guarded(needed, [&] {
     const harness::Function *found = nullptr;
-    FP4_C_ASSIGN(found, find(*executable, function));
+    FP4_C_ASSIGN(found, find(executable->loaded.program(), function));
     std::vector<Buffer> in, out;
     FP4_C_ASSIGN(in, buffersOf(arguments, numArguments));
     FP4_C_ASSIGN(out, buffersOf(results, numResults));
