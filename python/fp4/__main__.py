@@ -58,6 +58,11 @@ def _add_quantize_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--head", action="store_true", help="quantize the head too")
     parser.add_argument("--bits", type=float, help="mean bits of a weight: the layers with the "
                         "largest error stay as they are until it is reached")
+    parser.add_argument("--calibrate", type=pathlib.Path, metavar="TEXT", help="round by GPTQ, so "
+                        "that the results of each layer on this text change least; needs "
+                        "transformers and the memory of the model")
+    parser.add_argument("--calibrate-tokens", type=int, default=65536, metavar="N",
+                        help="of the text that are used (default 65536)")
     parser.add_argument("--device", default="cpu", help="that quantizes: cuda, or cpu, which is "
                         "the simulator (default)")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -99,10 +104,12 @@ def _cached(options: argparse.Namespace) -> tuple[str, int]:
 
 
 def _quantized(options: argparse.Namespace) -> tuple[str, int]:
+    from .checkpoints._calibrate import Text
     from .checkpoints._quantize_model import Request, quantize_model
 
+    text = options.calibrate and Text(options.calibrate, options.calibrate_tokens)
     request = Request(options.format, options.recipe, tuple(options.exclude), options.bits,
-                      options.head, options.device)
+                      options.head, options.device, text)
     report = quantize_model(options.source, options.target, request,
                             lambda text: print(text, file=sys.stderr))
     return json.dumps(report.to_dict(), indent=2) if options.json else str(report), 0

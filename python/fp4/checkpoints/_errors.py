@@ -61,9 +61,11 @@ class Line:
         layer: as the checkpoint had it.
         format: "nvfp4" or "mxfp4"; "" where the layer stays as it is.
         bits: of the file for each weight.
-        loss: of the weight in 4 bits, also where a budget keeps the layer; None if it was never
-            quantized.
+        loss: of the weight in 4 bits, or of the results of the layer on a text, also where a budget
+            keeps the layer; None if it was never quantized.
         reason: for which it stays.
+        nearest: the loss of the results with each number rounded to the nearest; None without a
+            text, and where no token of the text reaches the layer.
     """
 
     layer: Linear
@@ -71,11 +73,13 @@ class Line:
     bits: float
     loss: Loss | None
     reason: str
+    nearest: Loss | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        loss = self.loss
+        loss, nearest = self.loss, self.nearest
         return {"name": self.layer.name, "shape": list(self.layer.shape), "format": self.format,
                 "bits": self.bits, "relative_error": None if loss is None else loss.relative,
+                "nearest_error": None if nearest is None else nearest.relative,
                 "sqnr_db": None if loss is None else loss.sqnr, "reason": self.reason}
 
 
@@ -88,6 +92,7 @@ class ModelReport:
         recipe: of the weights.
         bits: for each weight of the layers that could be quantized.
         bytes_before, bytes_after: of all tensors.
+        calibrated: errors are those of the results of layers on a text.
     """
 
     lines: tuple[Line, ...]
@@ -95,24 +100,31 @@ class ModelReport:
     bits: float
     bytes_before: int
     bytes_after: int
+    calibrated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """The report for json.dumps."""
         return {"recipe": self.recipe, "bits": self.bits, "bytes_before": self.bytes_before,
-                "bytes_after": self.bytes_after, "layers": [line.to_dict() for line in self.lines]}
+                "bytes_after": self.bytes_after, "calibrated": self.calibrated,
+                "layers": [line.to_dict() for line in self.lines]}
 
     def __str__(self) -> str:
         quantized = sum(bool(line.format) for line in self.lines)
         width = max(len(line.layer.name) for line in self.lines)
         head = (f"{quantized} of {len(self.lines)} linear layers in 4 bits, {self.bits:.2f} bits a "
                 f"weight, {self.bytes_before:,} to {self.bytes_after:,} bytes")
-        return "\n".join([head, f"  {'layer':{width}}  format   error    SQNR  shape",
-                          *(_text(line, width) for line in self.lines)])
+        nearest = "nearest " if self.calibrated else ""
+        return "\n".join([head, f"  {'layer':{width}}  format {nearest}  error    SQNR  shape",
+                          *(_text(line, width, self.calibrated) for line in self.lines)])
 
 
-def _text(line: Line, width: int) -> str:
+def _error(loss: Loss | None) -> str:
+    return "      -" if loss is None else f"{loss.relative:7.4f}"
+
+
+def _text(line: Line, width: int, calibrated: bool) -> str:
     loss = line.loss
-    error = "      -" if loss is None else f"{loss.relative:7.4f}"
+    error = f"{_error(line.nearest)} {_error(loss)}" if calibrated else _error(loss)
     sqnr = "     -" if loss is None or loss.sqnr is None else f"{loss.sqnr:6.2f}"
     rows, columns = line.layer.shape
     reason = f"  {line.reason}" if line.reason else ""

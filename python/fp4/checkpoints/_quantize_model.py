@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ..errors import DeviceError, UsageError
-from ..torch import dequantize, quantize
+from ..torch import Scaled, dequantize, quantize
 from ..torch.damage import check_weight
 from ..torch.recipes import (
     BLOCKS,
@@ -25,6 +25,7 @@ from ..torch.recipes import (
     is_supplied,
     is_supplied_decode,
 )
+from ._calibrate import Calibration, Text
 from ._errors import (
     Line,
     Loss,
@@ -35,6 +36,7 @@ from ._errors import (
     sorted_lines,
 )
 from ._files import INDEX, Files, read_json, safe_open
+from ._gptq import loss_on, round_for
 from ._layouts import layout_of
 from ._linears import Linear, check_config, check_names, fused, linears, stacks
 from ._write import Tensors, matrix_of, named, quantization_config, save_tensors
@@ -57,6 +59,8 @@ class Request:
             largest error stay as they are.
         head: quantize the head too.
         device: that quantizes, such as "cuda"; "cpu" is the simulator.
+        calibrate: a text. Weights are rounded by GPTQ so that the results of each layer on it
+            change least; without one each number is rounded to the nearest.
     """
 
     format: str = "nvfp4"
@@ -65,6 +69,7 @@ class Request:
     bits: float | None = None
     head: bool = False
     device: str = "cpu"
+    calibrate: Text | None = None
 
     layout = "compressed-tensors"
 
@@ -101,6 +106,7 @@ def quantize_model(source: str | os.PathLike[str], target: str | os.PathLike[str
     config = _config_of(folder)
     with contextlib.closing(Files(folder, request.device)) as files, _building(goal) as built:
         work = _Work(files, built, request)
+        work.calibrate(folder, say)
         work.write(say)
         report = work.keep()
         work.write_index()
@@ -154,15 +160,29 @@ class _Work:
         self._groups = {name: group for group in fused(chosen) for name in group}
         self._amaxes: dict[tuple[str, ...], torch.Tensor] = {}
         self._losses: dict[str, Loss] = {}
+        self._nearest: dict[str, Loss] = {}
+        self._calibration: Calibration | None = None
+        self._moments: dict[str, torch.Tensor] = {}
         self._map: dict[str, str] = {}
         self._sizes: dict[str, int] = {}
         self._before = 0
+
+    def calibrate(self, folder: pathlib.Path, say: Callable[[str], None]) -> None:
+        """Loads the model, where the request has a text."""
+        text = self._request.calibrate
+        if text is not None:
+            say(f"loading the model for {text.path}")
+            self._calibration = Calibration(folder, text, self._request.device)
 
     def write(self, say: Callable[[str], None]) -> None:
         """Writes every file, with all layers in 4 bits."""
         shards = self._files.shards
         for number, (file, names) in enumerate(shards.items(), 1):
             say(f"file {number} of {len(shards)}: {file}")
+            if self._calibration is not None:
+                layers = {name.removesuffix(".weight") for name in names} & self.quantized
+                self._moments = self._calibration.moments(
+                    sorted({self._groups[name] for name in layers}))
             content = Tensors()
             for name in names:
                 tensor = self._files.load(name)
@@ -180,13 +200,27 @@ class _Work:
         with named(name):
             stored = quantize(weight, format=request.format, recipe=self._recipe, layout="linear",
                               amax=amax)
-            loss = self._losses[name] = loss_of(weight, dequantize(stored, torch.float32))
+            stored, loss = self._rounded(name, weight, stored)
+            self._losses[name] = loss
             if not math.isfinite(loss.noise):
                 raise UsageError(f"the numbers in 4 bits must be finite, but those of recipe "
                                  f"'{self._recipe}' are not", "the weight is next to the largest "
                                  "float; scale or exclude it")
             tensors = matrix_of(stored, self._kind, False)
         return {name + ending: tensor.cpu() for ending, tensor in tensors.items()}
+
+    def _rounded(self, name: str, weight: torch.Tensor, stored: Scaled) -> tuple[Scaled, Loss]:
+        """The weight as the text rounds it, and its loss. Numbers that were rounded to the nearest
+        stay where they lose less."""
+        moments = self._moments.get(name)
+        loss = loss_of(weight, dequantize(stored, torch.float32))
+        if moments is None or not math.isfinite(loss.noise):
+            return stored, loss
+        nearest = loss_on(weight, dequantize(stored, torch.float32), moments)
+        found = round_for(weight, stored, moments)
+        loss = loss_on(weight, dequantize(found, torch.float32), moments)
+        self._nearest[name] = nearest
+        return (found, loss) if loss.noise < nearest.noise else (stored, nearest)
 
     def _amax_of(self, name: str, weight: torch.Tensor) -> torch.Tensor | None:
         """The amax of all layers that are multiplied by at once; None: the recipe has no scale of
@@ -222,13 +256,16 @@ class _Work:
         lines = sorted_lines(self._line(layer, kept) for layer in self._layers)
         total = sum(line.bits * line.layer.size for line in lines if line.loss)
         return ModelReport(lines, self._recipe, total / sum(layer.size for layer in chosen),
-                           self._before, sum(self._sizes.values()))
+                           self._before, sum(self._sizes.values()),
+                           self._calibration is not None)
 
     def _line(self, layer: Linear, kept: set[str]) -> Line:
-        loss = self._losses.get(layer.name)
+        loss, nearest = self._losses.get(layer.name), self._nearest.get(layer.name)
         if layer.name in self.quantized:
-            return Line(layer, self._request.format, self._request.bits_of_format, loss, "")
-        return Line(layer, "", layer.bits, loss, layer.reason or "is kept by the budget")
+            unseen = self._calibration is not None and nearest is None
+            return Line(layer, self._request.format, self._request.bits_of_format, loss,
+                        "no token of the text reaches it" if unseen else "", nearest)
+        return Line(layer, "", layer.bits, loss, layer.reason or "is kept by the budget", nearest)
 
     def _put_back(self, file: str, names: Sequence[str]) -> None:
         path = self._folder / self._name_of(file)
