@@ -20,7 +20,9 @@ from test_torch_decoder import MOST, made
 from test_transformers import error, tokens, transformers
 
 if torch is not None:
+    import fp4.checkpoints as ck
     import fp4.torch as ft
+    from fp4.checkpoints._files import Files
     from fp4.dist import exchange
     from fp4.torch import norm_programs, shards
 
@@ -172,6 +174,56 @@ class Ranks(unittest.TestCase):
         ours, exact = made("Llama", **SIZES, vocab_size=201)
         self.check(ours, exact)
         self.assertIs(together(lambda one: decoder_of(ours, 2, one))[0]._head, ours.lm_head)
+
+    def read(self, model: Any, path: pathlib.Path, one: Any, **options: Any) -> Any:
+        """The decoder of a rank that reads its part of a checkpoint, into a model without data."""
+        with torch.device("meta"):
+            mine = type(model)(model.config).bfloat16()
+        mine.model.rotary_emb = model.model.rotary_emb
+        ck.load_into(mine, path, weight_only=True, share=(one.rank, one.ranks), **options)
+        return mine.train(model.training)
+
+    def test_parts_that_ranks_read(self) -> None:
+        """Each rank holds and reads its part alone, and has the bits of ranks that share a
+        model."""
+        for options in ({}, {"format": "mxfp4", "attention_bias": True}):
+            with self.subTest(**options), tempfile.TemporaryDirectory() as folder:
+                self.check_parts(made("Llama", **SIZES, **options)[0], pathlib.Path(folder))
+
+    def check_parts(self, model: Any, path: pathlib.Path) -> None:
+        for key, values in model.named_parameters():
+            if key.endswith("bias"):
+                values.data.fill_(0.25)
+        ck.save(model, path, "compressed-tensors")
+        taken: list[int] = []
+        load = Files.load
+
+        def counted(files: Any, name: str, index: Any = None, part: Any = None) -> Any:
+            found = load(files, name, index, part)
+            if name.endswith("q_proj.weight_packed"):
+                taken.append(found.nbytes)
+            return found
+
+        with mock.patch.object(Files, "load", counted):
+            models = together(lambda one: self.read(model, path, one))
+        self.assertEqual(taken, [256 * 128 // RANKS] * (RANKS * len(model.model.layers)))
+        layer = models[0].model.layers[0].self_attn
+        self.assertEqual((layer.q_proj.out_features, layer.o_proj.in_features), (128, 128))
+        ids = tokens(1, 9)
+        found = together(lambda one: follow(decoder_of(models[one.rank], 1, one), ids))
+        expected = together(lambda one: follow(decoder_of(model, 1, one), ids))
+        for mine, other in zip(found, expected):
+            self.assertTrue(same(mine, other))
+        for words, call in (
+                (r"q_proj' must be part [01] of 2 of the rows, but is part [01] of 2 of the rows",
+                 lambda: together(lambda one: decoder_of(models[1 - one.rank], 1, one))),
+                ("must be part 0 of 1 of the rows", lambda: decoder_of(models[0], 1)),
+                (r"must have a multiple of (48|96) columns for 3 ranks", lambda: ck.load_into(
+                    copy.deepcopy(model), path, weight_only=True, share=(0, 3))),
+                ("'share' must be a rank below", lambda: ck.load_into(
+                    copy.deepcopy(model), path, share=(2, 2)))):
+            with self.assertRaisesRegex(fp4.UsageError, words):
+                call()
 
     def test_bits_do_not_depend_on_the_batch(self) -> None:
         ours, _ = made("Llama", **SIZES)

@@ -52,39 +52,60 @@ def names_of(experts: Experts) -> list[str]:
 
 
 def made_of(module: torch.nn.Module, name: str, experts: Experts, checkpoint: Checkpoint,
-            bias_of: Callable[[str], torch.Tensor | None]) -> RoutedExperts:
+            bias_of: Callable[[str], torch.Tensor | None],
+            share: tuple[int, int] | None = None) -> RoutedExperts:
     """The module of these weights. `bias_of` gives a tensor of the checkpoint by its name in the
-    model, if there is one."""
+    model, if there is one. `share`, a rank and the number of ranks, has some of the experts."""
     count = int(module.get_parameter("down_proj").shape[0])
+    own = _own(name, count, share)
     if experts.stacks:
-        stacks = {last: _stack(experts.stacks.get(last), name, last, count, checkpoint)
+        stacks = {last: _stack(experts.stacks.get(last), name, last, count, own, checkpoint)
                   for last in _STACKS}
         pairs = [gate_and_up(module, weight) for weight in stacks["gate_up_proj"]]
         gates, ups, downs = ([one for one, _ in pairs], [other for _, other in pairs],
                              stacks["down_proj"])
     else:
         gates, ups, downs = ([_part(experts, name, what, number, checkpoint)
-                              for number in range(count)] for what in ("gate", "up", "down"))
+                              for number in own] for what in ("gate", "up", "down"))
     wanted = sorted(module.get_parameter("down_proj").shape[1:])
     if sorted(downs[0].shape) != wanted or sorted(ups[0].shape) != wanted:
         raise UsageError(f"experts '{name}' must have matrices of {wanted[0]} and {wanted[1]} "
                          f"features, but the checkpoint has {ups[0].shape} and {downs[0].shape}",
                          "its config.json is of another model")
-    return experts_of(module, gates, ups, downs, gate_up_bias=bias_of(f"{name}.gate_up_proj_bias"),
-                      down_bias=bias_of(f"{name}.down_proj_bias"))
+    gate_up_bias, down_bias = (bias_of(f"{name}.{last}_bias") for last in _STACKS)
+    made = experts_of(module, gates, ups, downs, gate_up_bias=_some(gate_up_bias, own),
+                      down_bias=_some(down_bias, own))
+    if share is None:
+        return made
+    part = RoutedExperts(made.gate_up, made.down, first=own.start, total=count)
+    part.was_read = True
+    return part.train(made.training)
+
+
+def _own(name: str, count: int, share: tuple[int, int] | None) -> range:
+    """The numbers of the experts of a rank."""
+    rank, ranks = share or (0, 1)
+    if count % ranks:
+        raise UsageError(f"experts '{name}' must be a multiple of the {ranks} ranks, but there are "
+                         f"{count}", "make a group of fewer ranks")
+    return range(rank * (count // ranks), (rank + 1) * (count // ranks))
+
+
+def _some(values: torch.Tensor | None, own: range) -> torch.Tensor | None:
+    return None if values is None else values[own.start:own.stop].clone()
 
 
 def _holds(modules: Mapping[str, torch.nn.Module], name: str) -> bool:
     return name in modules and holds_experts(modules[name])
 
 
-def _stack(weight: str | None, name: str, last: str, count: int,
+def _stack(weight: str | None, name: str, last: str, count: int, own: range,
            checkpoint: Checkpoint) -> list[Scaled]:
     found = None if weight is None else checkpoint[weight].experts
     if weight is None or found != count:
         raise UsageError(f"experts '{name}' must have a '{last}' of {count} experts, but the "
                          f"checkpoint has {found or 'none'}")
-    return [checkpoint.read(weight, expert=expert) for expert in range(count)]
+    return [checkpoint.read(weight, expert=expert) for expert in own]
 
 
 def _part(experts: Experts, name: str, what: str, number: int, checkpoint: Checkpoint) -> Scaled:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from ..torch.shards import Part
 
 try:
     from safetensors import SafetensorError, safe_open
@@ -74,17 +75,20 @@ class Files:
             raise UsageError(f"tensor '{min(missing)}' must be in '{path}', as the index says, but "
                              "is not", "fetch the file again, or repair the index")
 
-    def load(self, name: str, index: int | None = None) -> torch.Tensor:
-        """A tensor, or the part `index` of its first dimension."""
+    def load(self, name: str, index: int | None = None, part: Part | None = None) -> torch.Tensor:
+        """A tensor, or the part `index` of its first dimension, or a rank's part of a matrix. No
+        more is read than the part."""
         file = self._files.get(name)
         if file is None:
             raise UsageError(f"the checkpoint is closed, or has no tensor '{name}'")
         # Slices of F4 tensors count their logical shape as bytes in safetensors 0.8.
-        if index is None or self.headers[name].dtype == "F4":
-            tensor: torch.Tensor = file.get_tensor(name)
-            return tensor if index is None else tensor[index]
-        part: torch.Tensor = file.get_slice(name)[index]
-        return part
+        if (index is None and part is None) or self.headers[name].dtype == "F4":
+            whole: torch.Tensor = file.get_tensor(name)
+            whole = whole if index is None else whole[index]
+            return whole if part is None else part.of(whole)
+        place: Any = index if part is None else part.slices(self.headers[name].shape)
+        found: torch.Tensor = file.get_slice(name)[place]
+        return found.contiguous()
 
     def close(self) -> None:
         self._files.clear()

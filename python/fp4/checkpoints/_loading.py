@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
 from ..errors import UsageError
-from ..torch import LayerReport
+from ..torch import LayerReport, WeightOnlyLinear
 from ..torch.convert import put
 from ..torch.recipes import BLOCKS
+from ..torch.shards import Part
 from ._experts import Experts, experts_in, made_of, names_of
 from ._read import Checkpoint
 
 #: Layers that models have in place of several of a checkpoint, by the last parts of their names.
 MERGED: Mapping[str, Sequence[str]] = {"qkv_proj": ("q_proj", "k_proj", "v_proj"),
                                        "gate_up_proj": ("gate_proj", "up_proj")}
+
+#: Layers of which each rank of a decoder has a part.
+_SHARED = re.compile(r"layers\.\d+\.(?:self_attn|mlp)\.((?:q|k|v|o|gate|up|down)_proj)$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,11 +32,21 @@ class Options:
         rename: from the name of a tensor in the file to that in the model.
         merged: the last part of the name of a layer, and those of the weights that it stands for.
         weight_only: which layers to make; None: what the checkpoint says.
+        share: the number of a rank and that of all ranks, of which each reads its part.
     """
 
     rename: Callable[[str], str]
     merged: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=lambda: MERGED)
     weight_only: bool | None = None
+    share: tuple[int, int] | None = None
+
+    def part_of(self, name: str) -> Part | None:
+        """This rank's part of a layer of a decoder; None: all of it."""
+        found = self.share and _SHARED.search(name)
+        if not found:
+            return None
+        assert self.share is not None
+        return Part(int(found[1] in ("o_proj", "down_proj")), *self.share)
 
 
 class Loading:
@@ -80,7 +95,10 @@ class Loading:
                              f"{layer.in_features}, but the checkpoint has {rows} x {columns}",
                              "its config.json is of another model")
         try:
-            made = checkpoint.merged(weights, weight_only=self._options.weight_only)
+            part = self._options.part_of(name)
+            made = checkpoint._merged(weights, self._options.weight_only, part)
+            if part is not None:
+                _mark(made, part)
         except UsageError as error:
             if error.message.startswith(("tensor", "weight")):
                 raise
@@ -103,12 +121,20 @@ class Loading:
             self.used.add(tensors[place])
             return self._checkpoint.tensor(tensors[place])
 
-        made = made_of(module, name, experts, self._checkpoint, bias_of)
+        made = made_of(module, name, experts, self._checkpoint, bias_of, self._options.share)
         where = module.get_parameter("down_proj").device
         put(self._model, name, made if where.type == "meta" else made.to(where))
         return LayerReport(name, type(module).__name__, made.down.format,
                            sum(parameter.nbytes for parameter in module.parameters()),
                            bytes_of(made), f"a {type(made).__name__}")
+
+
+def _mark(layer: torch.nn.Module, part: Part) -> None:
+    """Tells a decoder which part the layer is."""
+    if not isinstance(layer, WeightOnlyLinear):
+        raise UsageError("layers that ranks share must be WeightOnlyLinear, but the checkpoint "
+                         "quantizes inputs too", "pass weight_only=True")
+    layer.part = dataclasses.astuple(part)
 
 
 def bytes_of(module: torch.nn.Module) -> int:

@@ -25,7 +25,8 @@ from ._write import quantization_config, write
 def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: str | None = None,
               global_scale: str | None = None, weight_only: bool | None = None,
               merged: Mapping[str, Sequence[str]] = MERGED,
-              rename: Callable[[str], str] | None = None, check_scales: bool = True) -> Report:
+              rename: Callable[[str], str] | None = None, check_scales: bool = True,
+              share: tuple[int, int] | None = None) -> Report:
     """Loads a checkpoint with 4-bit weights into a model: layers whose weights it has are replaced,
     and all other parameters and buffers are filled.
 
@@ -42,19 +43,22 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
         model: its parameters may be on the device meta. Loaded tensors go to the device of the
             parameters that they replace, and from meta to the CPU.
         layout, global_scale, check_scales: those of fp4.checkpoints.open.
-        weight_only: which layers to make, where the caller knows better than the file.
+        weight_only: which layers to make, whatever the file says.
         merged: the last part of the name of a layer, and those of the weights that it stands for.
-        rename: from the name of a tensor in the file to that in the model, where they differ.
+        rename: from names in the file to those in the model.
+        share: (rank, ranks): read this rank's part of a Decoder's layers.
 
     Returns:
         The fate of each layer.
 
     Raises:
         UsageError: a weight for which the model has no layer, or of another shape; a parameter that
-            the file does not have. The message names the weight or parameter. The model may be
-            changed in part.
+            the file does not have. The model may be changed in part.
     """
-    options = Options(rename or (lambda name: name), merged, weight_only)
+    if share is not None and not 0 <= share[0] < share[1]:
+        raise UsageError(f"'share' must be a rank below the number of ranks, but got {share}",
+                         "pass (group.rank(), group.size())")
+    options = Options(rename or (lambda name: name), merged, weight_only, share)
     with open(path, layout=layout, global_scale=global_scale,
               check_scales=check_scales) as checkpoint:
         loading = Loading(model, checkpoint, options)

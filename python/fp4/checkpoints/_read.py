@@ -13,7 +13,9 @@ import torch
 
 from ..errors import UsageError
 from ..torch import QuantizedLinear, Scaled, WeightOnlyLinear, damage, decode_scale_of
+from ..torch.recipes import BLOCKS
 from ..torch.scaled import SCALE_DTYPES
+from ..torch.shards import Part
 from ._detect import Entry, detect
 from ._files import Files, Header, configs
 from ._global_scales import CONVENTIONS, GlobalScale
@@ -76,23 +78,31 @@ class Checkpoint(Mapping[str, Entry]):
                 scale of the tensor that decodes nothing, or that makes the weight larger than any
                 f16, as a scale of the other convention does.
         """
+        return self._read(name, expert, partial, None)
+
+    def _read(self, name: str, expert: int | None, partial: bool, part: Part | None) -> Scaled:
+        """As `read`, or a rank's part of the weight, of which no more is read."""
         entry = self._entry(name)
         if entry.changes and not partial:
             raise UsageError(f"weight '{name}' is not all of its layer: tensor "
                              f"'{entry.changes[0]}' changes what it computes",
                              "read that with tensor(name) and apply it, and pass partial=True here")
         index = _index(entry, expert)
-        kind, (rows, columns) = entry.kind, entry.shape
-        data = self._files.load(name + kind.data, index).view(torch.uint8)
-        scales = self._files.load(name + kind.scales, index).view(torch.uint8)
+        kind, (rows, columns) = entry.kind, _shape_of(entry, part)
+        of_file = None if entry.is_transposed else part
+        data = self._files.load(name + kind.data, index, of_file).view(torch.uint8)
+        scales = self._files.load(name + kind.scales, index, of_file).view(torch.uint8)
         if entry.is_transposed:
             data, scales = data.t().contiguous(), scales.t().contiguous()
+            if part is not None:
+                data, scales = part.of(data), part.of(scales)
         if self._checks_scales:
             of = f"tensor '{name + kind.scales}'" + ("" if index is None else f" of expert {index}")
             damage.check_scales(scales, kind.format, of, _DAMAGED)
         data = data.reshape(rows, columns // 2).view(torch.float4_e2m1fn_x2)
         scales = scales.view(SCALE_DTYPES[kind.format])
-        facts: dict[str, Any] = {"shape": entry.shape, "format": kind.format, "layout": "linear"}
+        facts: dict[str, Any] = {"shape": (rows, columns), "format": kind.format,
+                                 "layout": "linear"}
         if not kind.level:
             return Scaled(data, scales, None, recipe=kind.recipe, **facts)
         return self._leveled(name + kind.level, entry, index, data, scales, facts)
@@ -135,9 +145,18 @@ class Checkpoint(Mapping[str, Entry]):
         """The layer of several weights one below the other (merge), such as q_proj, k_proj and
         v_proj. The input needs one scale, so the one with the largest range is taken. `names` are
         those of the weights, in this order; `weight_only` and errors are those of `linear`."""
-        parts, scales = [self.read(name) for name in names], self._scales_of(names)
+        return self._merged(names, weight_only, None)
+
+    def _merged(self, names: Sequence[str], weight_only: bool | None,
+                part: Part | None) -> QuantizedLinear | WeightOnlyLinear:
+        """As `merged`, or a rank's part of one weight. Rank 0 alone has the bias of columns."""
+        parts = [self._read(name, None, False, part) for name in names]
+        scales = self._scales_of(names)
         weight = parts[0] if len(parts) == 1 else merge(parts)
         bias = self._bias(names, parts)
+        if bias is not None and part is not None:
+            values = bias if part.dim else part.of(bias)
+            bias = torch.nn.Parameter(values * (not part.dim or not part.rank), False)
         if weight_only is None:
             weight_only = self._is_weight_only(weight.format, scales)
         if weight_only:
@@ -239,6 +258,21 @@ def open(path: str | os.PathLike[str], *, layout: str | None = None,
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"'path' must be a path, but got {type(path).__name__}")
     return Checkpoint(pathlib.Path(path), layout, global_scale, str(device), check_scales)
+
+
+def _shape_of(entry: Entry, part: Part | None) -> tuple[int, int]:
+    """The rows and columns of a weight, or of a rank's part; a UsageError where parts would cut a
+    block."""
+    if part is None:
+        return entry.shape
+    sizes = list(entry.shape)
+    unit = part.ranks * (BLOCKS[entry.format] if part.dim else 1)
+    if sizes[part.dim] % unit:
+        raise UsageError(f"weight '{entry.name}' must have a multiple of {unit} "
+                         f"{'columns' if part.dim else 'rows'} for {part.ranks} ranks, but has "
+                         f"{sizes[part.dim]}", "make a group of fewer ranks")
+    sizes[part.dim] //= part.ranks
+    return sizes[0], sizes[1]
 
 
 def _index(entry: Entry, expert: int | None) -> int | None:

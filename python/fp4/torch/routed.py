@@ -56,6 +56,8 @@ class RoutedExperts(torch.nn.Module):
         UsageError: experts that do not fit each other, or numbers of which some are not of `total`.
     """
 
+    was_read = False  #: as a rank's part of a checkpoint
+
     def __init__(self, gate_up: WeightOnlyExperts, down: WeightOnlyExperts, *, first: int = 0,
                  total: int | None = None) -> None:
         super().__init__()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,28 @@ from .experts import WeightOnlyExperts
 from .routed import RoutedExperts
 from .scaled import Scaled
 from .weight_only import WeightOnlyLinear, layer_of_tiles, packed_tiles
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """The rows (`dim` 0) or columns (1) of a matrix that number `rank` of `ranks` has."""
+
+    dim: int
+    rank: int
+    ranks: int
+
+    def slices(self, shape: Sequence[int]) -> tuple[slice, ...]:
+        """The place in a matrix of this shape, whose parts have one size."""
+        size = shape[self.dim] // self.ranks
+        own = slice(self.rank * size, (self.rank + 1) * size)
+        return (own,) if self.dim == 0 else (slice(None), own)
+
+    def of(self, x: torch.Tensor) -> torch.Tensor:
+        """A copy, which does not keep the whole in memory."""
+        return x[self.slices(x.shape)].clone(memory_format=torch.contiguous_format)
+
+    def __str__(self) -> str:
+        return f"part {self.rank} of {self.ranks} of the {'columns' if self.dim else 'rows'}"
 
 
 def part_of(layer: WeightOnlyLinear, dim: int, rank: int, ranks: int) -> WeightOnlyLinear:
@@ -129,7 +152,9 @@ class Share:
 
     def experts(self, name: str, experts: RoutedExperts) -> RoutedExperts:
         """Some of the experts of a layer: results are added."""
-        if self.ranks == 1:
+        mine = experts.total // self.ranks
+        if self.ranks == 1 or (experts.num_experts == mine and experts.first == self.rank * mine
+                               and experts.was_read):
             return experts
         try:
             return experts_of_rank(experts, self.rank, self.ranks)
@@ -157,6 +182,14 @@ class Share:
         return made
 
     def _part(self, name: str, layer: Any, dim: int, whole: int) -> Any:
+        read = getattr(layer, "part", None)
+        if read is not None:
+            mine, read = Part(dim, self.rank, self.ranks), Part(*read)
+            if read != mine:
+                raise UsageError(f"'{name}' must be {mine}, but is {read}",
+                                 "pass load_into the share=(rank, ranks) of this process in the "
+                                 "group")
+            return layer
         if self.ranks == 1 or not isinstance(layer, WeightOnlyLinear):
             return layer
         size = layer.in_features if dim else layer.out_features

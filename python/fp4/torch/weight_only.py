@@ -316,6 +316,8 @@ class WeightOnlyLinear(torch.nn.Linear):
     packed: torch.Tensor
     alpha: torch.Tensor | None
     bias: torch.nn.Parameter | None  # type: ignore[assignment]
+    #: Members of the shards.Part of a checkpoint's weight that this rank has read; None: all of it.
+    part: tuple[int, int, int] | None = None
 
     def __init__(self, weight: Scaled, bias: torch.nn.Parameter | None = None, *,
                  batch_invariant: bool = False) -> None:
