@@ -262,6 +262,12 @@ static void run(fp4_program *program) {
   arguments[0] = x, arguments[1] = amax;
   memset(quantized, 0, sizeof(quantized));
   require("describe q", fp4_executable_describe(executable, "q", arguments, 2, quantized, 2));
+  fp4_tensor described[2] = {{0}};
+  require("describe q", fp4_program_describe(program, "q", arguments, 2, described, 2));
+  if (memcmp(described, quantized, sizeof(described)) != 0) {
+    printf("a program and its executable describe other results\n");
+    exit(1);
+  }
   for (int i = 0; i < 2; ++i)
     printf("result %d: element %d, layout %d, %d x %d, %d bytes\n", i, (int)quantized[i].element,
            (int)quantized[i].layout, (int)quantized[i].sizes[0], (int)quantized[i].sizes[1],
