@@ -58,6 +58,36 @@ class EntryPoint(unittest.TestCase):
                           'fp4 = "fp4.vllm:register"\n', text)
 
 
+class Schemes(unittest.TestCase):
+    """The sections of checkpoints, without vLLM."""
+
+    def scheme(self, targets: "list[str]", ignore: "list[str]") -> Any:
+        from fp4.vllm._scheme import scheme_of
+        weights = {"type": "float", "num_bits": 4, "group_size": 16}
+        return scheme_of({"quant_method": "compressed-tensors", "ignore": ignore,
+                          "config_groups": {"group_0": {"targets": targets, "weights": weights}}})
+
+    def test_targets(self) -> None:
+        qkv = [f"m.layers.0.self_attn.{name}_proj" for name in "qkv"]
+        whole, down = "m.layers.0.self_attn.qkv_proj", "m.layers.0.mlp.down_proj"
+        for targets, ignore, kept in (
+                (["Linear"], [], (False, False)), (["Linear"], [down], (False, True)),
+                (["re:.*mlp.*"], [], (True, False)), (["re:.*[qkv]_proj"], [], (False, True)),
+                ([whole], [], (False, True)), ([down], ["re:.*q_proj$"], (True, False))):
+            with self.subTest(targets=targets, ignore=ignore):
+                found = self.scheme(targets, ignore)
+                self.assertEqual((found.stays(whole, qkv), found.stays(down, [down])), kept)
+        experts = "m.layers.0.mlp.experts"
+        for targets, kept in ((["Linear"], False), ([r"re:.*experts\.\d+\.w1"], False),
+                              (["re:.*self_attn.*"], True), ([experts], False)):
+            self.assertEqual(self.scheme(targets, []).stays_experts(experts), kept)
+        self.assertTrue(self.scheme(["Linear"], [experts]).stays_experts(experts))
+        with self.assertRaisesRegex(fp4.UsageError, "must all be in 4 bits or none.*v_proj stays"):
+            self.scheme(["re:.*[qk]_proj"], []).stays(whole, qkv)
+        with self.assertRaisesRegex(fp4.UsageError, "'targets' of .* but have Conv2d\nnote: leave"):
+            self.scheme(["Conv2d"], [])
+
+
 @unittest.skipIf(bool(REASON), REASON)
 class Plugin(unittest.TestCase):
     def setUp(self) -> None:
@@ -176,9 +206,10 @@ class Plugin(unittest.TestCase):
         config = FP4Config.from_config({key: value for key, value in section.items()
                                         if key != "ignore"})
         config.apply_vllm_mapper(WeightsMapper(orig_to_new_prefix={"model.visual": "visual"}))
-        self.assertTrue(config.scheme.keeps("visual.blocks.0.qkv"))
-        self.assertTrue(config.scheme.keeps("lm_head"))
-        self.assertFalse(config.scheme.keeps("model.layers.0.mlp.down_proj"))
+        self.assertTrue(config.scheme.stays("visual.blocks.0.qkv", ["visual.blocks.0.qkv"]))
+        self.assertTrue(config.scheme.stays("lm_head", ["lm_head"]))
+        down = "model.layers.0.mlp.down_proj"
+        self.assertFalse(config.scheme.stays(down, [down]))
 
     def test_numbers_of_activations(self) -> None:
         from fp4.vllm._experts import _with_numbers

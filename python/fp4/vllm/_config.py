@@ -14,7 +14,6 @@ from vllm.model_executor.layers.quantization.base_config import (
     QuantizeMethodBase,
 )
 
-from ..errors import UsageError
 from ._experts import ExpertsMethod
 from ._linear import FP4LinearMethod
 from ._scheme import Scheme, scheme_of
@@ -60,31 +59,27 @@ class FP4Config(QuantizationConfig):  # type: ignore[misc]
         return METHOD
 
     def apply_vllm_mapper(self, hf_to_vllm_mapper: Any) -> None:
-        """Gives layers that stay the names that vLLM has for them. The pattern "path*" of ModelOpt
-        is a layer and what is below; regular expressions stay."""
-        patterns = [name for name in self.scheme.ignored if name.startswith("re:")]
-        names = [name.rstrip("*") if name[-2:-1].isalnum() else name
-                 for name in self.scheme.ignored if name not in patterns]
-        self.scheme = dataclasses.replace(
-            self.scheme, ignored=(*patterns, *hf_to_vllm_mapper.apply_list(names)))
+        """Gives layers that are named the names that vLLM has for them. The pattern "path*" of
+        ModelOpt is a layer and what is below; regular expressions stay."""
+        def mapped(given: tuple[str, ...]) -> tuple[str, ...]:
+            patterns = [name for name in given if name.startswith("re:")]
+            names = [name.rstrip("*") if name[-2:-1].isalnum() else name
+                     for name in given if name not in patterns]
+            return (*patterns, *hf_to_vllm_mapper.apply_list(names))
+
+        self.scheme = dataclasses.replace(self.scheme, ignored=mapped(self.scheme.ignored),
+                                          targets=mapped(self.scheme.targets))
 
     def get_quant_method(self, layer: torch.nn.Module, prefix: str) -> QuantizeMethodBase | None:
         if isinstance(layer, LinearBase):
             keeps = self.scheme.experts_alone or self._keeps(prefix)
             return UnquantizedLinearMethod() if keeps else FP4LinearMethod(self.scheme)
-        if isinstance(layer, RoutedExperts) and not self._keeps(prefix):
+        if isinstance(layer, RoutedExperts) and not self.scheme.stays_experts(prefix):
             return ExpertsMethod(self.scheme, layer.moe_config)
         return None
 
     def _keeps(self, prefix: str) -> bool:
-        """Returns True for a layer that stays: all parts that vLLM makes one layer stay, or none
-        does."""
+        """Returns True for a layer that stays."""
         parent, _, last = prefix.rpartition(".")
-        parts = [f"{parent}.{part}" if parent else part
-                 for part in self.packed_modules_mapping.get(last, [last])]
-        kept = [part for part in parts if self.scheme.keeps(part)]
-        if kept and len(kept) != len(parts) and not self.scheme.keeps(prefix):
-            raise UsageError(f"layers {', '.join(parts)} must all be in 4 bits or none, because "
-                             f"vLLM makes them one, but {', '.join(kept)} stays",
-                             "quantize the checkpoint with all of them, or without")
-        return bool(kept) or self.scheme.keeps(prefix)
+        return self.scheme.stays(prefix, [f"{parent}.{part}" if parent else part for part in
+                                          self.packed_modules_mapping.get(last, [last])])

@@ -13,6 +13,9 @@ from ..errors import UsageError
 
 _REMEDY = "leave out '--quantization fp4', and vLLM loads its other formats"
 
+#: Linear layers of an expert.
+_EXPERT = ("gate_proj", "up_proj", "down_proj", "w1", "w2", "w3")
+
 
 @dataclasses.dataclass(frozen=True)
 class Names:
@@ -37,6 +40,7 @@ class Scheme:
     Attributes:
         ignored: names or patterns of layers that stay as they are.
         experts_alone: linear layers stay, and experts have biases, as those of gpt-oss.
+        targets: names or patterns of the layers that are in 4 bits; none: all are.
     """
 
     format: str
@@ -44,9 +48,31 @@ class Scheme:
     ignored: tuple[str, ...] = ()
     experts_alone: bool = False
 
-    def keeps(self, layer: str) -> bool:
-        """Returns True for a layer that stays as it is."""
+    targets: tuple[str, ...] = ()
+
+    def stays(self, layer: str, parts: Sequence[str]) -> bool:
+        """Returns True for a layer that stays as it is: all `parts` of it that the checkpoint has
+        stay, or none does."""
+        if self._is_ignored(layer):
+            return True
+        kept = [part for part in parts if self._is_ignored(part)
+                or not (self._is_target(part) or self._is_target(layer))]
+        if kept and len(kept) != len(parts):
+            raise UsageError(f"layers {', '.join(parts)} must all be in 4 bits or none, because "
+                             f"vLLM makes them one, but {', '.join(kept)} stays",
+                             "quantize the checkpoint with all of them, or without")
+        return bool(kept)
+
+    def stays_experts(self, name: str) -> bool:
+        """Returns True for experts that stay as they are: `name` is that of their module."""
+        names = [name, *(f"{name}.0.{part}" for part in _EXPERT)]
+        return self._is_ignored(name) or not any(map(self._is_target, names))
+
+    def _is_ignored(self, layer: str) -> bool:
         return any(_matches(layer, pattern) for pattern in self.ignored)
+
+    def _is_target(self, layer: str) -> bool:
+        return not self.targets or any(_matches(layer, pattern) for pattern in self.targets)
 
 
 def scheme_of(section: Mapping[str, Any]) -> Scheme:
@@ -81,7 +107,19 @@ def _of_compressed_tensors(section: Mapping[str, Any]) -> Scheme:
     if format == "nvfp4":
         names = Names("weight_packed", "weight_global_scale",
                       "input_global_scale" if has_inputs else "", is_encode=True)
-    return Scheme(format, names, tuple(section.get("ignore") or ()))
+    return Scheme(format, names, tuple(section.get("ignore") or ()),
+                  targets=_targets_of(groups))
+
+
+def _targets_of(groups: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The layers that groups name; none where one names all by their class."""
+    targets = [str(target) for group in groups for target in group.get("targets") or ()]
+    classes = {target for target in targets if target.isidentifier() and target[0].isupper()}
+    if classes - {"Linear", "LinearBase", "FusedMoE"}:
+        raise UsageError("'targets' of 'quantization_config' must be Linear, or names of layers, "
+                         f"but have {min(classes - {'Linear', 'LinearBase', 'FusedMoE'})}", _REMEDY)
+    return () if "Linear" in classes or "LinearBase" in classes else tuple(
+        target for target in targets if target not in classes)
 
 
 def _of_modelopt(section: Mapping[str, Any]) -> Scheme:
