@@ -1,6 +1,7 @@
 //===- Host.cpp - Facts about this machine and this program ---------------===//
 #include "fp4/Support/Host.h"
 
+#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <unistd.h>
@@ -17,6 +18,21 @@ std::string codeFolder() {
     return {};
   const std::filesystem::path file(found.dli_fname);
   return file.is_absolute() ? file.parent_path().string() : std::string();
+}
+
+std::vector<std::string> toolkitFolders() {
+  std::vector<std::string> folders;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"})
+    if (const char *root = std::getenv(variable); root && *root)
+      folders.push_back(std::string(root) + "/bin");
+  std::error_code failed;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failed);
+  for (const std::string &base : {codeFolder(), program.parent_path().string()})
+    for (const char *place :
+         {"/../toolchain", "/../../nvidia/cu13/bin", "/../../nvidia/cuda_nvcc/bin"})
+      if (!base.empty())
+        folders.push_back(base + place);
+  return folders;
 }
 
 uint64_t hostMemoryBytes() {

@@ -1,6 +1,7 @@
 //===- Events.h - Every event, for observers that look at all -------------===//
 #pragma once
 
+#include "fp4/Sim/Events/ActivityEvent.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 #include "fp4/Sim/Events/FenceEvent.h"
 #include "fp4/Sim/Events/LaunchEvent.h"

@@ -13,6 +13,7 @@
 
 namespace fp4::sim {
 
+struct ActivityEvent;
 struct BarrierEvent;
 struct FenceEvent;
 struct LaunchEvent;
@@ -29,6 +30,7 @@ public:
   virtual void onFence(const FenceEvent &) {}
   virtual void onTicket(const TicketEvent &) {}
   virtual void onLife(const LifeEvent &) {}
+  virtual void onActivity(const ActivityEvent &) {}
 };
 
 } // namespace fp4::sim

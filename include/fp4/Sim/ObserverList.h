@@ -18,6 +18,7 @@ public:
   void onFence(const FenceEvent &e) override { each(&Observer::onFence, e); }
   void onTicket(const TicketEvent &e) override { each(&Observer::onTicket, e); }
   void onLife(const LifeEvent &e) override { each(&Observer::onLife, e); }
+  void onActivity(const ActivityEvent &e) override { each(&Observer::onActivity, e); }
 
 private:
   template <typename Event>

@@ -37,6 +37,7 @@ struct SimulationOptions {
   std::string check;
   bool statistics = false;                ///< count bank conflicts and uncoalesced accesses
   std::string timeline;                   ///< file for a trace (Timeline.h); empty: none
+  uint32_t timelineSms = 0;               ///< SMs in the trace; 0: all
   std::string unwritten = "error";        ///< reads of shared memory nobody wrote: error | ignore
   unsigned hostThreads = 0;               ///< 0: as many as the machine has
   uint64_t spinLimit = uint64_t(1) << 32; ///< SimOptions::spinLimit

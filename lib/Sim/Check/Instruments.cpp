@@ -149,7 +149,8 @@ Expected<std::unique_ptr<Instruments>> Instruments::create(const SimulationOptio
   if (!options.timeline.empty()) {
     FP4_ASSIGN(auto file, OutputFile::open(options.timeline));
     instruments->timelineFile = std::move(file);
-    instruments->timeline = std::make_unique<Timeline>(instruments->timelineFile->stream());
+    instruments->timeline =
+        std::make_unique<Timeline>(instruments->timelineFile->stream(), options.timelineSms);
     instruments->observers.add(instruments->timeline.get());
   }
   settings.orders.hazards = [kept = instruments.get()] { return kept->hazardCount(); };

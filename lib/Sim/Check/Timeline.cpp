@@ -4,6 +4,7 @@
 #include "fp4/Sim/Events.h"
 #include "fp4/Sim/Program.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
 
@@ -52,23 +53,44 @@ constexpr uint64_t kCtaTracks = 64, kClusterTracks = 16 * kCtaTracks;
 
 } // namespace
 
-Timeline::Timeline(std::ostream &out) : out(out) { out << kHeader; }
+Timeline::Timeline(std::ostream &out, uint32_t sms) : out(out), sms(sms) { out << kHeader; }
 
-Timeline::~Timeline() { out << "\n]\n" << std::flush; }
+Timeline::~Timeline() {
+  endStretches();
+  out << "\n]\n" << std::flush;
+}
+
+/// Warps of a launch that failed have no end.
+void Timeline::endStretches() {
+  for (auto &[id, track] : tracks)
+    endRunning(id, track.running);
+}
 
 void Timeline::write(std::string event) {
   out << (first ? "" : ",\n") << event;
   first = false;
 }
 
-bool Timeline::tick() {
+bool Timeline::follows(const Actor &actor) const {
+  if (sms == 0)
+    return true;
+  if (!clock)
+    return actor.cluster < sms;
+  const auto found = smOfCta.find(ctaOf(actor));
+  return found != smOfCta.end() && found->second - actor.ctaRank < sms;
+}
+
+bool Timeline::tick(const Actor &actor) {
+  if (!follows(actor))
+    return false;
   if (!clock) {
-    ++now;
+    latest = ++now;
     return true;
   }
   if (*clock != *clock)
     return false;
   now = begin + *clock;
+  latest = std::max(latest, now);
   return true;
 }
 
@@ -77,33 +99,83 @@ std::string Timeline::stamp(double when) const {
 }
 
 void Timeline::onLaunch(const LaunchEvent &event) {
+  endStretches();
   ++launches;
   clock = event.nanoseconds;
-  begin = now;
+  begin = now = latest;
   tracks.clear();
   phases.clear();
-  write(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})",
-                    launches, plain(fmt::format("{} {}", event.program.name(), event.kernel))));
+  smOfCta.clear();
+  const std::string program = plain(event.program.name()), kernel = plain(event.kernel);
+  write(fmt::format(
+      R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{} {}","program":"{}","kernel":"{}","unit":"{}"}}}})",
+      launches, program, kernel, program, kernel, clock ? "ns" : "events"));
 }
 
 uint64_t Timeline::track(const Actor &actor) {
   const uint64_t id = actor.cluster * kClusterTracks + actor.ctaRank * kCtaTracks + actor.warp + 1;
-  if (tracks.emplace(id, now).second) {
+  if (tracks.emplace(id, Track{now, {}}).second) {
+    const auto sm = smOfCta.find(ctaOf(actor));
     write(fmt::format(
-        R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"cluster {} CTA {} warp {}"}}}})",
-        launches, id, actor.cluster, actor.ctaRank, actor.warp));
+        R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"cluster {} CTA {} warp {}","cluster":{},"cta":{},"warp":{}{}}}}})",
+        launches, id, actor.cluster, actor.ctaRank, actor.warp, actor.cluster, actor.ctaRank,
+        actor.warp, sm == smOfCta.end() ? "" : fmt::format(R"(,"sm":{})", sm->second)));
     write(fmt::format(R"({{"ph":"B","pid":{},"tid":{},"ts":{},"name":"warp"}})", launches, id,
                       stamp(now)));
   }
   return id;
 }
 
-void Timeline::instant(const Actor &actor, CodePoint at, std::string_view name) {
+void Timeline::instant(const Actor &actor, CodePoint at, std::string_view name,
+                       std::string_view more) {
   const uint64_t id = track(actor);
   write(fmt::format(
-      R"({{"ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":"{}","args":{{"ptx line":{}}}}})",
-      launches, id, stamp(now), name, at.line));
+      R"({{"ph":"i","s":"t","pid":{},"tid":{},"ts":{},"name":"{}","args":{{"ptx line":{}{}}}}})",
+      launches, id, stamp(now), name, at.line, more));
 }
+
+/// `more`: arguments behind the first.
+void Timeline::slice(uint64_t track, std::string_view name, double begin, double end,
+                     std::string_view more) {
+  write(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"name":"{}","args":{{{}}}}})",
+                    launches, track, stamp(begin), stamp(end - begin), name, more));
+}
+
+void Timeline::endRunning(uint64_t track, Stretch &running) {
+  if (running.end > running.begin) {
+    const auto longest = std::ranges::max_element(running.spent);
+    slice(track, "running", running.begin, running.end,
+          fmt::format(R"("ptx line":{},"last line":{},"issue":{:.2f},"most":"{}")",
+                      running.firstLine, running.lastLine,
+                      running.spent[size_t(Activity::Issue)] / (running.end - running.begin),
+                      stringify(Activity(longest - running.spent.begin()))));
+  }
+  running = {};
+}
+
+void Timeline::onActivity(const ActivityEvent &event) {
+  if (!clock || !follows(event.actor))
+    return;
+  const double from = begin + event.begin, to = begin + event.end;
+  now = from; // where a new track begins
+  const uint64_t id = track(event.actor);
+  Track &mine = tracks[id];
+  mine.end = std::max(mine.end, to);
+  latest = std::max(latest, to);
+  if (event.activity != Activity::Issue && to - from >= kShortest) {
+    endRunning(id, mine.running);
+    slice(id, stringify(event.activity), from, to, fmt::format(R"("ptx line":{})", event.at.line));
+    return;
+  }
+  Stretch &running = mine.running;
+  if (!(running.end > running.begin))
+    running = {.begin = from, .end = from, .firstLine = event.at.line};
+  running.end = to;
+  running.spent[size_t(event.activity)] += to - from;
+  running.lastLine = event.at.line;
+}
+
+void Timeline::onMemory(const MemoryEvent &event) { tick(event.actor); }
 
 void Timeline::span(char phase, const Actor &actor, CodePoint at, std::string_view category,
                     std::string_view name, uint64_t id) {
@@ -131,23 +203,25 @@ void Timeline::mbarrier(const BarrierEvent &event) {
 }
 
 void Timeline::onBarrier(const BarrierEvent &event) {
-  if (event.op == BarrierOp::Exchange || !tick())
+  if (event.op == BarrierOp::Exchange || !tick(event.actor))
     return;
   if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval ||
       event.op == BarrierOp::MbarPhaseDone)
     mbarrier(event);
   if (event.actor.ticket == 0)
-    instant(event.actor, event.at, nameOf(event.op));
+    instant(event.actor, event.at, nameOf(event.op),
+            event.op >= BarrierOp::MbarInit ? fmt::format(R"(,"mbarrier":"{:#x}")", event.object)
+                                            : "");
 }
 
 void Timeline::onFence(const FenceEvent &event) {
-  if (!tick())
+  if (!tick(event.actor))
     return;
   instant(event.actor, event.at, nameOf(event.kind));
 }
 
 void Timeline::onTicket(const TicketEvent &event) {
-  if (!tick())
+  if (!tick(event.actor))
     return;
   track(event.actor);
   span(event.state == TicketState::Issued ? 'b' : 'e', event.actor, event.at, stringify(event.kind),
@@ -157,17 +231,22 @@ void Timeline::onTicket(const TicketEvent &event) {
 void Timeline::endTracks(uint32_t cluster) {
   const auto begin = tracks.lower_bound(cluster * kClusterTracks),
              end = tracks.lower_bound((cluster + 1) * kClusterTracks);
-  for (auto it = begin; it != end; ++it)
+  for (auto it = begin; it != end; ++it) {
+    endRunning(it->first, it->second.running);
     write(fmt::format(R"({{"ph":"E","pid":{},"tid":{},"ts":{}}})", launches, it->first,
-                      stamp(it->second)));
+                      stamp(it->second.end)));
+  }
 }
 
 void Timeline::onLife(const LifeEvent &event) {
-  if (!tick())
+  if (event.op == LifeOp::CtaStart)
+    smOfCta[ctaOf(event.actor)] = event.object;
+  if (!tick(event.actor))
     return;
   switch (event.op) {
   case LifeOp::WarpExit: // once for every group of lanes that leaves together
-    tracks[track(event.actor)] = now;
+    if (double &end = tracks[track(event.actor)].end; end < now)
+      end = now;
     return;
   case LifeOp::ClusterEnd:
     endTracks(event.actor.cluster);

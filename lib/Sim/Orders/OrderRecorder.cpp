@@ -515,6 +515,7 @@ void OrderRecorder::onLife(const LifeEvent &event) {
   case LifeOp::CtaExit:
     touch(ObjectKind::CtaExits, ObjectUse::Await, index, rank);
     return touch(ObjectKind::CtaLife, ObjectUse::Write, index, rank);
+  case LifeOp::CtaStart:
   case LifeOp::ClusterEnd:
     return;
   case LifeOp::TmemAlloc:

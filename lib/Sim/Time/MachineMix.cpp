@@ -1,6 +1,8 @@
 //===- MachineMix.cpp - Machine instructions of each PTX instruction ------===//
 #include "Sim/Time/MachineMix.h"
 #include "Sim/Time/RegisterReads.h"
+#include "fp4/Sim/MachineCode.h"
+#include "fp4/Support/Host.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Support/Process.h"
@@ -199,10 +201,18 @@ private:
   } lastBranch;
 };
 
-Expected<std::string> toolPath(const char *variable, const char *name) {
-  if (const char *given = std::getenv(variable))
-    return std::string(given);
-  return findProgram(name);
+Expected<std::string> toolPath(std::string given, const char *variable, const char *name) {
+  if (const char *value = std::getenv(variable); value && given.empty())
+    given = value;
+  if (!given.empty() && given != "none")
+    return given;
+  if (auto found = findProgram(name); found && given.empty())
+    return found;
+  for (const std::string &folder : given.empty() ? toolkitFolders() : std::vector<std::string>())
+    if (auto found = findProgram(folder + "/" + name))
+      return found;
+  return makeError(ErrorKind::Usage, std::string("there is no ") + name,
+                   std::string("put it on PATH, or name it with $") + variable);
 }
 
 /// "Compiling entry function 'NAME' ...", then "8 bytes stack frame, 16 bytes spill stores" and
@@ -234,6 +244,27 @@ Expected<std::string> output(const std::vector<std::string> &command) {
   return result.output;
 }
 
+/// Reports of ptxas and nvdisasm about one module.
+struct Assembled {
+  std::string report, listing;
+};
+
+Expected<Assembled> assemble(const std::string &ptx, const std::vector<uint32_t> &lines,
+                             const std::string &target, const std::string &named = "") {
+  FP4_ASSIGN(auto ptxas, toolPath(named, "FP4_PTXAS", "ptxas"));
+  FP4_ASSIGN(auto disassembler, toolPath("", "NVDISASM", "nvdisasm"));
+  FP4_ASSIGN(auto source, TemporaryFile::create("ptx"));
+  FP4_ASSIGN(auto cubin, TemporaryFile::create("cubin"));
+  FP4_ASSIGN(auto listing, TemporaryFile::create("sass"));
+  FP4_TRY(writeFile(source->path(), withLines(ptx, lines)));
+  FP4_ASSIGN(auto report, output({ptxas, "-v", "-arch=" + target, "-lineinfo", source->path(), "-o",
+                                  cubin->path()}));
+  constexpr const char *toFile = "exec \"$0\" -g -c \"$1\" > \"$2\""; // it may be long
+  FP4_TRY(output({"/bin/sh", "-c", toFile, disassembler, cubin->path(), listing->path()}));
+  FP4_ASSIGN(auto text, readText(listing->path()));
+  return Assembled{std::move(report), std::move(text)};
+}
+
 } // namespace
 
 std::map<std::string, MachineKernel> countMachineCode(std::string_view listing) {
@@ -248,19 +279,9 @@ std::map<std::string, MachineKernel> countMachineCode(std::string_view listing) 
 
 Expected<std::map<std::string, MachineKernel>>
 assembleMix(const std::string &ptx, const std::vector<uint32_t> &lines, const std::string &target) {
-  FP4_ASSIGN(auto ptxas, toolPath("FP4_PTXAS", "ptxas"));
-  FP4_ASSIGN(auto disassembler, toolPath("NVDISASM", "nvdisasm"));
-  FP4_ASSIGN(auto source, TemporaryFile::create("ptx"));
-  FP4_ASSIGN(auto cubin, TemporaryFile::create("cubin"));
-  FP4_ASSIGN(auto listing, TemporaryFile::create("sass"));
-  FP4_TRY(writeFile(source->path(), withLines(ptx, lines)));
-  FP4_ASSIGN(auto report, output({ptxas, "-v", "-arch=" + target, "-lineinfo", source->path(), "-o",
-                                  cubin->path()}));
-  constexpr const char *toFile = "exec \"$0\" -g -c \"$1\" > \"$2\""; // it may be long
-  FP4_TRY(output({"/bin/sh", "-c", toFile, disassembler, cubin->path(), listing->path()}));
-  FP4_ASSIGN(auto text, readText(listing->path()));
-  auto kernels = countMachineCode(text);
-  addRegisters(report, kernels);
+  FP4_ASSIGN(auto made, assemble(ptx, lines, target));
+  auto kernels = countMachineCode(made.listing);
+  addRegisters(made.report, kernels);
   return kernels;
 }
 
@@ -292,6 +313,13 @@ std::shared_ptr<const Module> assembled(const ProgramImpl &program, const std::s
 }
 
 } // namespace
+
+Expected<std::string> listMachineCode(const Program &program, const std::string &target,
+                                      const std::string &ptxas) {
+  const ProgramImpl &impl = program.impl();
+  FP4_ASSIGN(auto made, assemble(impl.text, linesOf(impl), target, ptxas));
+  return std::move(made.listing);
+}
 
 MachineCode findMachineCode(const ProgramImpl &program, const std::string &kernel,
                             const std::string &target) {

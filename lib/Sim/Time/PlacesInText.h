@@ -18,6 +18,7 @@ public:
   void onBarrier(const BarrierEvent &event) override { to.onBarrier(moved(event)); }
   void onTicket(const TicketEvent &event) override { to.onTicket(moved(event)); }
   void onLife(const LifeEvent &event) override { to.onLife(moved(event)); }
+  void onActivity(const ActivityEvent &event) override { to.onActivity(moved(event)); }
   void onFence(const FenceEvent &event) override {
     FenceEvent other = moved(event);
     if (event.kind == FenceKind::WgmmaUnfenced && event.groups) // an instruction too

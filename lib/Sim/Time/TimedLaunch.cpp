@@ -178,6 +178,7 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
   running->policy = policy;
   setUp(*running, processors, place, when, !follows);
   slot.running[place] = std::move(running);
+  tellStart(*slot.running[place], uint32_t(slot.index * clusterSize), when);
   for (TimedWarp &warp : slot.running[place]->warps)
     schedule(slot, place, warp);
   return true;
@@ -406,7 +407,7 @@ void TimedLaunch::schedule(Slot &slot, uint32_t place, TimedWarp &warp) {
       look(r);
     ready = std::max(ready, warp.born + double(last));
   }
-  warp.account.cycles[size_t(warp.reason)] += ready - warp.waited;
+  spend(running, warp, warp.reason, warp.waited, ready);
   warp.waited = ready;
   if (ready <= slot.until)
     prefetchOperands(warp);
@@ -464,7 +465,7 @@ bool TimedLaunch::putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn,
   }
   if (when <= event.when)
     return false;
-  warp.account.cycles[size_t(reason)] += when - warp.waited;
+  spend(*slot.running[event.running], warp, reason, warp.waited, when);
   warp.waited = when;
   slot.events.push({when, order++, event.running, event.warp, 0});
   return true;
@@ -522,7 +523,7 @@ void TimedLaunch::complete(Running &running, TimedWarp &warp, const TimedInsn &i
     warp.because[r] = because;
   }
   warp.nextIssue = std::max(warp.nextIssue, issue + insn.count);
-  warp.account.cycles[size_t(Activity::Issue)] += insn.count;
+  spend(running, warp, Activity::Issue, issue, issue + insn.count);
   warp.account.instructions += insn.count;
   warp.account.units |= step.lanes ? 1u << unsigned(insn.unit) : 0;
   warp.waited = issue + insn.count;

@@ -37,8 +37,8 @@ public:
   uint64_t firstLeft() const;
   /// Gives the prediction to whoever asked for it.
   void report() const;
-  /// For LaunchEvent.
-  const double *clock() const { return &nanoseconds; }
+  /// For LaunchEvent; null where there will be no prediction.
+  const double *clock() const { return predicts() ? &nanoseconds : nullptr; }
 
 private:
   struct TimedWarp {
@@ -104,6 +104,8 @@ private:
   void setClock(double cycle) {
     nanoseconds = predicts() ? cycle / launch.gigahertz : std::numeric_limits<double>::quiet_NaN();
   }
+  void tellStart(const Running &running, uint32_t firstSm, double when);
+  void spend(const Running &running, TimedWarp &warp, Activity activity, double begin, double end);
   const Rates &ratesOfCode();
   uint64_t roomFor(uint64_t cluster) const;
   const Kernel &sortedKernel();

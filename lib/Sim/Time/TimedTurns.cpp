@@ -58,13 +58,14 @@ Status TimedLaunch::runTurn(Slot &slot, const TimedEvent &event) {
 /// Issues the next instruction of a warp if its unit is free. Otherwise the warp comes again when
 /// that is so, and others go on.
 Expected<bool> TimedLaunch::tryIssue(Slot &slot, uint32_t place, uint32_t index, double now) {
-  TimedWarp &warp = slot.running[place]->warps[index];
+  Running &running = *slot.running[place];
+  TimedWarp &warp = running.warps[index];
   const TimedInsn &insn = code[warp.pc];
-  warp.account.cycles[size_t(Activity::Scheduler)] += now - warp.waited;
+  spend(running, warp, Activity::Scheduler, warp.waited, now);
   warp.waited = now;
   double when = now;
   if (!reserve(warp, insn, now, when)) {
-    warp.account.cycles[size_t(Activity::Pipe)] += when - now;
+    spend(running, warp, Activity::Pipe, now, when);
     warp.waited = when;
     slot.events.push({when, order++, place, index, 0});
     return false;

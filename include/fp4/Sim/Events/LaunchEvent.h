@@ -16,8 +16,8 @@ struct LaunchEvent {
   std::string_view kernel;
   const GlobalMemory &memory;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
-  /// Predicted nanoseconds of each later event, when it is told; NaN where there is no prediction.
-  /// Null unless the policy is timed.
+  /// Predicted nanoseconds of each later event, when it is told; NaN where there is none for it.
+  /// Null unless the policy is timed and knows all rates that the kernel needs.
   const double *nanoseconds = nullptr;
   const Dependence &dependence;
   bool again = false; ///< the launch of the last such event, in another order
