@@ -8,8 +8,10 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 using namespace fp4;
 using namespace fp4::harness;
@@ -72,7 +74,11 @@ void DebugAdapter::write(Json message) {
 }
 
 void DebugAdapter::event(const std::string &name, Json body) {
-  write({{"type", "event"}, {"event", name}, {"body", std::move(body)}});
+  Json message = {{"type", "event"}, {"event", name}, {"body", std::move(body)}};
+  if (answering)
+    late.push_back(std::move(message));
+  else
+    write(std::move(message));
 }
 
 /// Takes the first whole message of the buffer.
@@ -223,6 +229,7 @@ void DebugAdapter::handle(const Json &request) {
   if (!request.is_object() || !request.contains("type") || request["type"] != "request")
     return;
   Json response = {{"type", "response"}, {"request_seq", 0}, {"success", true}, {"command", ""}};
+  answering = true;
   try {
     response["request_seq"] = request.at("seq").get<int64_t>();
     response["command"] = request.at("command").get<std::string>();
@@ -236,7 +243,10 @@ void DebugAdapter::handle(const Json &request) {
     refuse(response, fmt::format("a request expects the fields of the protocol: {}",
                                  text.substr(text.find(' ') + 1)));
   }
+  answering = false;
   write(response);
+  for (Json &message : std::exchange(late, Json::array()))
+    write(std::move(message));
   if (response["success"] == true)
     follow(response["command"]);
 }
@@ -259,6 +269,10 @@ void DebugAdapter::follow(const std::string &command) {
     open = false;
 }
 
+/// Requests that let the program go on, and the debugger's words for them. A kernel has no caller.
+static const std::map<std::string, std::string> kMoves = {
+    {"continue", "continue"}, {"next", "next"}, {"stepIn", "step"}, {"stepOut", "continue"}};
+
 Json DebugAdapter::answer(const std::string &command, const Json &arguments) {
   if (command == "initialize")
     return capabilities();
@@ -271,7 +285,8 @@ Json DebugAdapter::answer(const std::string &command, const Json &arguments) {
   if (command == "setFunctionBreakpoints")
     return setFunctionBreakpoints(arguments);
   if (command == "pause") {
-    tell({{"do", "pause"}});
+    if (!stands || !configured)
+      tell({{"do", "pause"}});
     return Json::object();
   }
   if (command == "threads")
@@ -283,8 +298,8 @@ Json DebugAdapter::answer(const std::string &command, const Json &arguments) {
   // The stop at the first instruction is this adapter's until the client is done.
   if (!stands || !configured)
     return {{"error", "the program runs"}};
-  if (command == "continue" || command == "next" || command == "stepIn")
-    return go(command == "stepIn" ? "step" : command, arguments);
+  if (const auto move = kMoves.find(command); move != kMoves.end())
+    return go(move->second, arguments);
   if (command == "stackTrace")
     return stackTrace(arguments);
   if (command == "scopes")

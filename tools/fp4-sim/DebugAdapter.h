@@ -55,6 +55,8 @@ private:
   pid_t program = 0;
   bool configured = false, launched = false, stands = false, open = true;
   bool stopAtBegin = false;
+  bool answering = false;                  ///< a request waits for its response
+  Json late = Json::array();               ///< events that come behind that response
   Json waitingBreakpoints = Json::array(); ///< commands, until the program first stands still
   std::string ptxPath;                     ///< the file that a client calls the PTX
   std::string programName;

@@ -26,6 +26,8 @@ class Client:
         self.writer.flush()
         while (message := self.read())["type"] != "response" or message["request_seq"] != self.seq:
             self.events.append(message)
+            if message.get("event") == "stopped" and command in ("stepIn", "next", "continue", "stepOut"):
+                print("stopped came before the response of", command)
         print(command, "ok" if message["success"] else f"failed: {message['message']}")
         return message.get("body") or {}
 
@@ -88,7 +90,8 @@ def main():
     show(client)
     client.request("setBreakpoints", source={"path": sys.argv[1]}, breakpoints=[])
     client.request("nonsense")
-    client.request("continue", threadId=thread)
+    client.request("pause", threadId=thread)  # it stands: nothing to do
+    client.request("stepOut", threadId=thread)  # there is no caller: to the next stop
     while show(client):  # what the checker finds, and the end
         client.request("continue", threadId=thread)
     child.stdin and child.stdin.close()
