@@ -19,7 +19,7 @@ from report import finish
 
 ROOT = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).parent.parent).resolve()
 FOLDERS = ["lib", "include", "tools"]
-BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|Harness|Benchmark)/"
+BELOW = r"(lib|include/fp4)/(Support|ISA|Numerics|Sim|SimCuda|Runtime|Reference|Harness|Benchmark|Explorer)/"
 # Libraries that know nothing of Linux. lib/SimCuda stands in for libraries of Linux programs.
 PORTABLE = r"(lib|include/fp4)/(ISA|Numerics|Routes|Sim|Runtime|Reference|Program|Harness|Benchmark)/"
 

@@ -4,7 +4,8 @@
 A function counts from the first line of its head to its closing brace, with comments and blank
 lines. A lambda counts as a part of the function around it. Every excused function or file stands in
 EXCUSED with the reason; an excuse that nothing needs any more is an error too. C++ is read by a
-small lexer, which knows comments, literals and braces, and Python by its own parser.
+small lexer, which knows comments, literals and braces, Python by its own parser, and JavaScript by
+the lines that begin with a function or a brace.
 
 Prints a line per finding and exits with 1. --list prints every function instead, longest first.
 """
@@ -98,8 +99,18 @@ def python_functions(text):
             yield node.name, node.lineno, node.end_lineno - node.lineno + 1
 
 
-READERS = {".cpp": cpp_functions, ".h": cpp_functions, ".c": cpp_functions, ".py": python_functions}
-OTHERS = {".td", ".def", ".sh", ".txt"}
+def script_functions(text):
+    """Functions of a script's outermost level: one ends at the next line that begins with a brace."""
+    lines = text.split("\n")
+    for first, line in enumerate(lines):
+        match = re.match(r"(?:async )?function (\w+)\(", line)
+        if match:
+            last = first if line.endswith("}") else next(i for i in range(first, len(lines)) if lines[i].startswith("}"))
+            yield match[1], first + 1, last - first + 1
+
+
+READERS = {".cpp": cpp_functions, ".h": cpp_functions, ".c": cpp_functions, ".py": python_functions, ".js": script_functions}
+OTHERS = {".td", ".def", ".sh", ".txt", ".html", ".css"}
 
 
 def measure(root):

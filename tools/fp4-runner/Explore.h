@@ -3,7 +3,7 @@
 
 #include "Options.h"
 
-#include "llvm/Support/JSON.h"
+#include "fp4/Explorer/Explorer.h"
 
 namespace fp4::runner {
 
@@ -13,10 +13,6 @@ namespace fp4::runner {
 int exploreProgram(Compiler &compiler, const Options &options);
 
 /// Places of elements and scales, from lib/ISA: tables that the page looks up.
-llvm::json::Object layoutTables();
-
-/// The PTX of a kernel, with lines from its .loc directives; SASS of its cubin, or the reason why
-/// there is none.
-llvm::json::Array codeListings(const KernelCode &kernel, std::string &why);
+explorer::Json layoutTables();
 
 } // namespace fp4::runner

@@ -8,6 +8,7 @@
 #include "Run.h"
 #include "Annotations.h"
 #include "Child.h"
+#include "Explore.h"
 #include "fp4/Harness/Runner.h"
 #include "fp4/SimCuda/ElfFile.h"
 #include "fp4/Support/InputFile.h"
@@ -23,6 +24,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -124,6 +126,11 @@ void preloadSanitizer() {
 #endif
 }
 
+/// The value of FP4_SIM_TIME.
+const char *timeOf(const ProgramOptions &options) {
+  return options.timesOnly ? "only" : options.quietTimes ? "quiet" : options.time ? "1" : "0";
+}
+
 void setEnvironment(const ProgramOptions &options, const fs::path &folder, const Runtime &runtime,
                     const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
@@ -132,7 +139,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   setenv("FP4_SIM_MAX_ORDERS", std::to_string(options.maxOrders).c_str(), 1);
   const bool isOrder = options.replay.find(": ") != options.replay.npos;
   setenv("FP4_SIM_REPLAY", (isOrder ? options.replay : absolute(options.replay)).c_str(), 1);
-  setenv("FP4_SIM_TIME", options.timesOnly ? "only" : options.time ? "1" : "0", 1);
+  setenv("FP4_SIM_TIME", timeOf(options), 1);
   setenv("FP4_SIM_SAMPLE_AFTER", std::to_string(options.sampleAfter).c_str(), 1);
   setenv("FP4_SIM_MIX", options.mix.c_str(), 1);
   setenv("FP4_SIM_CLOCK", fmt::format("{}", options.clock).c_str(), 1);
@@ -147,6 +154,7 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   setenv("FP4_SIM_STATIC", runtime.isStatic ? "1" : "0", 1);
   setenv("FP4_SIM_STATS", options.statistics ? "1" : "0", 1);
   setenv("FP4_SIM_TIMELINE", absolute(options.timeline).c_str(), 1);
+  setenv("FP4_SIM_TIMELINE_SMS", std::to_string(options.timelineSms).c_str(), 1);
   setenv("FP4_SIM_TRACE", options.trace ? "1" : "0", 1);
   setenv("FP4_SIM_REPORT", report.c_str(), 1);
   // Triton asks ptxas for machine code; the stand-in gives it the PTX.
@@ -237,6 +245,21 @@ Findings readReport(const std::string &path) {
   return found;
 }
 
+/// "3 shared-race, the first at x.0.ptx:41:3": a line, however many reports there are.
+std::string countsOf(const nlohmann::ordered_json &hazards) {
+  std::map<std::string, size_t> counts;
+  for (const auto &hazard : hazards)
+    ++counts[hazard["rule"]];
+  std::string text;
+  for (const auto &[rule, count] : counts)
+    text += fmt::format("{} {}, ", count, rule);
+  const auto &hazard = hazards.front(), &access = hazard["second"];
+  const std::string place =
+      fmt::format("{}:{}:{}", hazard["program"].get<std::string>(), access["line"].get<unsigned>(),
+                  access["column"].get<unsigned>());
+  return text + "the first at " + access.value("origin", place);
+}
+
 void summarize(const Findings &found, int status, bool statistics) {
   if (WIFSIGNALED(status))
     fmt::print(stderr, "fp4-sim: the program ended by signal {} ({})\n", WTERMSIG(status),
@@ -253,7 +276,8 @@ void summarize(const Findings &found, int status, bool statistics) {
   if (found.fault)
     fmt::print(stderr, "fp4-sim: a kernel failed; its report is above\n");
   if (!found.hazards.empty())
-    fmt::print(stderr, "fp4-sim: the hazard checker found something; its reports are above\n");
+    fmt::print(stderr, "fp4-sim: the hazard checker found {}; its reports are above\n",
+               countsOf(found.hazards));
   if (statistics)
     fmt::print(stderr, "fp4-sim: {} launches, {} warp instructions in {:.3f} s\n", found.launches,
                found.instructions, found.seconds);
@@ -310,17 +334,14 @@ nlohmann::ordered_json toJson(const Findings &found, const ProgramOptions &optio
 
 } // namespace
 
-Expected<int> fp4::harness::runProgram(const ProgramOptions &options, Companion *companion) {
+/// Runs the program with a companion, if any, and returns how it ended.
+static Expected<int> runBeside(const ProgramOptions &options, Companion *companion,
+                               const std::string &reportPath) {
   FP4_ASSIGN(auto folder, libraryFolder());
   FP4_ASSIGN(auto program, findProgram(options.command.front()));
   FP4_ASSIGN(auto runtime, neededRuntime(program));
   if (!options.timeline.empty())
     FP4_TRY(checkDestination(options.timeline));
-  ReportFile report;
-  if (!report.made())
-    return makeError(ErrorKind::Usage,
-                     fmt::format("cannot keep a report: {}", std::strerror(errno)));
-  const std::string reportPath = report.path();
   std::function<void(pid_t)> beside;
   if (companion)
     beside = [&](pid_t child) { companion->beside(child); };
@@ -330,21 +351,34 @@ Expected<int> fp4::harness::runProgram(const ProgramOptions &options, Companion 
       companion->inProgram();
     handDownStderr();
   };
-  auto status = runChild(program, options.command, prepare, beside);
-  if (!status)
-    return tl::unexpected<Error>(std::move(status.error()));
+  return runChild(program, options.command, prepare, beside);
+}
+
+Expected<int> fp4::harness::runProgram(const ProgramOptions &asked, Companion *companion) {
+  ProgramOptions options = asked;
+  std::unique_ptr<Exploration> exploration;
+  if (!options.explore.empty()) {
+    FP4_ASSIGN(exploration, Exploration::prepare(options));
+  }
+  ReportFile report;
+  if (!report.made())
+    return makeError(ErrorKind::Usage,
+                     fmt::format("cannot keep a report: {}", std::strerror(errno)));
+  FP4_ASSIGN(int status, runBeside(options, companion, report.path()));
   if (companion && companion->left)
     return 0;
-  const Findings found = readReport(reportPath);
-  summarize(found, *status, options.statistics);
+  const Findings found = readReport(report.path());
+  summarize(found, status, options.statistics);
   if (options.timesOnly)
     fmt::print(stderr, "fp4-sim: --time-only computes no results: what the program found in them "
                        "means nothing\n");
-  const int code = codeOf(found, *status);
+  const int code = codeOf(found, status);
   if (companion)
     companion->ended(code);
   if (options.annotations)
     printAnnotations(found);
+  if (exploration)
+    FP4_TRY(exploration->write(options, toJson(found, options, code), found.faults));
   const int printed =
       options.json ? print(jsonText(toJson(found, options, code)) + "\n", "report") : 0;
   return code ? code : printed;

@@ -13,6 +13,8 @@ struct ProgramOptions : sim::SimulationOptions {
   std::vector<std::string> command; ///< program and arguments
   std::string device = "b200";
   std::string dumpPtx; ///< folder for the decoded PTX
+  std::string explore; ///< file of the page; empty: none
+  bool quietTimes = false; ///< times are for the page alone
   std::string ptxDir;  ///< folder with PTX of kernels that the program has as machine code alone
   bool trace = false;  ///< print every call that moves data or launches
   bool json = false;   ///< the report as one JSON object

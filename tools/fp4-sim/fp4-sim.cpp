@@ -54,6 +54,9 @@ static void addRun(CLI::App &app, harness::ProgramOptions &options) {
   CLI::App *run = app.add_subcommand("run", "Run a CUDA program that has PTX");
   addProgram(*run, options, {"eager", "lazy", "random", "delay", "timed", "exhaustive"});
   harness::addJsonOption(*run, options.json);
+  run->add_option("--explore", options.explore,
+                  "FILE of a page: PTX, sources and machine code side by side, the predicted run "
+                  "over time, findings at their lines");
   run->add_flag("--annotations", options.annotations,
                 "Print findings as annotations of GitHub Actions too");
 }

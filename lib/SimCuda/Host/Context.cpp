@@ -50,6 +50,10 @@ static Expected<double> decimal(const std::string &text) {
   return value;
 }
 
+static uint32_t countOf(const char *name) {
+  return static_cast<uint32_t>(orExit(number(variable(name, "0")), name));
+}
+
 void Context::readOptions() {
   currentChip = orExit(hw::requireGpu(variable("FP4_SIM_DEVICE", "b200")), "FP4_SIM_DEVICE");
   sim::SimulationOptions options;
@@ -61,6 +65,7 @@ void Context::readOptions() {
   const std::string time = variable("FP4_SIM_TIME", "0");
   options.time = time != "0";
   options.timesOnly = time == "only";
+  quietTimes = time == "quiet";
   if (options.time)
     options.gpu = std::string(currentChip->option);
   options.sampleAfter =
@@ -72,9 +77,9 @@ void Context::readOptions() {
   options.check = variable("FP4_SIM_CHECK", "default");
   options.statistics = variable("FP4_SIM_STATS", "0") != "0";
   options.timeline = variable("FP4_SIM_TIMELINE", "");
+  options.timelineSms = countOf("FP4_SIM_TIMELINE_SMS");
   options.unwritten = variable("FP4_SIM_UNWRITTEN", "error");
-  options.hostThreads =
-      static_cast<uint32_t>(orExit(number(variable("FP4_SIM_THREADS", "0")), "FP4_SIM_THREADS"));
+  options.hostThreads = countOf("FP4_SIM_THREADS");
   options.spinLimit = orExit(number(variable("FP4_SIM_LIMIT", "4294967296")), "FP4_SIM_LIMIT");
   if (const std::string socket = variable("FP4_SIM_DEBUG", ""); !socket.empty()) {
     const int file = static_cast<int>(orExit(number(socket), "FP4_SIM_DEBUG"));

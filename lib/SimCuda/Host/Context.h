@@ -216,6 +216,7 @@ private:
   std::optional<PtxFolder> ptxFolder;
   std::map<std::string, Module *> folderModules; ///< by file
   bool traced = false;
+  bool quietTimes = false; ///< times are for the report alone
   Code stickyCode = Success;
   uint64_t allocations = 0, modulesMade = 0;
   uint64_t launches = 0, warpInstructions = 0;

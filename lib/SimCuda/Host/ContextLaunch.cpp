@@ -106,7 +106,8 @@ Code Context::runKernel(const char *function, const Function &kernel,
   reportOrders();
   if (stats && !instruments->times().empty()) {
     const sim::KernelTime &time = instruments->times().back();
-    print(sim::text(time));
+    if (!quietTimes)
+      print(sim::text(time));
     reportLine("time " + jsonText(sim::toJson(time)));
   }
   if (stats) {

@@ -14,7 +14,7 @@ from .. import __version__
 from .._library import find_library, wrong_machine
 from ..errors import UsageError
 
-_OPTIONS = ("device", "check", "policy", "mix", "clock", "sample-after", "seed", "timeline",
+_OPTIONS = ("device", "check", "policy", "mix", "clock", "sample-after", "seed", "timeline", "explore",
             "limit", "threads", "unwritten", "dump-ptx", "ptx-dir")
 _FLAGS = ("explain", "stats", "trace", "json", "time", "time-only")
 
@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("seed", "limit", "threads", "sample-after"):
         parser.add_argument(f"--{name}", type=int, metavar="N")
     parser.add_argument("--timeline", metavar="FILE", help="a trace of the kernels")
+    parser.add_argument("--explore", metavar="FILE", help="a page about the kernels")
     parser.add_argument("--unwritten", choices=("error", "ignore"),
                         help="uses of shared memory and reads of tensor memory that nobody wrote")
     for name in ("dump-ptx", "ptx-dir"):

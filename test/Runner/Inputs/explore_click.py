@@ -1,61 +1,46 @@
-"""Opens a page of --explore in a headless Chromium and clicks it: explore_click.py PAGE
+"""Opens a page of --explore in a headless Chromium and clicks it: explore_click.py PAGE PLACE SCRIPT
 
-Needs Chromium (chromium-headless-shell, chromium or google-chrome on PATH). A script is put behind that
-of the page, clicks, and writes what it sees into the document, which Chromium prints (--dump-dom)."""
-import os
+PLACE is the part of the address behind '#'. SCRIPT is a file of JavaScript, which runs behind that of
+the page, and calls see(name, value). The program prints these, and every error of the page's console."""
+import html
+import pathlib
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "docgen"))
+import explorer_images  # noqa: E402
+
 CLICKS = """<script>
 const report = [], see = (name, value) => report.push(name + ": " + value);
-window.onerror = message => report.push("error: " + message);
-const rowsOf = column => [...document.querySelectorAll(".column")[column].querySelectorAll(".code div")];
-const marked = column => rowsOf(column).filter(row => row.classList.contains("near") || row.classList.contains("mark"));
-see("columns", [...document.querySelectorAll(".column select")].map(select => select.value).join(", "));
-rowsOf(0).find(row => row.textContent.includes("fp4.matmul")).click();
-see("source marks pipe.mma", marked(1).some(row => row.textContent.includes("pipe.mma")));
-see("source marks tcgen05.mma", marked(2).some(row => row.textContent.includes("tcgen05.mma")));
-rowsOf(1).find(row => row.textContent.includes("pipe.mma")).click();
-see("pipe.mma marks tcgen05.mma", marked(2).some(row => row.textContent.includes("tcgen05.mma")));
-see("pipe.mma marks TMA", marked(2).some(row => row.textContent.includes("cp.async.bulk.tensor")));
-document.getElementById("tab-time").click();
-see("time is open", document.getElementById("time").classList.contains("on") && !document.getElementById("program").classList.contains("on"));
-see("roles", [...document.querySelectorAll("#timeline text")].filter(text => / (load|mma|epilogue)$/.test(text.textContent)).length);
-document.querySelector("#timeline line").dispatchEvent(new MouseEvent("click"));
-document.querySelector("#event button").click();
-see("event leads to the program", document.getElementById("program").classList.contains("on") && document.querySelectorAll(".code .mark").length);
-see("maps", document.querySelectorAll("#memory svg").length);
-document.getElementById("tab-layout").click();
-const cells = () => [...document.querySelectorAll("#answer td")].map(cell => cell.textContent);
-see("scale", cells()[4]);
-document.getElementById("row").value = 38;
-document.getElementById("row").oninput();
-see("other scale", cells()[4]);
-document.querySelector("#maps canvas").dispatchEvent(new MouseEvent("click", { clientX: 0, clientY: 0 }));
-see("verdict", document.getElementById("outcome").textContent);
-document.body.insertAdjacentHTML("beforeend", "<pre id='report'></pre>");
-document.getElementById("report").textContent = report.join("\\n");
+const pane = name => panes.find(each => each.select.value === name);
+const lineOf = (name, word) => pane(name).text.lines.findIndex(line => line.includes(word)) + 1;
+const marked = (name, word) => pane(name).lines.some(line => pane(name).text.lines[line - 1].includes(word));
+const press = key => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const click = id => document.getElementById(id).click();
+try {
+SCRIPT
+} catch (error) { report.push("error: " + error.stack); }
+const shown = document.createElement("pre");
+shown.id = "report";
+shown.textContent = report.join("\\n");
+document.body.append(shown);
 </script></body>"""
 
 
 def main():
-    browser = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None)
-    if not browser:
-        sys.exit("error: there is no Chromium on PATH")
-    with open(sys.argv[1], encoding="utf-8") as file:
-        page = file.read()
+    page, place, script = sys.argv[1:]
+    text = pathlib.Path(page).read_text(encoding="utf-8")
+    clicks = CLICKS.replace("SCRIPT", pathlib.Path(script).read_text(encoding="utf-8"))
+    head, end = text.rsplit("</body>", 1)
     with tempfile.TemporaryDirectory() as folder:
-        clicked = os.path.join(folder, "page.html")
-        with open(clicked, "w", encoding="utf-8") as file:
-            file.write(page.replace("</body>", CLICKS))
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}/profile",
-                   "--dump-dom", "file://" + clicked]
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    report = re.search(r'<pre id="report">(.*?)</pre>', shown.stdout, re.S)
-    print(report.group(1) if report else "error: the script did not end\n" + shown.stderr[-2000:])
+        clicked = pathlib.Path(folder) / "page.html"
+        clicked.write_text(head + clicks + end, encoding="utf-8")
+        shown, errors = explorer_images.run_browser(clicked, place, "--dump-dom")
+    report = re.search(r'<pre id="report">(.*?)</pre>', shown, re.S)
+    print(html.unescape(report.group(1)) if report else "error: the script did not end")
+    for error in errors:
+        print("error:", error)
 
 
 main()

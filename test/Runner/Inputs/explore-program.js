@@ -1,0 +1,82 @@
+// Panes, search, timeline, memory and layouts of a program with several kernels.
+see("views", viewNames.join(" "));
+see("panes", panes.map(each => each.select.value).join(" "));
+const agree = () => panes.filter(each => each.text.module !== "").every(each => each.text.module === chosen.kernel.module);
+see("panes agree", agree());
+const first = kernels.find(each => findText("ptx", each.module).text.includes("tcgen05.mma"));
+chooseKernel(first);
+press("j");
+see("another kernel", chosen.kernel !== first && agree() && byId("kernel").value === chosen.kernel.key);
+press("k");
+see("the first again", chosen.kernel === first);
+const region = regionOf(pane("scheduled").text, first);
+see("scheduled has the kernel", pane("scheduled").text.lines[region.first].includes("@" + first.module));
+see("other kernels are folded", pane("scheduled").cm.getAllMarks().filter(mark => mark.__isFold).length === regionsOf(pane("scheduled").text).length - 1);
+
+choose(pane("source").text, lineOf("source", "fp4.matmul %"));
+see("source marks pipe.mma", marked("scheduled", "pipe.mma"));
+see("source marks tcgen05.mma", marked("ptx", "tcgen05.mma"));
+choose(pane("scheduled").text, lineOf("scheduled", "pipe.mma"));
+see("pipe.mma marks tcgen05.mma", marked("ptx", "tcgen05.mma"));
+see("pipe.mma marks TMA", marked("ptx", "cp.async.bulk.tensor"));
+see("address", /line=scheduled%3A\d+/.test(location.hash) && location.hash.includes("kernel="));
+see("colours", document.querySelectorAll(".cm-keyword").length > 10 && document.querySelectorAll(".cm-number").length > 3);
+
+byId("find").value = "tcgen05.mma";
+byId("find").oninput();
+see("found", pane("ptx").hits.length > 0 && pane("ptx").hits.every(line => pane("ptx").text.lines[line - 1].includes("tcgen05.mma")));
+see("painted", byId("found").textContent);
+nextFound(1);
+see("the next match is chosen", chosen.line.line === pane("ptx").hits[0] && chosen.line.text.name === "ptx");
+byId("find").value = "no such text";
+byId("find").oninput();
+see("not found", byId("found").textContent);
+
+press("2");
+see("time is open", byId("time").classList.contains("on") && !byId("code").classList.contains("on"));
+see("unit", chart.unit);
+see("launch of the kernel", data.launches[Number(byId("launch").value)].program === first.module);
+const leaves = chart.tree.flatMap(leavesOf);
+see("roles", [...new Set(leaves.filter(leaf => leaf.role).map(leaf => leaf.role))].sort().join(" "));
+see("groups", chart.tree[0].label.replace(/\d+/, "N") + ", " + chart.tree[0].children[0].label.replace(/\d+/, "N"));
+see("legend names every wait", [...new Set(leaves.filter(leaf => leaf.role).flatMap(leaf => leaf.spans.map(span => span.name)))].every(name => byId("legend").textContent.includes(LABELS[name])));
+const length = chart.to - chart.from;
+press("+");
+see("zoom", chart.to - chart.from < length);
+press("0");
+see("whole launch", chart.from === 0 && chart.to === chart.end);
+const rows = chart.rows.length;
+press("c");
+see("closed groups", chart.rows.length < rows && chart.rows.length === chart.tree.length);
+press("o");
+see("open groups", chart.rows.length > rows);
+const waiting = leaves.find(leaf => leaf.role && leaf.spans.some(span => span.name === "mbarrier"));
+showEvent({ row: waiting, span: waiting.spans.find(span => span.name === "mbarrier") });
+see("a wait says for what", /waits: mbarrier, \d+ .*ns.*mbarrier\.try_wait/.test(byId("event").textContent));
+byId("event").querySelector("button").click();
+see("a wait leads to its line", byId("code").classList.contains("on") && chosen.line.text.lines[chosen.line.line - 1].includes("mbarrier"));
+see("barriers", byId("barriers").querySelectorAll("tr").length > 2);
+
+press("4");
+const rects = [...byId("memory").querySelectorAll("rect")].map(rect => rect.getAttribute("fill")).filter(fill => fill !== "none");
+const swatches = [...byId("memory").querySelectorAll(".swatch")].map(each => each.style.background);
+const probe = document.createElement("i");
+const plain = colour => { probe.style.background = colour; return probe.style.background; };
+see("maps", byId("memory").querySelectorAll("svg").length);
+see("every colour has a row", rects.every(fill => swatches.includes(plain(fill))));
+
+press("5");
+const cells = () => [...document.querySelectorAll("#answer td")].map(cell => cell.textContent);
+see("scale", cells()[4]);
+byId("row").value = 38;
+byId("row").oninput();
+see("other scale", cells()[4]);
+document.querySelector("#maps canvas").dispatchEvent(new MouseEvent("click", { clientX: 0, clientY: 0 }));
+
+const theme = document.documentElement.dataset.theme;
+press("t");
+see("other theme", document.documentElement.dataset.theme !== theme);
+press("?");
+see("help", byId("help").open && byId("help").textContent.includes("search all panes"));
+byId("help").close();
+see("verdict", byId("outcome").textContent);
