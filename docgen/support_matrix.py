@@ -33,7 +33,7 @@ import sweep_wide
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- support matrix -->\n", "<!-- end of the support matrix -->\n"
-TARGETS = {"Hopper": "sm_90a", "B200": "sm_100a", "B300": "sm_103a", "RTX 50": "sm_120a"}
+TARGETS = {"Hopper": "sm_90a", "B200": "sm_100a", "B300": "sm_103a", "Rubin": "sm_107a", "RTX 50": "sm_120a"}
 NO_KERNEL = 3  # exit code of a program that does not compile
 GROUPS = (130, 0, 126)
 

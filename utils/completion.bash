@@ -24,7 +24,7 @@ _fp4_values() {
   --check) echo default strict off ;;
   --policy) echo eager lazy random delay ;;
   --device) echo auto sim cuda ;;
-  --target) echo sm_90a sm_100a sm_103a sm_110a sm_120a sm_121a ;;
+  --target) echo sm_90a sm_100a sm_103a sm_107a sm_110a sm_120a sm_121a ;;
   esac
 }
 

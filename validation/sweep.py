@@ -14,6 +14,7 @@
   validation/sweep.py --plans=few        the same of converted operands, for sm_90a
   validation/sweep.py --plans=warps      GEMMs of mma.sync, for sm_120a
   validation/sweep.py --plans=k96        GEMMs by instructions of K = 96, for sm_103a
+  validation/sweep.py --plans=double     GEMMs by instructions of K = 128, for sm_107a
   validation/sweep.py --list          what would run
 
 A program is a linear layer from bf16 operands, or a GEMM of operands that are already quantized
@@ -106,10 +107,13 @@ LONG = {"k96": "", **{f"k96_{n}": f"tile = [256, {n}, 768]" for n in (64, 128, 1
         "k96_256_tma": "store = tma, tile = [256, 256, 768]",
         "k96_256_one": "tile = [256, 256, 768], accumulators = 1",
         "k96_shallow": "tile = [256, 64, 768], stages = 1, accumulators = 1"}
+DOUBLE = {"double": "", **{f"double_{n}": f"tile = [256, {n}, 256]" for n in (64, 128, 192, 256)},
+          "double_tma": "store = tma, tile = [256, 128, 256]", "double_2x2": "cluster = [2, 2]",
+          "double_shallow": "tile = [256, 64, 256], stages = 1, accumulators = 1"}
 PLANS = {"tiles": TILES, "others": OTHERS, "half_pairs": HALF_PAIRS, "stores": STORES, "converted": CONVERTED,
-         "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS, "k96": LONG}
+         "swapped": SWAPPED, "few": CONVERTED_FEW, "warps": WARPS, "k96": LONG, "double": DOUBLE}
 TARGETS = {**dict.fromkeys({**CONVERTED, **CONVERTED_FEW}, "sm_90a"),
-           **dict.fromkeys(WARPS, "sm_120a"), **dict.fromkeys(LONG, "sm_103a")}
+           **dict.fromkeys(WARPS, "sm_120a"), **dict.fromkeys(LONG, "sm_103a"), **dict.fromkeys(DOUBLE, "sm_107a")}
 SCHEDULES = sweeping.schedules(3)
 
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
@@ -166,8 +170,9 @@ def program(fmt, result, operands, plan, m, n, k):
     y = f"tensor<{m}x{n}x{result}>"
     fields = {name: text for plans in PLANS.values() for name, text in plans.items()}[plan]
     written = [f"fp4.plan = #fp4.plan<tile_gemm, {fields}>"] * bool(fields)
-    if plan in LONG:
-        written.append("arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>")
+    for long, arithmetic in ((LONG, "tensor_core_k96"), (DOUBLE, "tensor_core_double_k")):
+        if plan in long:
+            written.append(f"arithmetic = #fp4.matmul_arithmetic<{arithmetic}>")
     body += [*matmul("%y", y, *sides, **alpha, attributes=tuple(written)), f"  return %y : {y}"]
     return "\n".join([f"func.func @linear({', '.join(arguments)}) -> {y} {{", *body, "}", ""])
 
@@ -210,7 +215,7 @@ def in_full(case):
     bf16."""
     _, result, operands, rows, plan, *_ = case
     return (operands, rows) == ("bf16", "dynamic") and (
-        plan in ("chosen", "converted", "warps", "k96") or result == "bf16")
+        plan in ("chosen", "converted", "warps", "k96", "double") or result == "bf16")
 
 
 def libraries(cases, distributions):

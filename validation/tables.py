@@ -10,7 +10,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS, PLAN = "lib/ISA/Targets.cpp", "include/fp4/Dialect/Fp4/IR/KernelPlan.h"
 FIELDS, POLICIES = "lib/Dialect/Fp4/IR/KernelPlan.cpp", "lib/Sim/Async/Policies.cpp"
 # Facts about the tensor core, by which kernels differ.
-TENSOR_CORE = ("hasTcgen05", "hasWgmma", "hasMmaBlockScale", "hasFp4K96")
+TENSOR_CORE = ("hasTcgen05", "hasWgmma", "hasMmaBlockScale", "hasFp4K96", "hasDoubleK")
 
 
 def found(what, place, rows):

@@ -47,7 +47,8 @@ def has(model, cores, route, pair):
     """Returns true when a target, a row of Targets.cpp, has a route for a pair."""
     need = cores[route.core].needs.rpartition("::")[2]
     return (pair in route.pairs.split(" | ") and (need == "nullptr" or model[need] == "true")
-            and (pair != "Fp4K96" or model["hasFp4K96"] == "true"))
+            and (pair != "Fp4K96" or model["hasFp4K96"] == "true")
+            and (not pair.endswith("DoubleK") or model["hasDoubleK"] == "true"))
 
 
 def supported(root, pair, target):

@@ -114,7 +114,8 @@ def facts(root):
 def shown(value):
     if re.fullmatch(r"\d+", value):
         return f"{int(value):,}"
-    words = {"true": "yes", "false": "", "nullptr": "", "&b200": "of B200", "&asOnB200": "assumed as on B200"}
+    words = {"true": "yes", "false": "", "nullptr": "", "&b200": "of B200", "&asOnB200": "assumed as on B200",
+             "&rubin": "assumed"}
     if size := re.fullmatch(r"(\d+)(?:ull|u)? << 20", value):
         return f"{int(size[1])} MiB"
     return words.get(value, value)

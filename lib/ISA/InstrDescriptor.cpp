@@ -3,16 +3,21 @@
 // f16, tf32, f8f6f4, i8            mxf8f6f4                     mxf4, mxf4nvf4
 //  0-1   sparsity selector          0-1   0                      0-1   0
 //  2     sparse                     2     sparse                 2     sparse
-//  3     saturate (integers)        3     0                      3     0
+//  3     saturate (integers)        3     0                      3     double K
 //  4-5   D type                     4-5   SFB data id            4-5   SFB data id
 //  7-9   A type                     7-9   A type                 7-9   A type
 //  10-12 B type                     10-12 B type                 10-11 B type, 12 any
 //  13,14 negate A, B                13,14 negate A, B            13,14 negate A, B
 //  15,16 transpose A, B             15,16 transpose A, B         15,16 0
 //  17-22 N >> 3                     17-22 N >> 3                 17-22 N >> 3
-//  23    0                          23    scale type             23    scale type
+//  23    0                          23-24 scale type             23-24 scale type
+//                                   26    scales of A in lanes   26    scales of A in lanes
 //  24-28 M >> 4                     27-28 M >> 7                 27-28 M >> 7
-//  30-31 max shift (.ws)            29-30 SFA data id            29-30 SFA data id, 31 K = 96
+//  29    double K (f8f6f4)          29-30 SFA data id            29-30 SFA data id
+//  30-31 max shift (.ws)            31    double K               31    K = 96
+//
+// Double K, scale type 2 and scales in lanes are of sm_107a. [uncertain] Earlier targets that find
+// them set compute something else without an error.
 #include "fp4/ISA/InstrDescriptor.h"
 #include <array>
 #include <fmt/format.h>
@@ -70,7 +75,10 @@ bool isLegalN(MmaKind kind, unsigned group, unsigned m, unsigned n) {
 
 std::string_view stringify(MmaKind kind) { return kindNames[static_cast<unsigned>(kind)]; }
 std::string_view stringify(MmaType type) { return typeNames[static_cast<unsigned>(type)]; }
-std::string_view stringify(ScaleType type) { return type == ScaleType::UE4M3 ? "ue4m3" : "ue8m0"; }
+std::string_view stringify(ScaleType type) {
+  constexpr std::array<std::string_view, 3> names = {"ue4m3", "ue8m0", "ue5m3"};
+  return names[static_cast<unsigned>(type)];
+}
 
 std::optional<MmaKind> parseMmaKind(std::string_view text) {
   for (unsigned i = 0; i < kindNames.size(); ++i)
@@ -81,11 +89,11 @@ std::optional<MmaKind> parseMmaKind(std::string_view text) {
 
 bool isBlockScaled(MmaKind kind) { return kind >= MmaKind::MXF8F6F4; }
 
-unsigned mmaK(MmaKind kind, bool sparse, bool k96) {
-  if (k96)
+unsigned mmaK(MmaKind kind, bool sparse, MmaDepth depth) {
+  if (depth == MmaDepth::K96)
     return 96;
   constexpr std::array<unsigned, 7> dense = {16, 8, 32, 32, 32, 64, 64};
-  return dense[static_cast<unsigned>(kind)] * (sparse ? 2 : 1);
+  return dense[static_cast<unsigned>(kind)] * (sparse || depth == MmaDepth::Double ? 2 : 1);
 }
 
 std::optional<unsigned> mmaTypeCode(MmaKind kind, MmaType type) {
@@ -130,6 +138,25 @@ static Status validateK96(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned 
   return {};
 }
 
+/// Checks the double K. PTX ISA lists it for pairs alone where elements have 4 bits; CUTLASS has it
+/// for one CTA too.
+static Status validateDoubleK(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
+                              MmaVariant variant) {
+  const bool hasBytes = kind == MmaKind::F8F6F4 || kind == MmaKind::MXF8F6F4;
+  const bool hasIt = hasBytes || kind == MmaKind::MXF4 || kind == MmaKind::MXF4NVF4;
+  if (!hasIt || variant.sparse || variant.weightStationary)
+    return fail(fmt::format("the double K expects a dense kind of elements of 4 or 8 bits, but got "
+                            "{}{}kind::{}",
+                            variant.weightStationary ? ".ws " : "", variant.sparse ? ".sp " : "",
+                            stringify(kind)));
+  const unsigned step = hasBytes || ctaGroup == 2 ? 16 : 8;
+  if (m != 128 * ctaGroup || n == 0 || n > 256 || n % step)
+    return fail(fmt::format("the double K of kind::{} with cta_group::{} expects M = {} and N in "
+                            "{}, {}, ..., 256, but got {} and {}",
+                            stringify(kind), ctaGroup, 128 * ctaGroup, step, 2 * step, m, n));
+  return {};
+}
+
 static Status validateWeightStationary(const std::string &where, unsigned m, unsigned n,
                                        bool sparse) {
   if (m != 32 && m != 64 && m != 128)
@@ -142,8 +169,10 @@ static Status validateWeightStationary(const std::string &where, unsigned m, uns
 
 Status validateMmaShape(MmaKind kind, unsigned ctaGroup, unsigned m, unsigned n,
                         MmaVariant variant) {
-  if (variant.k96)
+  if (variant.depth == MmaDepth::K96)
     return validateK96(kind, ctaGroup, m, n, variant);
+  if (variant.depth == MmaDepth::Double)
+    return validateDoubleK(kind, ctaGroup, m, n, variant);
   const bool scaled = isBlockScaled(kind), pairOf256 = scaled && variant.sparse;
   const std::string where =
       fmt::format("{}{}kind::{} with cta_group::{}", variant.weightStationary ? ".ws " : "",
@@ -177,7 +206,7 @@ bool isLegalScaleVector(MmaKind kind, ScaleType type, ScaleVector vector) {
   case MmaKind::MXF4:
     return type == ScaleType::UE8M0 && vector == ScaleVector::X2;
   case MmaKind::MXF4NVF4:
-    return vector == ScaleVector::X4 || (vector == ScaleVector::X2 && type == ScaleType::UE8M0);
+    return vector == ScaleVector::X4 || vector == ScaleVector::X2;
   default:
     return false;
   }
@@ -194,7 +223,7 @@ Expected<uint32_t> InstrDesc::encode() const {
   return *types | (sparsitySelector & 3) | uint32_t(sparse) << 2 | uint32_t(saturate) << 3 |
          uint32_t(dType) << 4 | uint32_t(negateA) << 13 | uint32_t(negateB) << 14 |
          uint32_t(transposeA) << 15 | uint32_t(transposeB) << 16 | (n >> 3) << 17 | (m >> 4) << 24 |
-         (maxShift & 3) << 30;
+         uint32_t(doubleK) << 29 | (maxShift & 3) << 30;
 }
 
 /// The fields that every descriptor has in the same bits.
@@ -216,8 +245,9 @@ Expected<InstrDesc> InstrDesc::decode(MmaKind kind, uint32_t bits) {
     return decodeFail(bits, fmt::format("has no A or B type of kind::{}", stringify(kind)));
   if (get(bits, 4, 2) > 2)
     return decodeFail(bits, "expects D type 0, 1 or 2, but got 3");
-  if (get(bits, 6, 1) | get(bits, 23, 1) | get(bits, 29, 1))
-    return decodeFail(bits, "must be zero in bits 6, 23 and 29");
+  if (get(bits, 6, 1) | get(bits, 23, 1) | (kind == MmaKind::F8F6F4 ? 0 : get(bits, 29, 1)))
+    return decodeFail(bits,
+                      "must be zero in bits 6, 23 and 29, of which kind::f8f6f4 has the last");
   InstrDesc d;
   d.kind = kind;
   decodeCommonFields(bits, d);
@@ -228,9 +258,17 @@ Expected<InstrDesc> InstrDesc::decode(MmaKind kind, uint32_t bits) {
   d.sparsitySelector = get(bits, 0, 2);
   d.saturate = get(bits, 3, 1);
   d.maxShift = get(bits, 30, 2);
+  d.doubleK = get(bits, 29, 1);
   if (const Status sizes = checkFields(d.m, 16, d.n); !sizes)
     return decodeFail(bits, "holds an impossible shape: " + sizes.error().message);
   return d;
+}
+
+/// Bit 31 says K = 96 of fp4 kinds, and the double K of mxf8f6f4; bit 3, the double K of fp4 kinds.
+static uint32_t depthBits(bool hasBytes, MmaDepth depth) {
+  if (depth == MmaDepth::Single)
+    return 0;
+  return depth == MmaDepth::K96 || hasBytes ? 1u << 31 : 1u << 3;
 }
 
 Expected<uint32_t> BlockScaledInstrDesc::encode() const {
@@ -245,7 +283,8 @@ Expected<uint32_t> BlockScaledInstrDesc::encode() const {
   return *types | uint32_t(sparse) << 2 | sfbId << 4 | uint32_t(negateA) << 13 |
          uint32_t(negateB) << 14 | uint32_t(transposeA) << 15 | uint32_t(transposeB) << 16 |
          (n >> 3) << 17 | uint32_t(scaleType) << 23 | (m >> 7) << 27 | sfaId << 29 |
-         uint32_t(sparsityVersion) << 12 | uint32_t(k96) << 31;
+         uint32_t(sparsityVersion) << 12 | uint32_t(scalesInLanes) << 26 |
+         depthBits(kind == MmaKind::MXF8F6F4, depth);
 }
 
 Expected<BlockScaledInstrDesc> BlockScaledInstrDesc::decode(MmaKind kind, uint32_t bits) {
@@ -256,22 +295,29 @@ Expected<BlockScaledInstrDesc> BlockScaledInstrDesc::decode(MmaKind kind, uint32
              b = mmaTypeFromCode(kind, get(bits, 10, fp4Kind ? 2 : 3));
   if (!a || !b)
     return decodeFail(bits, fmt::format("has no A or B type of kind::{}", stringify(kind)));
-  if (get(bits, 0, 2) | get(bits, 3, 1) | get(bits, 6, 1) | get(bits, 24, 3))
-    return decodeFail(bits, "must be zero in bits 0-1, 3, 6 and 24-26");
+  if (get(bits, 0, 2) | get(bits, 6, 1) | get(bits, 25, 1))
+    return decodeFail(bits, "must be zero in bits 0-1, 6 and 25");
   if (fp4Kind && get(bits, 15, 2))
     return decodeFail(bits, "must be zero in bits 15-16: fp4 operands are K-major");
-  if (!fp4Kind && (get(bits, 31, 1) || !get(bits, 23, 1)))
-    return decodeFail(bits, "must have bit 23 set (ue8m0) and bit 31 clear for kind::mxf8f6f4");
+  if (!fp4Kind && (get(bits, 3, 1) || get(bits, 23, 2) != 1))
+    return decodeFail(bits, "must have ue8m0 (1) in bits 23-24 and bit 3 clear for kind::mxf8f6f4");
+  if (get(bits, 23, 2) == 3 || (get(bits, 3, 1) && get(bits, 31, 1)))
+    return decodeFail(bits,
+                      "must not have both bits of the scale type (23-24) or of K (3, 31) set");
   BlockScaledInstrDesc d;
   d.kind = kind;
   decodeCommonFields(bits, d);
   d.m = get(bits, 27, 2) << 7;
   d.aType = *a;
   d.bType = *b;
-  d.scaleType = static_cast<ScaleType>(get(bits, 23, 1));
+  d.scaleType = static_cast<ScaleType>(get(bits, 23, 2));
   d.sfaId = get(bits, 29, 2);
   d.sfbId = get(bits, 4, 2);
-  d.k96 = get(bits, 31, 1);
+  const bool isDouble = get(bits, fp4Kind ? 3 : 31, 1);
+  d.depth = isDouble                      ? MmaDepth::Double
+            : fp4Kind && get(bits, 31, 1) ? MmaDepth::K96
+                                          : MmaDepth::Single;
+  d.scalesInLanes = get(bits, 26, 1);
   d.sparsityVersion = fp4Kind && get(bits, 12, 1);
   if (const Status sizes = checkFields(d.m, 128, d.n); !sizes)
     return decodeFail(bits, "holds an impossible shape: " + sizes.error().message);

@@ -60,7 +60,8 @@ Expected<std::string> explainScale(const ScaleQuestion &q) {
   const uint64_t block = q.k / format->blockSize;
   const uint64_t numBlocks = scalesPerRow(depth, format->blockSize);
   const uint64_t mmaStep = q.k / elementsPerMma;
-  const ScaleStep step = scaleStep(format->vector, static_cast<unsigned>(mmaStep));
+  const ScaleStep step =
+      scaleStep(static_cast<unsigned>(format->vector), static_cast<unsigned>(mmaStep));
   const unsigned inMma = static_cast<unsigned>(block % static_cast<unsigned>(format->vector));
   std::string text = fmt::format("{} scale of element ({}, {}): row {}, block {} of {}\n",
                                  format->name, q.row, q.k, q.row, block, numBlocks);

@@ -5,6 +5,10 @@
 // leaves one out.
 //
 // Sources:
+//   sm_107a        CUTLASS 4.8 (shared and tensor memory), PTX ISA 9.4, ptxas 13.5.37, which
+//   refuses
+//                  what the row lacks; [uncertain] 212 SMs, of test mocks of TensorRT-LLM and
+//                  FlashInfer, and the L2 of B200, as nobody has published Rubin's
 //   capacities     CUDA Blackwell and Hopper tuning guides; CUDA C++ Programming Guide, technical
 //                  specifications by compute capability; ptxas 13.0.88, which rejects a kernel with
 //                  more shared memory, threads or CTAs than an SM has
@@ -65,6 +69,22 @@ constexpr MmaRates asOnB200 = [] {
   return rates;
 }();
 
+/// Rubin's clock and memory; the rest is assumed.
+constexpr MmaRates rubin = [] {
+  MmaRates rates = asOnB200;
+  const auto quoteOwn = [](TimingRate which, double factor = 1) {
+    Rate rate = *timingRate("sm_107a", which);
+    rate.value *= factor;
+    return rate;
+  };
+  const double ghz = *timingRate("sm_107a", TimingRate::Gigahertz);
+  rates.flopsPerCycle = quoteOwn(TimingRate::Fp4Flops);
+  rates.memoryBytesPerCycle = quoteOwn(TimingRate::MemoryTerabytes, 1000 / ghz);
+  rates.launchCycles = quoteOwn(TimingRate::LaunchMicroseconds, 1000 * ghz);
+  rates.gigahertz = quoteOwn(TimingRate::Gigahertz);
+  return rates;
+}();
+
 constexpr TargetModel rows[] = {
     {
         .name = "sm_100a",
@@ -97,8 +117,12 @@ constexpr TargetModel rows[] = {
         .hasStochasticConvert = true,
         .hasMixedFma = true,
         .hasFp4K96 = false,
+        .hasDoubleK = false,
+        .hasUE5M3 = false,
+        .hasTcgen05Int8 = true,
         .l2Bytes = 126ull << 20,
         .tileQuantizeBlocks = 3,
+        .tmemExclusiveColumns = 512,
         .product = &b200,
     },
     {
@@ -132,9 +156,52 @@ constexpr TargetModel rows[] = {
         .hasStochasticConvert = true,
         .hasMixedFma = true,
         .hasFp4K96 = true,
+        .hasDoubleK = false,
+        .hasUE5M3 = false,
+        .hasTcgen05Int8 = false,
         .l2Bytes = 126ull << 20,
         .tileQuantizeBlocks = 3,
+        .tmemExclusiveColumns = 512,
         .product = &asOnB200,
+    },
+    {
+        .name = "sm_107a",
+        .architecture = "Rubin, VR200",
+        .computeMajor = 10,
+        .computeMinor = 7,
+        .ptxFeature = "+ptx94",
+        .sms = 212,
+        .sharedBytesPerCta = 232448,
+        .sharedBytesPerSM = 233472,
+        .sharedReservedPerCta = 1024,
+        .tmemColumns = 512,
+        .tmemLanes = 128,
+        .maxThreadsPerCta = 1024,
+        .maxThreadsPerSM = 1024,
+        .maxCtasPerSM = 16,
+        .registersPerSM = 65536,
+        .maxRegistersPerThread = 255,
+        .maxClusterSize = 8,
+        .hasTcgen05 = true,
+        .hasWgmma = false,
+        .hasMmaBlockScale = false,
+        .hasFp8MmaSync = false,
+        .hasTma = true,
+        .hasSlowPartialBoxes = true,
+        .hasPackedTensorMaps = true,
+        .hasClusterLaunchControl = true,
+        .hasCtaPairs = true,
+        .hasFp4Convert = true,
+        .hasStochasticConvert = true,
+        .hasMixedFma = true,
+        .hasFp4K96 = true,
+        .hasDoubleK = true,
+        .hasUE5M3 = true,
+        .hasTcgen05Int8 = false,
+        .l2Bytes = 126ull << 20,
+        .tileQuantizeBlocks = 3,
+        .tmemExclusiveColumns = 576,
+        .product = &rubin,
     },
     {
         .name = "sm_90a",
@@ -167,8 +234,12 @@ constexpr TargetModel rows[] = {
         .hasStochasticConvert = false,
         .hasMixedFma = false,
         .hasFp4K96 = false,
+        .hasDoubleK = false,
+        .hasUE5M3 = false,
+        .hasTcgen05Int8 = false,
         .l2Bytes = 50ull << 20,
         .tileQuantizeBlocks = 4,
+        .tmemExclusiveColumns = 0,
         .product = nullptr,
     },
     {
@@ -202,8 +273,12 @@ constexpr TargetModel rows[] = {
         .hasStochasticConvert = false,
         .hasMixedFma = true,
         .hasFp4K96 = false,
+        .hasDoubleK = false,
+        .hasUE5M3 = false,
+        .hasTcgen05Int8 = false,
         .l2Bytes = 96ull << 20,
         .tileQuantizeBlocks = 3,
+        .tmemExclusiveColumns = 0,
         .product = nullptr,
     },
     {
@@ -237,8 +312,12 @@ constexpr TargetModel rows[] = {
         .hasStochasticConvert = false,
         .hasMixedFma = true,
         .hasFp4K96 = false,
+        .hasDoubleK = false,
+        .hasUE5M3 = false,
+        .hasTcgen05Int8 = false,
         .l2Bytes = 24ull << 20,
         .tileQuantizeBlocks = 3,
+        .tmemExclusiveColumns = 0,
         .product = nullptr,
     },
     {
@@ -272,8 +351,12 @@ constexpr TargetModel rows[] = {
         .hasStochasticConvert = false,
         .hasMixedFma = true,
         .hasFp4K96 = false,
+        .hasDoubleK = false,
+        .hasUE5M3 = false,
+        .hasTcgen05Int8 = true,
         .l2Bytes = 32ull << 20,
         .tileQuantizeBlocks = 3,
+        .tmemExclusiveColumns = 512,
         .product = &asOnB200,
     },
 };

@@ -6,6 +6,7 @@
 #include "StepKernels.h"
 #include "fp4/Support/Parallel.h"
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -91,17 +92,22 @@ void addPart(const ReferenceState &part, ReferenceState &total) {
 
 /// An fp4 instruction cuts five terms at 2^-35 of the largest scale's exponent. Two instructions of
 /// K = 96 cut seven terms each where three of K = 64 cut five: either lies within two of the three,
-/// so 14 terms for each of the three bound them. Each of four instructions of 16-bit floats cuts 17
-/// terms at 2^-25 of the largest product's exponent. The unit is at most the largest product
-/// itself, unless a factor is subnormal, which is below 2^-14 in f16 and 2^-126 in bf16 and whose
-/// partner is below 12 powers of its scale. The epilogue enlarges the loss of a subnormal sum as it
-/// enlarges the sum. Without a tensor core, threads round to nearest, a known number of times
-/// (finish); a scale block times one scale is finite with scales up to 2^115.
+/// so 14 terms for each of the three bound them. One of K = 128 cuts nine terms at the largest
+/// exponent of two of K = 64, so nine terms for each of the two bound them. Each of four
+/// instructions of 16-bit floats cuts 17 terms at 2^-25 of the largest product's exponent. The unit
+/// is at most the largest product itself, unless a factor is subnormal, which is below 2^-14 in f16
+/// and 2^-126 in bf16 and whose partner is below 12 powers of its scale. The epilogue enlarges the
+/// loss of a subnormal sum as it enlarges the sum. Without a tensor core, threads round to nearest,
+/// a known number of times (finish); a scale block times one scale is finite with scales up to
+/// 2^115.
 StepRounding roundingOf(const GemmProblem &p) {
+  constexpr std::array<int, 3> termsOfDepth = {5, 2 * 7, 9};
   if (p.core == TensorCore::None)
     return {.cut = 0, .align = 0, .product = 1, .largestScale = 115};
   if (p.core == TensorCore::BlockScaled)
-    return {.cut = 0x1p-23, .align = (p.k96 ? 2 * 7 : 5) * 0x1p-35, .product = 1};
+    return {.cut = 0x1p-23,
+            .align = termsOfDepth[static_cast<size_t>(p.mmaDepth)] * 0x1p-35,
+            .product = 1};
   const int exponent = convertedExponent(p.format);
   const double smallest = std::ldexp(1, (isMX(p.format) ? -126 : -14) - exponent);
   return {.cut = 4 * 0x1p-23,
@@ -146,8 +152,8 @@ Expected<std::vector<float>> gemmMmaModel(const GemmProblem &p) {
     return wideModel(p);
   if (p.core == TensorCore::None)
     return fmaModel(p);
-  if (p.k96)
-    return k96Model(p);
+  if (p.mmaDepth != hw::MmaDepth::Single)
+    return longModel(p);
   const PaddedOperand a(p, p.a), b(p, p.b);
   const StepKind kind = stepKindOf(p.format);
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);

@@ -8,12 +8,14 @@ namespace fp4::numerics {
 
 //===--- A ---------------------------------------------------------------===//
 
-DenseRows::DenseRows(hw::MmaType type, std::span<const uint8_t> bytes, bool unpacked, bool negate)
-    : k(factorsPerRow(type)) {
-  constexpr unsigned rowBytes = 32;
-  std::vector<uint32_t> codes(bytes.size() / rowBytes * k);
-  for (size_t row = 0; row * rowBytes < bytes.size(); ++row)
-    loadCodes(type, &bytes[row * rowBytes], unpacked, &codes[row * k], 1);
+DenseRows::DenseRows(hw::MmaType type, std::span<const uint8_t> bytes, bool unpacked, bool negate,
+                     unsigned bytesPerRow)
+    : k(bytesPerRow / 32 * factorsPerRow(type)) {
+  constexpr unsigned partBytes = 32;
+  const unsigned perPart = factorsPerRow(type);
+  std::vector<uint32_t> codes(bytes.size() / bytesPerRow * k);
+  for (size_t part = 0; part * partBytes < bytes.size(); ++part)
+    loadCodes(type, &bytes[part * partBytes], unpacked, &codes[part * perPart], 1);
   significands.resize(codes.size());
   exponents.resize(codes.size());
   const bool any =
@@ -28,20 +30,30 @@ DenseRows::DenseRows(hw::MmaType type, std::span<const uint8_t> bytes, bool unpa
       special[i / k] = true;
 }
 
-DenseRows::DenseRows(std::span<const FactorRow> rows, unsigned k)
-    : k(k), significands(rows.size() * k), exponents(rows.size() * k) {
+DenseRows::DenseRows(std::span<const FactorRow> rows, unsigned k) : k(k) {
+  const unsigned parts = (k + maxDenseK - 1) / maxDenseK;
+  const size_t count = rows.size() / parts;
+  significands.resize(count * k);
+  exponents.resize(count * k);
   for (size_t i = 0; i < significands.size(); ++i) {
-    const Factor &f = rows[i / k][i % k];
+    const Factor &f = rows[i / k * parts + i % k / maxDenseK][i % k % maxDenseK];
     significands[i] = f.significand;
     exponents[i] = f.significand ? f.exponent : absentExponent;
     if (f.kind == Factor::Finite)
       continue;
     kinds.resize(significands.size());
-    special.resize(rows.size());
+    special.resize(count);
     kinds[i] = f.kind;
     special[i / k] = true;
   }
   widen();
+}
+
+void DenseRows::scaleBlocks(std::span<const int32_t> scales) {
+  isScaled = true;
+  const unsigned blocks = k / maxDenseK;
+  for (size_t i = 0; i < exponents.size(); ++i)
+    exponents[i] += scales[i / k * blocks + i % k / maxDenseK];
 }
 
 uint64_t DenseRows::nonZero(unsigned row) const {
@@ -62,6 +74,14 @@ Factor DenseRows::factor(unsigned row, unsigned i) const {
 }
 
 //===--- B ---------------------------------------------------------------===//
+
+void DenseColumns::scaleBlocks(std::span<const int32_t> scales) {
+  isScaled = true;
+  const unsigned blocks = k / maxDenseK;
+  for (unsigned j = 0; j < count; ++j)
+    for (unsigned i = 0; i < k; ++i)
+      exponents[place(j, i)] += scales[j * blocks + i / maxDenseK];
+}
 
 Factor DenseColumns::factor(unsigned column, unsigned i) const {
   return factorAt(place(column, i), significands, exponents, kinds);

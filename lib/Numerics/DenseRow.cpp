@@ -384,23 +384,29 @@ void runPortable(const DenseRows &a, const DenseColumns &b, std::span<const Dens
 
 const DenseRowMethod methods[] = {
 #ifdef FP4_MULTIVERSION_X86
-    {"avx512", hasAVX512Products, denseRows512},
+    {"avx512", false, hasAVX512Products, denseRows512},
 #endif
 #ifdef FP4_VECTORS
-    {FP4_VECTORS, hasVectors, runWithVectors},
+    {FP4_VECTORS, true, hasVectors, runWithVectors},
 #endif
-    {"portable", [] { return true; }, runPortable},
+    {"portable", true, [] { return true; }, runPortable},
 };
 
 } // namespace
 
 std::span<const DenseRowMethod> denseRowMethods() { return methods; }
 
+bool areScaled(const DenseRows &a, const DenseColumns &b) { return a.isScaled || b.isScaled; }
+
 void denseRows(const DenseRows &a, const DenseColumns &b, std::span<const DenseRow> rows,
                const DenseRowOptions &options) {
-  static const DenseRowMethod *best = std::ranges::find_if(
-      methods, [](const DenseRowMethod &method) { return method.supported(); });
-  best->run(a, b, rows, options);
+  const auto first = [](bool scaled) {
+    return std::ranges::find_if(methods, [=](const DenseRowMethod &method) {
+      return method.supported() && (method.takesScaled || !scaled);
+    });
+  };
+  static const DenseRowMethod *best = first(false), *ofScaled = first(true);
+  (areScaled(a, b) ? ofScaled : best)->run(a, b, rows, options);
 }
 
 void denseRow(const FactorRow &a, const DenseColumns &b, std::span<const int32_t> scales,

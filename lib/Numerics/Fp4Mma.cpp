@@ -15,6 +15,7 @@
 #include "StepKernels.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/UE5M3.h"
 #include "fp4/Numerics/UE8M0.h"
 #include <array>
 #include <bit>
@@ -28,7 +29,7 @@ constexpr int fractionBits = 35;
 constexpr int zeroTermExponent = -139; ///< exponent of a term that is zero
 constexpr float mmaNaN = std::bit_cast<float>(0x7FFFFFFFu);
 
-/// A scale as significand / 8 * 2^exponent; significand 8..15, less for subnormal E4M3.
+/// A scale as significand / 8 * 2^exponent; significand 8..15, less for subnormal E4M3 and E5M3.
 struct ScaleParts {
   int significand = 0, exponent = 0;
   bool nan = false;
@@ -37,6 +38,10 @@ struct ScaleParts {
 ScaleParts scaleParts(hw::ScaleType type, uint8_t byte) {
   if (type == hw::ScaleType::UE8M0)
     return {8, static_cast<int>(byte) - 127, byte == ue8m0NaN};
+  if (type == hw::ScaleType::UE5M3) {
+    const int exponent = byte >> 3, mantissa = byte & 7;
+    return {exponent ? 8 + mantissa : mantissa, std::max(exponent, 1) - 15, byte == ue5m3NaN};
+  }
   const int exponent = (byte >> 3) & 15, mantissa = byte & 7;
   if (exponent == 0)
     return {mantissa, -6, false};
@@ -117,7 +122,7 @@ Term accumulatorTerm(float c) {
 float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
                     const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c,
                     unsigned k) {
-  constexpr unsigned mostGroups = 6;
+  constexpr unsigned mostGroups = 8;
   const unsigned groups = k / groupSize;
   std::array<Term, mostGroups + 1> terms = {};
   for (unsigned g = 0; g < groups; ++g) {

@@ -31,11 +31,11 @@ Status checkRanges(const GemmProblem &p) {
   if (!p.streamK)
     return {};
   const StreamK &stream = *p.streamK;
-  const bool isBlockScaled = p.core == TensorCore::BlockScaled && !p.k96;
+  const bool isBlockScaled = p.core == TensorCore::BlockScaled && p.mmaDepth != hw::MmaDepth::K96;
   const bool isPrepacked = hasF32Scales(p.format) && p.rowsPerScaleB == 1;
   if (hasF32Scales(p.format) ? !isPrepacked : !isBlockScaled && !p.floatA)
     return fail("shares of workers must be those of one tensor core with block scales and "
-                "instructions of K = 64 or 32, or beside floats, or of e4m3 beside prepacked "
+                "no instructions of K = 96, or beside floats, or of e4m3 beside prepacked "
                 "weights");
   if (p.splits != 1)
     return fail("shares of workers must be those of one split-K range, but got " +
@@ -50,6 +50,21 @@ Status checkRanges(const GemmProblem &p) {
 /// Returns true when an operand lacks memory that it needs; an operand without rows needs none.
 bool isMissing(const GemmOperand &x, bool needsScales) {
   return x.rows && (!x.data || (needsScales && !x.scales));
+}
+
+/// Checks that instructions of another K than the usual one multiply such operands.
+Status checkDepth(const GemmProblem &p) {
+  const bool isBlockScaled = p.core == TensorCore::BlockScaled;
+  const bool packed = isPacked(p.format) && isPacked(formatOfB(p));
+  const bool areBytes = elementOf(p.format).bits == 8 && elementOf(formatOfB(p)).bits == 8;
+  if (p.mmaDepth == hw::MmaDepth::K96 && (!isBlockScaled || !packed || p.splits != 1))
+    return fail(
+        "instructions of K = 96 must have elements of 4 bits, a tensor core with block scales "
+        "and one split-K range");
+  if (p.mmaDepth == hw::MmaDepth::Double && (!isBlockScaled || (!packed && !areBytes)))
+    return fail("instructions of the double K must have elements of 4 bits, or of 8 on both sides, "
+                "and a tensor core with block scales");
+  return {};
 }
 } // namespace
 
@@ -69,10 +84,7 @@ Status validate(const GemmProblem &p) {
                 std::string(stringify(p.format)) + " and " + std::string(stringify(*p.rhsFormat)));
   if (isMXF8F6F4(p) && p.core == TensorCore::None)
     return fail("elements of 8 bits must have a tensor core");
-  const bool packed = isPacked(p.format) && isPacked(formatOfB(p));
-  if (p.k96 && (p.core != TensorCore::BlockScaled || !packed || p.splits != 1))
-    return fail("instructions of K = 96 must have elements of 4 bits, a tensor core with block scales "
-                "and one split-K range");
+  FP4_TRY(checkDepth(p));
   const bool needsScales = !p.floatA && !(endsInBlock && p.rowsPerScaleB == 1);
   if (isMissing(p.a, needsScales) || isMissing(p.b, /*needsScales=*/true))
     return fail("matmul expects data and scales of both operands");

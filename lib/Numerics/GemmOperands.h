@@ -86,8 +86,8 @@ uint16_t floatBits(const GemmProblem &p, uint64_t row, uint64_t k);
 std::vector<float> fmaModel(const GemmProblem &p);
 uint64_t fmaRoundings(const GemmProblem &p);
 
-/// The model of instructions of K = 96 (gemmMmaModel calls it).
-std::vector<float> k96Model(const GemmProblem &p);
+/// The model of instructions of fp4 of K = 96 and 128 (gemmMmaModel calls it).
+std::vector<float> longModel(const GemmProblem &p);
 
 /// The model and the reference of kind mxf8f6f4 (gemmMmaModel and gemmReference call them).
 std::vector<float> wideModel(const GemmProblem &p);

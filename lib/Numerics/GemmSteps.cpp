@@ -1,6 +1,7 @@
 #include "GemmSteps.h"
 #include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/UE5M3.h"
 #include "fp4/Numerics/UE8M0.h"
 #include <cmath>
 #include <cstring>
@@ -16,18 +17,23 @@ struct ScaleEntry {
 };
 using ScaleTable = std::array<ScaleEntry, 256>;
 
-ScaleTable makeScaleTable(hw::ScaleType type) {
+/// A type of scales: its numbers, and the exponent of the least one that is normal.
+struct ScaleNumbers {
+  float (*decode)(uint8_t);
+  int leastExponent;
+};
+
+ScaleTable makeScaleTable(ScaleNumbers numbers) {
   ScaleTable table;
-  const bool e4m3 = type == hw::ScaleType::UE4M3;
   for (unsigned byte = 0; byte < 256; ++byte) {
     const auto code = static_cast<uint8_t>(byte);
-    const double value = e4m3 ? decodeUE4M3(code) : decodeUE8M0(code);
+    const double value = numbers.decode(code);
     table[byte] = {value, 0, {}};
     if (std::isnan(value)) {
       table[byte].exponents = {0, 10000};
     } else if (value != 0) {
-      // A subnormal E4M3 counts with the exponent of the smallest normal value.
-      const int exponent = std::max(e4m3 ? -6 : -127, std::ilogb(value));
+      // A subnormal scale counts with the exponent of the smallest normal value.
+      const int exponent = std::max(numbers.leastExponent, std::ilogb(value));
       table[byte].power = std::ldexp(1.0, exponent);
       table[byte].exponents = {exponent, exponent};
     }
@@ -36,9 +42,10 @@ ScaleTable makeScaleTable(hw::ScaleType type) {
 }
 
 const ScaleTable &scaleTable(hw::ScaleType type) {
-  static const ScaleTable e4m3 = makeScaleTable(hw::ScaleType::UE4M3);
-  static const ScaleTable e8m0 = makeScaleTable(hw::ScaleType::UE8M0);
-  return type == hw::ScaleType::UE4M3 ? e4m3 : e8m0;
+  static const std::array<ScaleTable, 3> tables = {makeScaleTable({decodeUE4M3, -6}),
+                                                   makeScaleTable({decodeUE8M0, -127}),
+                                                   makeScaleTable({decodeUE5M3, 1 - ue5m3Bias})};
+  return tables[static_cast<size_t>(type)];
 }
 
 /// The two elements of a byte, the even one first.

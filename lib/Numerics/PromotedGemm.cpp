@@ -12,7 +12,12 @@
 namespace fp4::numerics {
 namespace {
 
-constexpr unsigned instructionK = 32, blockK = 128, instructionsPerBlock = blockK / instructionK;
+constexpr unsigned partK = 32, blockK = 128;
+
+/// Elements of K of an instruction: a part, or two of the double K.
+unsigned instructionK(const GemmProblem &p) {
+  return hw::mmaK(hw::MmaKind::F8F6F4, /*sparse=*/false, p.mmaDepth);
+}
 
 /// An operand with rows of whole scale blocks, zero behind K.
 struct Fp8Operand {
@@ -45,20 +50,21 @@ DensePrecision precisionOf(const GemmProblem &p) {
   return p.core == TensorCore::Converted ? hopperFP8 : DensePrecision{};
 }
 
-FactorRow factorsOf(const uint8_t *codes) {
-  FactorRow factors;
-  decodeFactors(hw::MmaType::E4M3, codes, false, false, factors);
-  return factors;
+/// Appends the factors of `k` codes, part by part.
+void appendFactors(const uint8_t *codes, unsigned k, std::vector<FactorRow> &factors) {
+  for (unsigned i = 0; i < k; i += partK)
+    decodeFactors(hw::MmaType::E4M3, codes + i, false, false, factors.emplace_back());
 }
 
-/// Decodes columns of B, one DenseColumns for each instruction.
-std::vector<DenseColumns> decodePanel(const Fp8Operand &b, uint64_t first, uint64_t count) {
+/// Decodes columns of B, one DenseColumns for each instruction of `depth` elements.
+std::vector<DenseColumns> decodePanel(const Fp8Operand &b, uint64_t first, uint64_t count,
+                                      unsigned depth) {
   std::vector<DenseColumns> panel;
-  for (uint64_t i = 0; i < b.blocks * instructionsPerBlock; ++i) {
+  for (uint64_t k = 0; k < b.blocks * blockK; k += depth) {
     std::vector<FactorRow> columns;
     for (uint64_t j = first; j < first + count; ++j)
-      columns.push_back(factorsOf(b.block(j, 0) + i * instructionK));
-    panel.emplace_back(std::move(columns), instructionK);
+      appendFactors(b.block(j, 0) + k, depth, columns);
+    panel.emplace_back(columns, depth);
   }
   return panel;
 }
@@ -81,18 +87,22 @@ struct RowGemm {
   uint64_t row;
   const std::vector<DenseColumns> &panel;
   DenseRowOptions options;
-  std::vector<int32_t> unscaled;
+  unsigned depth; ///< elements of K of an instruction
+  uint64_t count; ///< columns
 
   RowGemm(const GemmProblem &p, const Fp8Operand &a, uint64_t row,
           const std::vector<DenseColumns> &panel, uint64_t count)
       : a(a), row(row), panel(panel),
         options{2 * fractionBits(hw::MmaType::E4M3), hw::AccumulatorType::F32, precisionOf(p)},
-        unscaled(count) {}
+        depth(instructionK(p)), count(count) {}
 
   void addBlock(uint64_t k, std::vector<uint32_t> &sums) const {
-    for (unsigned i = 0; i < instructionsPerBlock; ++i)
-      denseRow(factorsOf(a.block(row, k) + i * instructionK), panel[k * instructionsPerBlock + i],
-               unscaled, sums, options);
+    const DenseRow ofD{sums.data()};
+    for (unsigned i = 0; i < blockK; i += depth) {
+      std::vector<FactorRow> factors;
+      appendFactors(a.block(row, k) + i, depth, factors);
+      denseRows(DenseRows(factors, depth), panel[(k * blockK + i) / depth], {&ofD, 1}, options);
+    }
   }
 };
 
@@ -100,7 +110,7 @@ struct RowGemm {
 /// of K.
 std::vector<float> promoteRow(const RowGemm &product, const Fp8Operand &b, uint64_t first,
                               SplitRange blocks) {
-  std::vector<float> acc(product.unscaled.size());
+  std::vector<float> acc(product.count);
   for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
     std::vector<uint32_t> sums(acc.size());
     product.addBlock(k, sums);
@@ -113,7 +123,7 @@ std::vector<float> promoteRow(const RowGemm &product, const Fp8Operand &b, uint6
 
 /// The sums of a row against a panel without promotion, as the tensor core has them in the end.
 std::vector<float> accumulateRow(const RowGemm &product, SplitRange blocks) {
-  std::vector<uint32_t> sums(product.unscaled.size());
+  std::vector<uint32_t> sums(product.count);
   for (uint64_t k = blocks.begin; k < blocks.end; ++k)
     product.addBlock(k, sums);
   std::vector<float> acc(sums.size());
@@ -164,18 +174,20 @@ struct Fp8Sums {
   /// Numbers of a scale block, and of an instruction.
   std::vector<double> part, partMagnitude, partError, largest;
   double cut, resultCut; ///< relative loss of a term, against the largest one, and of a result
+  unsigned terms;        ///< of an instruction
 
-  Fp8Sums(uint64_t count, DensePrecision precision)
+  Fp8Sums(uint64_t count, DensePrecision precision, unsigned depth)
       : sum(count), magnitude(count), error(count), reach(count), part(count), partMagnitude(count),
         partError(count), largest(count), cut(std::ldexp(1, -precision.align)),
-        resultCut(std::ldexp(1, -precision.result)) {}
+        resultCut(std::ldexp(1, -precision.result)), terms(depth + 1) {}
 
-  /// Adds one instruction. Each of 33 terms loses less than `cut` of the largest power among them,
-  /// or of the least there is, and the result less than `resultCut` of itself.
-  void addInstruction(const uint8_t *codes, const Fp8Columns &b, uint64_t firstK) {
+  /// Adds one part. Each term of its instruction loses less than `cut` of the largest power among
+  /// them, which is that of one of its parts, or of the least there is, and the result less than
+  /// `resultCut` of itself.
+  void addPart(const uint8_t *codes, const Fp8Columns &b, uint64_t firstK) {
     for (size_t j = 0; j < part.size(); ++j)
       largest[j] = std::fabs(part[j]) + partError[j];
-    for (unsigned i = 0; i < instructionK; ++i) {
+    for (unsigned i = 0; i < partK; ++i) {
       const double x = decodeE4M3(codes[i]), power = Fp8Columns::power(x);
       const double *values = &b.values[(firstK + i) * b.count];
       const double *powers = &b.powers[(firstK + i) * b.count];
@@ -186,7 +198,7 @@ struct Fp8Sums {
       }
     }
     for (size_t j = 0; j < part.size(); ++j) {
-      partError[j] += (instructionK + 1) * cut * std::max(largest[j], 0x1p-133);
+      partError[j] += terms * cut * std::max(largest[j], 0x1p-133);
       partError[j] += (std::fabs(part[j]) + partError[j]) * resultCut;
     }
   }
@@ -225,8 +237,8 @@ struct Fp8Sums {
 void addBlocks(const Fp8Operand &a, const Fp8Operand &b, uint64_t row, uint64_t first,
                SplitRange blocks, const Fp8Columns &columns, bool promotesOnce, Fp8Sums &sums) {
   for (uint64_t k = blocks.begin; k < blocks.end; ++k) {
-    for (unsigned i = 0; i < blockK; i += instructionK)
-      sums.addInstruction(a.block(row, k) + i, columns, k * blockK + i);
+    for (unsigned i = 0; i < blockK; i += partK)
+      sums.addPart(a.block(row, k) + i, columns, k * blockK + i);
     if (!promotesOnce || k + 1 == blocks.end)
       sums.promote(a.scale(row, k), b, first, k);
   }
@@ -239,7 +251,7 @@ std::vector<float> promotedModel(const GemmProblem &p) {
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   std::vector<float> result(a.rows * b.rows);
   forPieces(p, [&](uint64_t first, uint64_t count) {
-    const std::vector<DenseColumns> panel = decodePanel(b, first, count);
+    const std::vector<DenseColumns> panel = decodePanel(b, first, count, instructionK(p));
     for (uint64_t row = 0; row < a.rows; ++row) {
       const std::vector<float> acc = sumsOfRow(p, a, b, row, first, panel, count);
       for (uint64_t j = 0; j < count; ++j)
@@ -257,9 +269,9 @@ GemmReference promotedReference(const GemmProblem &p) {
   forPieces(p, [&](uint64_t first, uint64_t count) {
     const Fp8Columns columns(b, first, count);
     for (uint64_t row = 0; row < a.rows; ++row) {
-      Fp8Sums sums(count, precisionOf(p));
+      Fp8Sums sums(count, precisionOf(p), instructionK(p));
       forRangesOfBlocks(p, row, first, a.blocks, [&](SplitRange blocks) {
-        Fp8Sums range(count, precisionOf(p));
+        Fp8Sums range(count, precisionOf(p), instructionK(p));
         addBlocks(a, b, row, first, blocks, columns, p.accumulatesFast, range);
         sums.join(range);
       });

@@ -2,8 +2,9 @@
 // tcgen05.mma and mma.sync, and the fp64 reference with its bound.
 //
 // An instruction has 32 elements of K, which are one scale block of both operands, and so one scale
-// for each row. The products of an instruction and the accumulator, 33 terms, are cut at 2^-25 of
-// the largest one's exponent, and the sum toward zero at 2^-23 of itself (DenseMma.h).
+// for each row; or 64 and two of the double K. The products of an instruction and the accumulator,
+// 33 or 65 terms, are cut at 2^-25 of the largest one's exponent, and the sum toward zero at 2^-23
+// of itself (DenseMma.h).
 #include "ColumnPieces.h"
 #include "fp4/Numerics/DenseRow.h"
 
@@ -14,8 +15,11 @@
 namespace fp4::numerics {
 namespace {
 
-constexpr unsigned instructionK = 32, instructionsPerStep = fp4MmaK / instructionK;
+constexpr unsigned blockK = 32, blocksPerStep = fp4MmaK / blockK;
 constexpr uint8_t nanScale = 0xFF;
+
+/// Scale blocks of an instruction.
+unsigned blocksOf(const GemmProblem &p) { return p.mmaDepth == hw::MmaDepth::Double ? 2 : 1; }
 
 hw::MmaType typeOf(BlockFormat format) {
   const ElementFormat element = elementOf(format);
@@ -26,29 +30,30 @@ hw::MmaType typeOf(BlockFormat format) {
   return element.mantissa == 3 ? hw::MmaType::E4M3 : hw::MmaType::E5M2;
 }
 
-/// An operand by instruction.
+/// An operand by scale block, of whole instructions; blocks behind K are zero.
 struct WideOperand {
   hw::MmaType type;
   ElementFormat element;
-  uint64_t rows, instructions;
-  std::vector<FactorRow> factors; ///< [row][instruction]
-  std::vector<uint8_t> scales;    ///< [row][instruction]
+  uint64_t rows, blocks;
+  std::vector<FactorRow> factors; ///< [row][block]
+  std::vector<uint8_t> scales;    ///< [row][block]
 
   WideOperand(const GemmProblem &p, const GemmOperand &o, BlockFormat format)
       : type(typeOf(format)), element(elementOf(format)), rows(o.rows),
-        instructions(p.depth / instructionK), factors(rows * instructions),
-        scales(rows * instructions) {
+        blocks((p.depth / blockK + blocksOf(p) - 1) / blocksOf(p) * blocksOf(p)),
+        factors(rows * blocks), scales(rows * blocks) {
+    const uint64_t present = p.depth / blockK;
     const uint64_t dataPitch = o.dataPitch ? o.dataPitch : p.depth * (isPacked(format) ? 4 : 8) / 8;
-    const uint64_t scalePitch = o.scalePitch ? o.scalePitch : instructions;
+    const uint64_t scalePitch = o.scalePitch ? o.scalePitch : present;
     for (uint64_t r = 0; r < rows; ++r)
-      for (uint64_t i = 0; i < instructions; ++i) {
-        decode(o.data + r * dataPitch, i, isPacked(format), factors[r * instructions + i]);
-        scales[r * instructions + i] = o.scales[r * scalePitch + i];
+      for (uint64_t i = 0; i < present; ++i) {
+        decode(o.data + r * dataPitch, i, isPacked(format), factors[r * blocks + i]);
+        scales[r * blocks + i] = o.scales[r * scalePitch + i];
       }
   }
 
-  const FactorRow &row(uint64_t r, uint64_t i) const { return factors[r * instructions + i]; }
-  uint8_t scale(uint64_t r, uint64_t i) const { return scales[r * instructions + i]; }
+  const FactorRow &row(uint64_t r, uint64_t i) const { return factors[r * blocks + i]; }
+  uint8_t scale(uint64_t r, uint64_t i) const { return scales[r * blocks + i]; }
 
   /// The value of a factor, NaN and infinities as such.
   double value(const Factor &factor) const {
@@ -67,9 +72,9 @@ struct WideOperand {
 private:
   /// A byte for each element, 4-bit ones in bits 5 to 2, as they are in tensor memory.
   void decode(const uint8_t *from, uint64_t i, bool packed, FactorRow &out) const {
-    uint8_t bytes[instructionK];
-    for (unsigned k = 0; k < instructionK; ++k) {
-      const uint64_t at = i * instructionK + k;
+    uint8_t bytes[blockK];
+    for (unsigned k = 0; k < blockK; ++k) {
+      const uint64_t at = i * blockK + k;
       bytes[k] = packed ? uint8_t((from[at / 2] >> (at % 2 * 4) & 15) << 2) : from[at];
     }
     decodeFactors(type, bytes, /*unpacked=*/true, /*negate=*/false, out);
@@ -82,42 +87,64 @@ struct WideProduct {
       : a(p, p.a, p.format), b(p, p.b, formatOfB(p)) {}
 };
 
-/// Runs body(first instruction, end) for every split-K range of the elements of `row` from `first`
-/// on.
+/// Runs body(first block, end) for every split-K range of the elements of `row` from `first` on.
 template <typename Body>
 void forWideRanges(const GemmProblem &p, uint64_t row, uint64_t first, const Body &body) {
   forRangesAt(p, row, first, [&](uint64_t begin, uint64_t end) {
-    body(begin * instructionsPerStep,
-         std::min(end * instructionsPerStep, p.depth / instructionK));
+    body(begin * blocksPerStep, std::min(end * blocksPerStep, p.depth / blockK));
   });
 }
 
 //===--- Model -----------------------------------------------------------===//
 
-/// Decodes columns of B, one DenseColumns for each instruction.
-std::vector<DenseColumns> decodePanel(const WideOperand &b, uint64_t first, uint64_t count) {
+/// Exponents of the scales of `blocks` blocks from `first` on, of some rows, row by row.
+std::vector<int32_t> scaleExponents(const WideOperand &operand, uint64_t row, uint64_t rows,
+                                    uint64_t first, unsigned blocks) {
+  std::vector<int32_t> exponents;
+  for (uint64_t r = row; r < row + rows; ++r)
+    for (unsigned i = 0; i < blocks; ++i)
+      exponents.push_back(int(operand.scale(r, first + i)) - 127);
+  return exponents;
+}
+
+/// Decodes columns of B, one DenseColumns for each instruction of `blocks` blocks.
+std::vector<DenseColumns> decodePanel(const WideOperand &b, uint64_t first, uint64_t count,
+                                      unsigned blocks) {
   std::vector<DenseColumns> panel;
-  for (uint64_t i = 0; i < b.instructions; ++i) {
+  for (uint64_t i = 0; i < b.blocks; i += blocks) {
     std::vector<FactorRow> columns;
     for (uint64_t j = first; j < first + count; ++j)
-      columns.push_back(b.row(j, i));
-    panel.emplace_back(std::move(columns), instructionK);
+      columns.insert(columns.end(), &b.row(j, i), &b.row(j, i) + blocks);
+    panel.emplace_back(columns, blocks * blockK);
+    if (blocks > 1)
+      panel.back().scaleBlocks(scaleExponents(b, first, count, i, blocks));
   }
   return panel;
 }
 
-/// Instruction `i` of row `row` against a panel; a scale that is NaN makes NaN.
+/// Returns true when one of the scales of an instruction is NaN.
+bool hasNaN(const WideOperand &operand, uint64_t row, uint64_t first, unsigned blocks) {
+  const uint8_t *scales = &operand.scales[row * operand.blocks + first];
+  return std::count(scales, scales + blocks, nanScale);
+}
+
+/// The instruction of `blocks` blocks from `i` on of row `row` against a panel; a scale that is NaN
+/// makes NaN.
 void addInstruction(const WideProduct &product, uint64_t row, uint64_t first, uint64_t i,
-                    const DenseColumns &columns, std::span<uint32_t> sums) {
+                    unsigned blocks, const DenseColumns &columns, std::span<uint32_t> sums) {
   const unsigned bits = fractionBits(product.a.type) + fractionBits(product.b.type);
   const DenseRowOptions options{bits, hw::AccumulatorType::F32, {}};
-  const uint8_t ofRow = product.a.scale(row, i);
+  DenseRows rows({&product.a.row(row, i), blocks}, blocks * blockK);
   std::vector<int32_t> exponents(sums.size());
+  if (blocks > 1)
+    rows.scaleBlocks(scaleExponents(product.a, row, 1, i, blocks));
+  else
+    for (size_t j = 0; j < sums.size(); ++j)
+      exponents[j] = int(product.a.scale(row, i)) + int(product.b.scale(first + j, i)) - 2 * 127;
+  const DenseRow ofD{sums.data(), exponents.data()};
+  denseRows(rows, columns, {&ofD, 1}, options);
   for (size_t j = 0; j < sums.size(); ++j)
-    exponents[j] = int(ofRow) + int(product.b.scale(first + j, i)) - 2 * 127;
-  denseRow(product.a.row(row, i), columns, exponents, sums, options);
-  for (size_t j = 0; j < sums.size(); ++j)
-    if (ofRow == nanScale || product.b.scale(first + j, i) == nanScale)
+    if (hasNaN(product.a, row, i, blocks) || hasNaN(product.b, first + j, i, blocks))
       sums[j] = denseNaN;
 }
 
@@ -127,11 +154,12 @@ float plusZeros(float sum) { return sum + 0.f; }
 /// The sums of row `row`. The sums of split-K ranges are added from the first range on.
 void multiplyRow(const GemmProblem &p, const WideProduct &product, uint64_t row, uint64_t first,
                  const std::vector<DenseColumns> &panel, std::span<float> sums) {
+  const unsigned blocks = blocksOf(p);
   forWideRanges(p, row, first, [&](uint64_t begin, uint64_t end) {
-    const bool isFilled = p.filledK && end * instructionK % p.filledK != 0;
+    const bool isFilled = p.filledK && end * blockK % p.filledK != 0;
     std::vector<uint32_t> part(sums.size());
-    for (uint64_t i = begin; i < end; ++i)
-      addInstruction(product, row, first, i, panel[i], part);
+    for (uint64_t i = begin; i < end; i += blocks)
+      addInstruction(product, row, first, i, blocks, panel[i / blocks], part);
     for (size_t j = 0; j < sums.size(); ++j) {
       const float sum = isFilled ? plusZeros(floatOf(part[j])) : floatOf(part[j]);
       sums[j] = begin == 0 ? sum : sums[j] + sum;
@@ -148,11 +176,11 @@ struct ScaledColumns {
   std::vector<double> values, powers;
 
   ScaledColumns(const WideOperand &b, uint64_t first, uint64_t count)
-      : count(count), values(b.instructions * instructionK * count), powers(values.size()) {
+      : count(count), values(b.blocks * blockK * count), powers(values.size()) {
     for (uint64_t j = 0; j < count; ++j)
-      for (uint64_t k = 0; k < b.instructions * instructionK; ++k) {
-        const uint64_t i = k / instructionK;
-        const double value = b.value(b.row(first + j, i)[k % instructionK]);
+      for (uint64_t k = 0; k < b.blocks * blockK; ++k) {
+        const uint64_t i = k / blockK;
+        const double value = b.value(b.row(first + j, i)[k % blockK]);
         values[k * count + j] = value * scaleOf(b, first + j, i);
         powers[k * count + j] = b.power(value) * scaleOf(b, first + j, i);
       }
@@ -168,20 +196,23 @@ struct ScaledColumns {
 /// The numbers of a row against the columns of a piece, over one split-K range or over several.
 struct WideSums {
   std::vector<double> sum, magnitude, error, reach;
+  unsigned terms; ///< of an instruction
 
-  explicit WideSums(uint64_t count) : sum(count), magnitude(count), error(count), reach(count) {}
+  WideSums(uint64_t count, unsigned blocks)
+      : sum(count), magnitude(count), error(count), reach(count), terms(blocks * blockK + 1) {}
 
-  /// Adds one instruction. Each of 33 terms loses less than 2^-25 of the largest power among them,
-  /// or of the least there is, and the result less than 2^-23 of itself.
-  void addInstruction(const WideOperand &a, uint64_t row, const ScaledColumns &b, uint64_t i) {
+  /// Adds one block. Each term of its instruction loses less than 2^-25 of the largest power among
+  /// them, which is that of one of its blocks, or of the least there is, and the result less than
+  /// 2^-23 of itself.
+  void addBlock(const WideOperand &a, uint64_t row, const ScaledColumns &b, uint64_t i) {
     std::vector<double> largest(sum.size());
     for (size_t j = 0; j < sum.size(); ++j)
       largest[j] = std::fabs(sum[j]) + error[j];
     const double scale = ScaledColumns::scaleOf(a, row, i);
-    for (unsigned k = 0; k < instructionK; ++k) {
+    for (unsigned k = 0; k < blockK; ++k) {
       const double x = a.value(a.row(row, i)[k]) * scale, power = a.power(x / scale) * scale;
-      const double *values = &b.values[(i * instructionK + k) * b.count];
-      const double *powers = &b.powers[(i * instructionK + k) * b.count];
+      const double *values = &b.values[(i * blockK + k) * b.count];
+      const double *powers = &b.powers[(i * blockK + k) * b.count];
       for (size_t j = 0; j < sum.size(); ++j) {
         sum[j] += x * values[j];
         magnitude[j] += std::fabs(x * values[j]);
@@ -189,7 +220,7 @@ struct WideSums {
       }
     }
     for (size_t j = 0; j < sum.size(); ++j) {
-      error[j] += (instructionK + 1) * 0x1p-25 * std::max(largest[j], 0x1p-133);
+      error[j] += terms * 0x1p-25 * std::max(largest[j], 0x1p-133);
       error[j] += (std::fabs(sum[j]) + error[j]) * 0x1p-23 + 0x1p-149;
       reach[j] = std::max(reach[j], std::fabs(sum[j]) + error[j]);
       if (std::isnan(sum[j]))
@@ -212,11 +243,11 @@ struct WideSums {
 
 WideSums sumsOf(const GemmProblem &p, const WideProduct &product, uint64_t row, uint64_t first,
                 const ScaledColumns &columns) {
-  WideSums total(columns.count);
+  WideSums total(columns.count, blocksOf(p));
   forWideRanges(p, row, first, [&](uint64_t begin, uint64_t end) {
-    WideSums part(columns.count);
+    WideSums part(columns.count, blocksOf(p));
     for (uint64_t i = begin; i < end; ++i)
-      part.addInstruction(product.a, row, columns, i);
+      part.addBlock(product.a, row, columns, i);
     if (begin == 0)
       total = std::move(part);
     else
@@ -232,7 +263,7 @@ std::vector<float> wideModel(const GemmProblem &p) {
   const EpilogueProgram epilogue(hasAlpha(p), p.epilogue, p.output);
   std::vector<float> result(product.a.rows * product.b.rows);
   forPieces(p, [&](uint64_t first, uint64_t count) {
-    const std::vector<DenseColumns> panel = decodePanel(product.b, first, count);
+    const std::vector<DenseColumns> panel = decodePanel(product.b, first, count, blocksOf(p));
     std::vector<float> sums(count);
     for (uint64_t row = 0; row < product.a.rows; ++row) {
       multiplyRow(p, product, row, first, panel, sums);

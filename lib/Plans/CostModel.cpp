@@ -133,7 +133,7 @@ public:
   /// The cost of an instruction with `active` SMs at work.
   StepCost stepCost(int64_t active) const {
     constexpr double kStep = 64;
-    const double stepBytes = double(size.stepBytes());
+    const double stepBytes = double(size.stepBytes);
     double rows = double(tile.rowsOfA() + tile.rowsOfB() * size.products);
     double columns = double(tile.n * size.products);
     double issue =
@@ -156,8 +156,8 @@ public:
   /// Bytes that the kernel must read, or write, at least once. A split-K range also writes its
   /// sums, which are read again.
   double operandBytes() const {
-    double perRow = double(size.k * size.stepBytes()) / double(size.stepK) +
-                    double(size.k) / double(size.block);
+    double perRow =
+        double(size.k * size.stepBytes) / double(size.stepK) + double(size.k) / double(size.block);
     double rowsOfB =
         double(size.n * size.products) * double(std::max<size_t>(1, size.groups.size()));
     return (double(size.m) + rowsOfB) * perRow +

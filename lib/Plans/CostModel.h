@@ -16,8 +16,8 @@
 //   epi  = EPILOGUE * n + what threads compute, load and derive besides (EpilogueWork.h)
 // because L2 delivers little while it takes results. If tensor memory has one set of scales, a k
 // tile waits for the MMAs of the one before and for its scales. The last wave has fewer tiles, to
-// which L2 delivers more. Instructions of K = 96 take 48 B of each row, and no longer for their
-// arithmetic. A dual GEMM has n columns and the rows of B twice.
+// which L2 delivers more. Instructions of K = 96 take 48 B of each row, and of the double K
+// 64 B, and no longer for their arithmetic. A dual GEMM has n columns and the rows of B twice.
 //
 // With two accumulators, main and epi overlap, max(main, epi). With one (n = 256, where the second
 // does not fit beside the scales) they overlap only partly: max(main + SERIAL * epi', epi), where
@@ -42,6 +42,7 @@
 
 #include "EpilogueWork.h"
 
+#include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/ISA/TimingRates.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
@@ -66,12 +67,11 @@ struct MatmulSize {
   int64_t m, n, k, block;
   int64_t resultBytes = 2; ///< bytes of one element
   /// Elements of K of one instruction, 32 bytes of each operand row in shared memory: 64 of 4 bits;
-  /// 32 if an operand has 8. An instruction of 96 elements of 4 bits takes 48 bytes, and as long as
-  /// one of 64.
+  /// 32 if an operand has 8. An instruction of 96 elements of 4 bits takes 48 bytes, and of the
+  /// double K 64 bytes, and as long as one of 32.
   int64_t stepK = 64;
-  int64_t stepBytes() const { return stepK == 96 ? 48 : 32; }
   /// Instructions of a k tile: of one panel, or of three.
-  int64_t tileSteps() const { return stepK == 96 ? 8 : 4; }
+  int64_t tileSteps() const { return (stepK == 96 ? 3 : 1) * 128 / stepBytes; }
   /// Slices of K, at whose ends split-K cuts.
   int64_t slices() const { return llvm::divideCeil(k, int64_t(numerics::splitSlice)); }
   int64_t splits = 1;      ///< split-K: ranges of K that CTAs take in parallel
@@ -80,6 +80,7 @@ struct MatmulSize {
   int64_t products = 1;    ///< GEMMs of one A, whose sums a tile has
   llvm::SmallVector<int64_t> groups = {}; ///< rows of GEMMs that are stacked; none for one GEMM
   bool expectsGroups = false; ///< `groups` are expected sizes, and groups have about as many rows
+  uint8_t stepBytes = hw::mmaRowBytes; ///< bytes of a row that an instruction takes
   EpilogueWork epilogue = {}; ///< work besides reading sums and storing elements
 };
 
@@ -92,8 +93,8 @@ inline constexpr int64_t kGemmTileNs[] = {64, 96, 128, 192, 256};
 /// Columns of a pair's tile with 128 rows: halves of the columns have whole lines of scales, of 32
 /// rows.
 inline constexpr int64_t kNarrowTileNs[] = {64, 128, 192, 256};
-/// Columns with instructions of K = 96: whole scale tiles of B.
-inline constexpr int64_t kK96TileNs[] = {64, 128, 192, 256};
+/// Columns with instructions of K = 96 or of the double K: whole scale tiles of B.
+inline constexpr int64_t kLongTileNs[] = {64, 128, 192, 256};
 
 /// Rows of the lhs that a tile with swapped operands can have, and the unit of the rows at which
 /// tiles begin: 32 rows of scales share a column of tensor memory.

@@ -31,7 +31,9 @@ MatmulSize fp4::sizeOfGemm(BlockScaledMatmulOp product, const KernelPlan &plan) 
                       : lhs.getDimSize(1);
   MatmulSize size = {rows, columns, depth, blockSize(product.getFormat()),
                      product.getElementType().getIntOrFloatBitWidth() / 8};
-  size.stepK = product.isMXF8F6F4() ? 32 : product.usesK96() ? 96 : 64;
+  auto kind = product.isMXF8F6F4() ? hw::MmaKind::MXF8F6F4 : hw::MmaKind::MXF4NVF4;
+  size.stepK = hw::mmaK(kind, /*sparse=*/false, product.getMmaDepth());
+  size.stepBytes = uint8_t(hw::mmaRowBytesOf(product.getMmaDepth()));
   size.splits = splitsOf(product, plan);
   size.products = product.isDual() ? 2 : 1;
   if (auto stream = product.getStreamK())
@@ -46,14 +48,20 @@ MatmulSize fp4::sizeOfGemm(BlockScaledMatmulOp product, const KernelPlan &plan) 
   return size;
 }
 
+/// Returns true for instructions of another K, of which every tile is a pair's. An instruction may
+/// read scales behind those that exist: maps, which loads of a cluster have, fill them with zeros.
+static bool isOfPairs(BlockScaledMatmulOp product) {
+  return product.getMmaDepth() != hw::MmaDepth::Single;
+}
+
 /// Columns that a tile can have. Tensor memory has the sums of both parts of a dual GEMM, and a
 /// tile of quantized rows begins and ends where words of four scales do.
 static SmallVector<int64_t> tileColumns(BlockScaledMatmulOp product, bool narrow) {
   SmallVector<int64_t> columns(std::begin(kGemmTileNs), std::end(kGemmTileNs));
   if (narrow)
     columns.assign(std::begin(kNarrowTileNs), std::end(kNarrowTileNs));
-  if (product.usesK96())
-    columns.assign(std::begin(kK96TileNs), std::end(kK96TileNs));
+  if (isOfPairs(product))
+    columns.assign(std::begin(kLongTileNs), std::end(kLongTileNs));
   int64_t unit = 1;
   if (product.quantizesRows())
     unit = numerics::elementsOfScaleWord(product.getQuantizeRecipe()->getDecisions().format);
@@ -118,7 +126,7 @@ static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const Matmu
   int64_t rowsOfB = products * (plan.pair ? n / 2 : n);
   int64_t scaleRowsB = products * (narrow ? 256 : int64_t(llvm::alignTo(n + 96, 128)));
   int64_t scaleRows = kGemmTileM + scaleRowsB;
-  int64_t bytes = (rowsOfA + rowsOfB) * k * size.stepBytes() / size.stepK + scaleRows * k / block;
+  int64_t bytes = (rowsOfA + rowsOfB) * k * size.stepBytes / size.stepK + scaleRows * k / block;
   int64_t scaleLanes = narrow ? kGemmTileM + scaleRowsB / 2 : scaleRows;
   int64_t columns = products * (narrow ? n / 2 : n) + scaleLanes / 32 * k / block / 4;
   if (int64_t groups = plan.epilogueWarps == 8 ? 2 : 1; plan.reduction == ReductionPlace::Cluster)
@@ -168,7 +176,7 @@ static SmallVector<GemmTile> candidates(const PlannedGemm &gemm) {
   bool asksForOne = !partial.pair && (partial.cluster[0] || partial.tile[0] == kGemmTileM);
   bool mayPair = gemm.target.hasCtaPairs && !asksForOne && mostRows(gemm.size) > kGemmTileM;
   bool isAsked = gemm.isTransposed();
-  bool mustPair = partial.pair || partial.tile[0] == 2 * kGemmTileM || gemm.op.usesK96();
+  bool mustPair = partial.pair || partial.tile[0] == 2 * kGemmTileM || isOfPairs(gemm.op);
   SmallVector<GemmTile> tiles;
   for (bool pair : {false, true}) {
     if (isAsked || (pair ? !(mayPair || mustPair) : mustPair))
@@ -344,14 +352,14 @@ LogicalResult fp4::checkStream(const PlannedGemm &gemm) {
 /// bytes, which are 256 elements of 4 bits, are the widest swizzle.
 static LogicalResult checkShape(const PlannedGemm &gemm) {
   auto [m, n, k] = gemm.plan.tile;
-  bool isK96 = gemm.op.usesK96(), narrow = isNarrow(gemm.plan) && !isK96;
-  int64_t rows = (gemm.plan.pair || isK96) && !narrow ? 2 * kGemmTileM : kGemmTileM;
+  bool mustPair = isOfPairs(gemm.op), narrow = isNarrow(gemm.plan) && !mustPair;
+  int64_t rows = (gemm.plan.pair || mustPair) && !narrow ? 2 * kGemmTileM : kGemmTileM;
   SmallVector<int64_t> columns = tileColumns(gemm.op, narrow);
   int64_t depth = tileDepth(gemm.size);
   if (m == rows && k % depth == 0 && llvm::is_contained(columns, n))
     return success();
   std::string shape = "[" + std::to_string(rows) + ", n, k]";
-  if (m != rows && !narrow && !isK96) // a pair may be proposed, not asked for
+  if (m != rows && !narrow && !mustPair) // a pair may be proposed, not asked for
     shape = "[128, n, k], or [256, n, k] of a pair,";
   return gemm.misfitTile("is " + Twine(shape) + " with n = " + spellChoice(columns) +
                          " and k a multiple of " + Twine(depth));
@@ -359,8 +367,10 @@ static LogicalResult checkShape(const PlannedGemm &gemm) {
 
 static LogicalResult checkTile(const PlannedGemm &gemm) {
   const KernelPlan &plan = gemm.plan;
-  if (gemm.op.usesK96() && !plan.pair)
-    return gemm.misfit("pair", "is there with arithmetic tensor_core_k96", "none");
+  if (isOfPairs(gemm.op) && !plan.pair)
+    return gemm.misfit(
+        "pair", "is there with arithmetic " + stringifyMatmulArithmetic(*gemm.op.getArithmetic()),
+        "none");
   if (failed(checkDynamicSizes(gemm)) ||
       failed(gemm.isTransposed() ? checkSwapped(gemm) : checkShape(gemm)) ||
       (gemm.op.getStreamK() && failed(checkStream(gemm))))

@@ -41,9 +41,10 @@ static double cyclesOf(const MatmulSize &size, const GemmTile &tile,
       tilesAlongM(size, rows) * size.splits * int64_t(llvm::divideCeil(size.n, n * tile.clusterN));
   int64_t workers = std::max<int64_t>(1, target.sms / tile.blocks());
   auto waves = double(llvm::divideCeil(clusters, workers));
-  // The tensor core multiplies half as many elements of 8 bits as of 4 in a cycle; a multiply-add
-  // is two operations.
-  double multiply = multiplyCycles(4.0 * double(kTileM * n * kTileK),
+  // The tensor core multiplies half as many elements of 8 bits as of 4 in a cycle, and twice as
+  // many with the double K; a multiply-add is two operations.
+  double perElement = 4.0 * hw::mmaRowBytes / double(size.stepBytes);
+  double multiply = multiplyCycles(perElement * double(kTileM * n * kTileK),
                                    double((kTileM + tile.rowsOfB()) * kTileK), target);
   int64_t active = std::min(clusters, workers) * tile.blocks();
   double feed = double((std::min(size.m, kTileM) + tile.rowsOfB()) * kTileK) /

@@ -292,6 +292,8 @@ route::Signature signatureOf(const Step &step, const MatmulOperands &operands,
     signature.arithmetic = route::Arithmetic::Fma;
   else if (arithmetic == "tensor_core_k96")
     signature.arithmetic = route::Arithmetic::K96;
+  else if (arithmetic == "tensor_core_double_k")
+    signature.arithmetic = route::Arithmetic::DoubleK;
   else if (arithmetic == "fast_accumulation")
     signature.arithmetic = route::Arithmetic::Fast;
   return signature;
@@ -324,9 +326,16 @@ void setModel(numerics::GemmProblem &common, const MatmulOperands &operands, rou
     common.filledK = record.route.core == route::Core::MmaSync ? hw::warpByteTileK : 0;
     return;
   case route::Pair::Fp4:
-  case route::Pair::Fp4K96:
   case route::Pair::F32Scaled:
   case route::Pair::Fma:
+    return;
+  case route::Pair::Fp4K96:
+    common.mmaDepth = hw::MmaDepth::K96;
+    return;
+  case route::Pair::Fp4DoubleK:
+  case route::Pair::Mx8DoubleK:
+  case route::Pair::F32ScaledDoubleK:
+    common.mmaDepth = hw::MmaDepth::Double;
     return;
   }
 }
@@ -369,7 +378,6 @@ Expected<GemmStep> readGemm(Step &step, WhichGemm which = WhichGemm::First) {
   FP4_ASSIGN(common.splits, splitsOf(step, lhs.first));
   FP4_ASSIGN(common.streamK, streamOf(step));
   const route::Signature signature = signatureOf(step, operands, format, formatOfB(common));
-  common.k96 = signature.arithmetic == route::Arithmetic::K96;
   common.accumulatesFast = signature.arithmetic == route::Arithmetic::Fast;
   product.record = &route::modelOf(signature, step.target);
   setModel(common, operands, route::pairOf(signature), *product.record);

@@ -170,11 +170,13 @@ constexpr Lack lacks[] = {
 
 const PairFacts &factsOf(Pair pair) { return pairs[static_cast<size_t>(pair)]; }
 
-/// Returns true when `target` has the route for `pair`. Instructions of K = 96 are a fact of their
-/// own.
+/// Returns true when `target` has the route for `pair`. Instructions of another K are facts of
+/// their own.
 bool hasRoute(const hw::TargetModel &target, const Record &record, Pair pair) {
+  const Arithmetic arithmetic = pairs[static_cast<size_t>(pair)].arithmetic;
   return record.isOf(pair) && hasCore(target, *record.route.core) &&
-         (pair != Pair::Fp4K96 || target.hasFp4K96);
+         (arithmetic != Arithmetic::K96 || target.hasFp4K96) &&
+         (arithmetic != Arithmetic::DoubleK || target.hasDoubleK);
 }
 
 bool hasPair(const hw::TargetModel &target, Pair pair) {
@@ -212,9 +214,9 @@ std::string describe(const Signature &signature) {
 
 /// "a lhs of 16-bit floats and a prepacked rhs of mxfp4".
 std::string describeOperands(const Signature &signature) {
-  constexpr std::string_view arithmetics[] = {"", " with arithmetic fma",
-                                              " with arithmetic tensor_core_k96",
-                                              " with arithmetic fast_accumulation"};
+  constexpr std::string_view arithmetics[] = {
+      "", " with arithmetic fma", " with arithmetic tensor_core_k96",
+      " with arithmetic fast_accumulation", " with arithmetic tensor_core_double_k"};
   const std::string_view lhs = signature.activations == Activations::Half ? "16-bit floats"
                                : signature.activations == Activations::E4M3
                                    ? "f8E4M3FN without scales"

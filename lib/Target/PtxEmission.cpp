@@ -1,6 +1,7 @@
 //===- PtxEmission.cpp - A gpu.module becomes PTX text --------------------===//
 #include "fp4/Target/PtxEmission.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/DiagnosticHandler.h"
@@ -34,8 +35,47 @@ void initializeBackend() {
   });
 }
 
-FailureOr<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(gpu::GPUModuleOp module, const fp4::PtxOptions &options) {
+/// A target as the header of PTX and LLVM's NVPTX backend name it.
+struct NamedTarget {
+  std::string chip, features; ///< "sm_100a", "+ptx88"
+
+  /// "8.8".
+  std::string version() const {
+    const llvm::StringRef digits = llvm::StringRef(features).substr(4);
+    return (digits.drop_back() + "." + digits.take_back()).str();
+  }
+};
+
+/// A target that LLVM 22's NVPTX does not know, and another one, all of whose instructions that
+/// LLVM chooses the target has. A later LLVM needs no row for it.
+struct UnknownTarget {
+  llvm::StringLiteral name, like;
+};
+constexpr UnknownTarget kUnknownTargets[] = {{"sm_107a", "sm_103a"}}; // of the family sm_100f
+
+/// The target whose code LLVM makes for `asked`.
+NamedTarget targetOfLlvm(const NamedTarget &asked) {
+  for (const UnknownTarget &row : kUnknownTargets)
+    if (row.name == asked.chip)
+      return {row.like.str(), std::string(fp4::hw::lookupTarget(row.like)->ptxFeature)};
+  return asked;
+}
+
+/// Writes the target that was asked for in the header of PTX for another one. The instructions
+/// stay.
+void renameTarget(std::string &ptx, const NamedTarget &from, const NamedTarget &to) {
+  const auto replace = [&](const std::string &directive, const std::string &old,
+                           const std::string &with) {
+    const size_t at = ptx.find(directive + old);
+    assert(at != std::string::npos && "NVPTX writes both directives");
+    ptx.replace(at + directive.size(), old.size(), with);
+  };
+  replace(".version ", from.version(), to.version());
+  replace(".target ", from.chip, to.chip);
+}
+
+FailureOr<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(gpu::GPUModuleOp module,
+                                                                    const NamedTarget &options) {
   initializeBackend();
   llvm::Triple triple(kTriple);
   std::string message;
@@ -164,7 +204,8 @@ FailureOr<std::string> generateCode(gpu::GPUModuleOp op, llvm::Module &module,
 } // namespace
 
 FailureOr<std::string> fp4::emitPtx(gpu::GPUModuleOp module, const PtxOptions &options) {
-  auto machine = createTargetMachine(module, options);
+  const NamedTarget asked = {options.chip, options.features}, ofLlvm = targetOfLlvm(asked);
+  auto machine = createTargetMachine(module, ofLlvm);
   if (failed(machine))
     return failure();
   bool llvmFailed = false;
@@ -181,5 +222,7 @@ FailureOr<std::string> fp4::emitPtx(gpu::GPUModuleOp module, const PtxOptions &o
   keepExponentsOfBF16(*llvmModule);
   optimize(*llvmModule, **machine, options.optLevel);
   FailureOr<std::string> ptx = generateCode(module, *llvmModule, **machine);
+  if (succeeded(ptx) && ofLlvm.chip != asked.chip)
+    renameTarget(*ptx, ofLlvm, asked);
   return llvmFailed ? FailureOr<std::string>(failure()) : ptx;
 }

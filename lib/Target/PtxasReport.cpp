@@ -116,7 +116,8 @@ fp4::CudaVersion fp4::requiredCuda(std::string_view features) {
   };
   static constexpr Row rows[] = {{80, {12, 0}}, {81, {12, 1}}, {82, {12, 2}}, {83, {12, 3}},
                                  {84, {12, 4}}, {85, {12, 5}}, {86, {12, 7}}, {87, {12, 8}},
-                                 {88, {12, 9}}, {90, {13, 0}}};
+                                 {88, {12, 9}}, {90, {13, 0}}, {91, {13, 1}}, {92, {13, 2}},
+                                 {93, {13, 3}}, {94, {13, 4}}, {95, {13, 5}}};
   int ptx = 0;
   if (StringRef(features).split("+ptx").second.split(',').first.getAsInteger(10, ptx))
     return {};

@@ -6,7 +6,7 @@
 // TARGET: note: known targets: sm_100a
 
 // WGMMA: k96.mlir:{{.*}}error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of elements of 4 bits in instructions of K = 96
-// WGMMA: note: targets that have them: sm_103a; or leave 'arithmetic' out, and instructions have K = 64
+// WGMMA: note: targets that have them: sm_103a, sm_107a; or leave 'arithmetic' out, and instructions have K = 64
 
 // RUN: not %fp4-opt-once %s --pass-pipeline='builtin.module(fp4-compile{to=foo})' 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=OPTION

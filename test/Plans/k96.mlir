@@ -1,4 +1,4 @@
-// Instructions of K = 96: always pairs, with k tiles of three panels; sm_103a has them.
+// Instructions of K = 96: always pairs, with k tiles of three panels; sm_103a and sm_107a have them.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels | FileCheck %s
 // CHECK-LABEL: func @large
 // CHECK: tile = [256, 256, 768], cluster = [2, 1], pair
@@ -6,7 +6,7 @@
 // CHECK: tile = [256, {{64|128|192|256}}, 768], cluster = [2, 1], pair
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_100a --fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // OTHER: error: 'fp4.matmul' op target 'sm_100a' has no GEMMs of elements of 4 bits in instructions of K = 96
-// OTHER: note: targets that have them: sm_103a; or leave 'arithmetic' out
+// OTHER: note: targets that have them: sm_103a, sm_107a; or leave 'arithmetic' out
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, tile = [256, 96, 768]'" 2>&1 | FileCheck %s --check-prefix=WIDE
 // WIDE: must have a plan whose 'tile' is [256, n, k] with n = 64, 128, 192 or 256 and k a multiple of 768, but got [256, 96, 768]
 // RUN: not fp4-opt %s --fp4-set-target=target=sm_103a --fp4-plan-kernels="plans='tile_gemm, tile = [256, 128, 256]'" 2>&1 | FileCheck %s --check-prefix=DEPTH

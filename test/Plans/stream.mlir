@@ -3,7 +3,7 @@
 // RUN: not fp4-opt %s -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OTHER
 // Workers that share tiles: the operation says of which rows and columns, and the plan obeys.
 // OTHER: error: 'fp4.matmul' op target 'sm_120a' has no GEMMs of elements of 4 bits with scales, with 'stream_k'
-// OTHER: note: targets that have them: sm_100a, sm_103a, sm_110a; or leave 'stream_k' out
+// OTHER: note: targets that have them: sm_100a, sm_103a, sm_107a, sm_110a; or leave 'stream_k' out
 
 !q = tensor<19200x16384xf4E2M1FN>
 !r = tensor<256x16384xf4E2M1FN>

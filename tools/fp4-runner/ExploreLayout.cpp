@@ -30,7 +30,7 @@ Json scales(const char *name) {
   for (unsigned row = 0; row < kRows; ++row)
     for (unsigned block = 0; block < blocks; ++block) {
       const unsigned mma = block * format.blockSize / kElementsPerMma;
-      const hw::ScaleStep step = hw::scaleStep(format.vector, mma);
+      const hw::ScaleStep step = hw::scaleStep(unsigned(format.vector), mma);
       const hw::ScaleCell cell = hw::scaleCell(
           row % hw::scaleBlockRows, block % unsigned(format.vector), step.id, 0);
       places.push_back(

@@ -25,7 +25,16 @@ namespace {
 class TargetsTest : public testing::TestWithParam<const TargetModel *> {
 protected:
   const TargetModel &target = *GetParam();
-  Expected<Ptxas> ptxas = Ptxas::find("");
+  Expected<Ptxas> ptxas = findPtxas();
+
+  /// The usual assembler or, for a target that it does not know, the later one of the tests.
+  Expected<Ptxas> findPtxas() const {
+    Expected<Ptxas> usual = Ptxas::find("");
+    if (!usual || usual->supports(target.name, target.ptxFeature))
+      return usual;
+    Expected<Ptxas> later = Ptxas::find(FP4_BINARY_DIR "/toolchain/ptxas-later");
+    return later ? later : tl::unexpected(usual->supports(target.name, target.ptxFeature).error());
+  }
 };
 
 /// The examples, and the benchmarks, whose quantizers need no tcgen05.
@@ -88,6 +97,9 @@ const std::vector<Fact> &facts() {
       {"stochastic conversion", &TargetModel::hasStochasticConvert,
        "cvt.rs.satfinite.e2m1x4.f32 %h1, {%f1, %f2, %f3, %f4}, %r1;"},
       {"mixed fma", &TargetModel::hasMixedFma, "fma.rn.f32.f16 %f1, %h1, %h1, %f2;"},
+      {"tcgen05 of integers", &TargetModel::hasTcgen05Int8,
+       "tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd1, %r2, %p1;"},
+      {"ue5m3 conversion", &TargetModel::hasUE5M3, "cvt.rn.satfinite.ue5m3x2.f32 %h1, %f1, %f2;"},
   };
   return table;
 }
@@ -99,6 +111,7 @@ bool hasInstructionsOfEarlierRow(const TargetModel &target) {
     if (&row == &target)
       return false;
     bool isEqual = row.hasFp8MmaSync == target.hasFp8MmaSync && row.hasFp4K96 == target.hasFp4K96 &&
+                   row.hasDoubleK == target.hasDoubleK &&
                    row.hasPackedTensorMaps == target.hasPackedTensorMaps;
     for (const Fact &fact : facts())
       isEqual &= row.*fact.has == target.*fact.has;
@@ -126,6 +139,8 @@ TEST_P(TargetsTest, CompilesEveryProgram) {
     Compiler compiler(options);
     ASSERT_TRUE(compiler.loadFile(file));
     const bool assembles = ptxas && isExample && !isModel;
+    if (assembles)
+      options.ptxas = ptxas->path();
     Status status = compiler.compileTo(assembles ? Phase::Cubin : Phase::Ptx);
     EXPECT_TRUE(bool(status)) << diagnostics.str();
     EXPECT_FALSE(compiler.kernels().empty());

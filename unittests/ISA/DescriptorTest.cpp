@@ -353,7 +353,10 @@ TEST(InstrDescriptor, oneFieldAtATime) {
   EXPECT_EQ(encode(D{.negateB = true}), base | 1u << 14);
   EXPECT_EQ(encode(D{.scaleType = ScaleType::UE8M0}), base | 1u << 23);
   EXPECT_EQ(encode(D{.sfaId = 2}), base | 2u << 29);
-  EXPECT_EQ(encode(D{.k96 = true}), base | 1u << 31);
+  EXPECT_EQ(encode(D{.depth = MmaDepth::K96}), base | 1u << 31);
+  EXPECT_EQ(encode(D{.depth = MmaDepth::Double}), base | 1u << 3);
+  EXPECT_EQ(encode(D{.scaleType = ScaleType::UE5M3}), base | 2u << 23);
+  EXPECT_EQ(encode(D{.scalesInLanes = true}), base | 1u << 26);
   const uint32_t plain = 0x08200010;
   EXPECT_EQ(encode(InstrDesc{.sparse = true, .sparsitySelector = 3}), plain | 7);
   EXPECT_EQ(encode(InstrDesc{.saturate = true}), plain | 1u << 3);
@@ -365,6 +368,31 @@ TEST(InstrDescriptor, oneFieldAtATime) {
   EXPECT_EQ(encode(InstrDesc{.m = 64}), (plain & ~(31u << 24)) | 4u << 24);
 }
 
+// The fields of sm_107a, as CUTLASS' mma_sm107_desc.hpp has them.
+TEST(InstrDescriptor, doubleK) {
+  const InstrDesc f8{.kind = MmaKind::F8F6F4, .aType = MmaType::E4M3, .bType = MmaType::E4M3};
+  InstrDesc doubled = f8;
+  doubled.doubleK = true;
+  EXPECT_EQ(encode(doubled), encode(f8) | 1u << 29);
+  EXPECT_EQ(*InstrDesc::decode(MmaKind::F8F6F4, encode(doubled)), doubled);
+  BlockScaledInstrDesc mxf8{.kind = MmaKind::MXF8F6F4,
+                            .aType = MmaType::E4M3,
+                            .bType = MmaType::E5M2,
+                            .scaleType = ScaleType::UE8M0,
+                            .sfaId = 2};
+  const uint32_t single = encode(mxf8);
+  mxf8.depth = MmaDepth::Double;
+  EXPECT_EQ(encode(mxf8), single | 1u << 31);
+  EXPECT_EQ(*BlockScaledInstrDesc::decode(MmaKind::MXF8F6F4, encode(mxf8)), mxf8);
+  const BlockScaledInstrDesc nvf4{
+      .m = 256, .scaleType = ScaleType::UE5M3, .depth = MmaDepth::Double};
+  EXPECT_EQ(encode(nvf4), 0x10200480u | 2u << 23 | 1u << 3);
+  EXPECT_EQ(*BlockScaledInstrDesc::decode(MmaKind::MXF4NVF4, encode(nvf4)), nvf4);
+  // Both bits of K, or of the type of scales, name nothing.
+  EXPECT_FALSE(BlockScaledInstrDesc::decode(MmaKind::MXF4NVF4, 0x08200480 | 1u << 3 | 1u << 31));
+  EXPECT_FALSE(BlockScaledInstrDesc::decode(MmaKind::MXF4NVF4, 0x08200480 | 3u << 23));
+}
+
 TEST(InstrDescriptor, everyBitDecodesOrIsRefused) {
   // Flipping a bit of a valid descriptor gives another valid one that encodes back, or an error.
   for (uint32_t bit = 0; bit < 32; ++bit) {
@@ -374,7 +402,7 @@ TEST(InstrDescriptor, everyBitDecodesOrIsRefused) {
     if (const auto d = InstrDesc::decode(MmaKind::F16, plain); d)
       EXPECT_EQ(d->encode().value_or(0), plain) << bit;
   }
-  for (uint32_t bit : {0, 1, 3, 6, 15, 16, 24, 25, 26})
+  for (uint32_t bit : {0, 1, 6, 15, 16, 25})
     EXPECT_FALSE(BlockScaledInstrDesc::decode(MmaKind::MXF4NVF4, 0x08200480 | 1u << bit)) << bit;
   // Bit 12 of the fp4 kinds means nothing; it is part of the type of B in the others.
   for (MmaKind kind : {MmaKind::MXF4, MmaKind::MXF4NVF4}) {
@@ -487,14 +515,31 @@ TEST(ZeroColumnMask, examplesOfPtx) {
 
 // PTX ISA's shape table has K = 96 for dense fp4 kinds of pairs.
 TEST(MmaShape, k96) {
-  const MmaVariant k96 = {.k96 = true};
+  const MmaVariant k96 = {.depth = MmaDepth::K96};
   EXPECT_TRUE(validateMmaShape(MmaKind::MXF4NVF4, 2, 256, 192, k96));
   EXPECT_TRUE(validateMmaShape(MmaKind::MXF4, 2, 256, 16, k96));
   EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 1, 128, 128, k96));
   EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 2, 128, 128, k96));
   EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 2, 256, 8, k96));
   EXPECT_FALSE(validateMmaShape(MmaKind::MXF8F6F4, 2, 256, 128, k96));
-  EXPECT_FALSE(validateMmaShape(MmaKind::MXF4, 2, 256, 128, {.sparse = true, .k96 = true}));
+  EXPECT_FALSE(
+      validateMmaShape(MmaKind::MXF4, 2, 256, 128, {.sparse = true, .depth = MmaDepth::K96}));
+}
+
+// PTX ISA lists the double K of fp4 for pairs alone; CUTLASS has it for one CTA too.
+TEST(MmaShape, doubleK) {
+  const MmaVariant doubled = {.depth = MmaDepth::Double};
+  EXPECT_TRUE(validateMmaShape(MmaKind::MXF4NVF4, 1, 128, 8, doubled));
+  EXPECT_TRUE(validateMmaShape(MmaKind::MXF4, 2, 256, 240, doubled));
+  EXPECT_TRUE(validateMmaShape(MmaKind::F8F6F4, 1, 128, 16, doubled));
+  EXPECT_TRUE(validateMmaShape(MmaKind::MXF8F6F4, 2, 256, 256, doubled));
+  EXPECT_FALSE(validateMmaShape(MmaKind::F8F6F4, 1, 128, 8, doubled));
+  EXPECT_FALSE(validateMmaShape(MmaKind::F8F6F4, 1, 64, 16, doubled));
+  EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 2, 128, 128, doubled));
+  EXPECT_FALSE(validateMmaShape(MmaKind::MXF4NVF4, 2, 256, 8, doubled));
+  EXPECT_FALSE(validateMmaShape(MmaKind::F16, 1, 128, 128, doubled));
+  EXPECT_FALSE(
+      validateMmaShape(MmaKind::MXF4, 2, 256, 128, {.sparse = true, .depth = MmaDepth::Double}));
 }
 
 TEST(MmaShape, depthAndScaleVectors) {
@@ -504,17 +549,19 @@ TEST(MmaShape, depthAndScaleVectors) {
   EXPECT_EQ(mmaK(MmaKind::MXF8F6F4), 32u);
   EXPECT_EQ(mmaK(MmaKind::MXF4NVF4), 64u);
   EXPECT_EQ(mmaK(MmaKind::MXF4NVF4, true), 128u);
-  EXPECT_EQ(mmaK(MmaKind::MXF4NVF4, false, true), 96u);
+  EXPECT_EQ(mmaK(MmaKind::MXF4NVF4, false, MmaDepth::K96), 96u);
+  EXPECT_EQ(mmaK(MmaKind::MXF4NVF4, false, MmaDepth::Double), 128u);
+  EXPECT_EQ(mmaK(MmaKind::MXF8F6F4, false, MmaDepth::Double), 64u);
   using K = MmaKind;
   using S = ScaleType;
   using V = ScaleVector;
-  const std::set<std::tuple<K, S, V>> legal = {{K::MXF8F6F4, S::UE8M0, V::X1},
-                                               {K::MXF4, S::UE8M0, V::X2},
-                                               {K::MXF4NVF4, S::UE8M0, V::X2},
-                                               {K::MXF4NVF4, S::UE8M0, V::X4},
-                                               {K::MXF4NVF4, S::UE4M3, V::X4}};
+  const std::set<std::tuple<K, S, V>> legal = {
+      {K::MXF8F6F4, S::UE8M0, V::X1}, {K::MXF4, S::UE8M0, V::X2},
+      {K::MXF4NVF4, S::UE8M0, V::X2}, {K::MXF4NVF4, S::UE8M0, V::X4},
+      {K::MXF4NVF4, S::UE4M3, V::X2}, {K::MXF4NVF4, S::UE4M3, V::X4},
+      {K::MXF4NVF4, S::UE5M3, V::X2}, {K::MXF4NVF4, S::UE5M3, V::X4}};
   for (K k : {K::F16, K::F8F6F4, K::MXF8F6F4, K::MXF4, K::MXF4NVF4})
-    for (S s : {S::UE4M3, S::UE8M0})
+    for (S s : {S::UE4M3, S::UE8M0, S::UE5M3})
       for (V v : {V::X1, V::X2, V::X4})
         EXPECT_EQ(isLegalScaleVector(k, s, v), legal.contains({k, s, v}));
 }

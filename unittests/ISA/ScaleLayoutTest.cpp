@@ -140,15 +140,13 @@ TEST(ScaleLayout, halvesReachTheirLanes) {
 }
 
 TEST(ScaleLayout, stepsAlongK) {
-  EXPECT_EQ(scaleStepsPerBlock(ScaleVector::X4), 1u);
-  EXPECT_EQ(scaleStepsPerBlock(ScaleVector::X2), 2u);
   for (unsigned step = 0; step < 8; ++step) {
-    EXPECT_EQ(scaleStep(ScaleVector::X4, step).kBlock, step);
-    EXPECT_EQ(scaleStep(ScaleVector::X4, step).id, 0u);
-    EXPECT_EQ(scaleStep(ScaleVector::X2, step).kBlock, step / 2);
-    EXPECT_EQ(scaleStep(ScaleVector::X2, step).id, step % 2 * 2);
-    EXPECT_EQ(scaleStep(ScaleVector::X1, step).kBlock, step / 4);
-    EXPECT_EQ(scaleStep(ScaleVector::X1, step).id, step % 4);
+    EXPECT_EQ(scaleStep(4, step).kBlock, step);
+    EXPECT_EQ(scaleStep(4, step).id, 0u);
+    EXPECT_EQ(scaleStep(2, step).kBlock, step / 2);
+    EXPECT_EQ(scaleStep(2, step).id, step % 2 * 2);
+    EXPECT_EQ(scaleStep(1, step).kBlock, step / 4);
+    EXPECT_EQ(scaleStep(1, step).id, step % 4);
   }
   EXPECT_EQ(scaleColumns(64), 4u);
   EXPECT_EQ(scaleColumns(256), 8u);
@@ -190,16 +188,27 @@ TEST(ScaleLayout, explainRejectsNonsense) {
 }
 
 // The scales of 48 or 24 blocks of K follow one another, four to a block of 512 bytes.
-TEST(ScaleLayout, stepsOfK96) {
+TEST(ScaleLayout, stepsOfLongMmas) {
+  EXPECT_EQ(scalesOfMma(ScaleVector::X4, MmaDepth::K96), 6u);
+  EXPECT_EQ(scalesOfMma(ScaleVector::X2, MmaDepth::K96), 3u);
+  EXPECT_EQ(scalesOfMma(ScaleVector::X4, MmaDepth::Double), 8u);
+  EXPECT_EQ(scalesOfMma(ScaleVector::X2, MmaDepth::Double), 4u);
+  EXPECT_EQ(scalesOfMma(ScaleVector::X1, MmaDepth::Double), 2u);
   for (unsigned step = 0; step < 8; ++step)
     for (ScaleVector vector : {ScaleVector::X4, ScaleVector::X2}) {
-      const ScaleStep at = k96ScaleStep(vector, step);
-      EXPECT_EQ(4 * at.kBlock + at.id, step * k96Scales(vector));
-      EXPECT_EQ(96 % k96Scales(vector), 0u);
+      const unsigned scales = scalesOfMma(vector, MmaDepth::K96);
+      const ScaleStep at = scaleStep(scales, step);
+      EXPECT_EQ(4 * at.kBlock + at.id, step * scales);
       EXPECT_EQ(at.id % (unsigned(vector) / 2), 0u);
     }
+  for (unsigned step = 0; step < 4; ++step) {
+    EXPECT_EQ(scaleStep(8, step).kBlock, 2 * step);
+    EXPECT_EQ(scaleStep(8, step).id, 0u);
+    EXPECT_EQ(scaleStep(2, step).kBlock, step / 2);
+    EXPECT_EQ(scaleStep(2, step).id, step % 2 * 2);
+  }
   for (unsigned rows : {64u, 128u, 192u, 256u}) // as tiles of scales in tensor memory have them
-    EXPECT_EQ(k96BlockColumns(rows), scaleTileColumn(0, 1, (rows + 127) / 128));
+    EXPECT_EQ(nextScaleColumns(rows), scaleTileColumn(0, 1, (rows + 127) / 128));
 }
 
 } // namespace

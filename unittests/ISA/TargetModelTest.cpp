@@ -26,6 +26,7 @@ TEST(TargetModel, capacities) {
     unsigned sharedPerCta, sharedPerSM, threadsPerSM, ctasPerSM, sms, l2MB, tmemColumns;
   } rows[] = {{"sm_100a", 227 * 1024, 228 * 1024, 2048, 32, 148, 126, 512},
               {"sm_103a", 227 * 1024, 228 * 1024, 2048, 32, 148, 126, 512},
+              {"sm_107a", 227 * 1024, 228 * 1024, 1024, 16, 212, 126, 512},
               {"sm_90a", 227 * 1024, 228 * 1024, 2048, 32, 132, 50, 0},
               {"sm_120a", 99 * 1024, 100 * 1024, 1536, 24, 170, 96, 0},
               {"sm_121a", 99 * 1024, 100 * 1024, 1536, 24, 48, 24, 0},
@@ -57,7 +58,8 @@ TEST(TargetModel, factsAgreeWithEachOther) {
     EXPECT_EQ(t.hasTcgen05, t.tmemColumns != 0);
     EXPECT_EQ(t.hasTcgen05, t.product != nullptr);
     EXPECT_TRUE(t.hasFp4Convert || !t.hasStochasticConvert);
-    EXPECT_TRUE(t.hasTcgen05 || !t.hasFp4K96);
+    EXPECT_TRUE(t.hasTcgen05 || !(t.hasFp4K96 || t.hasDoubleK || t.hasTcgen05Int8));
+    EXPECT_GE(t.tmemExclusiveColumns, t.tmemColumns);
     EXPECT_TRUE(t.hasFp8MmaSync || !t.hasMmaBlockScale); // scaled products have no form in f16
     EXPECT_TRUE(t.hasTcgen05 || !t.hasCtaPairs);
     EXPECT_EQ(t.name, "sm_" + std::to_string(t.computeMajor) + std::to_string(t.computeMinor) + "a");

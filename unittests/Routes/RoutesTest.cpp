@@ -41,6 +41,7 @@ TEST(Routes, pairsOfSignatures) {
   };
   EXPECT_EQ(pairOf(fp4Pair), Pair::Fp4);
   EXPECT_EQ(pairOf(with(fp4Pair, &Signature::arithmetic, Arithmetic::K96)), Pair::Fp4K96);
+  EXPECT_EQ(pairOf(with(fp4Pair, &Signature::arithmetic, Arithmetic::DoubleK)), Pair::Fp4DoubleK);
   EXPECT_EQ(pairOf(with(fp4Pair, &Signature::arithmetic, Arithmetic::Fma)), Pair::Fma);
   EXPECT_EQ(pairOf(with(fp4Pair, &Signature::weights, Weights::Prepacked)), Pair::Fp4Prepacked);
   EXPECT_EQ(formats(BlockFormat::MXFP8E4M3, BlockFormat::MXFP4), Pair::Mx8);
@@ -174,8 +175,9 @@ TEST(Routes, errorsSayWhatExists) {
   ASSERT_FALSE(groups);
   EXPECT_EQ(groups.error().message, "target 'sm_90a' has no GEMMs of f8E4M3FN without scales and "
                                     "weights with scales, with groups");
-  EXPECT_EQ(groups.error().note, "targets that have them: sm_100a, sm_103a, sm_120a, sm_121a, "
-                                 "sm_110a; or leave groups out");
+  EXPECT_EQ(groups.error().note,
+            "targets that have them: sm_100a, sm_103a, sm_107a, sm_120a, sm_121a, "
+            "sm_110a; or leave groups out");
   const auto prepacked =
       requireRoute(with(fp4Pair, &Signature::weights, Weights::Prepacked), target("sm_120a"));
   ASSERT_FALSE(prepacked);
@@ -201,7 +203,7 @@ TEST(Routes, errorsSayWhatExists) {
   EXPECT_EQ(shared.error().message,
             "target 'sm_90a' has no GEMMs of elements of 4 bits with scales, with 'stream_k'");
   EXPECT_EQ(shared.error().note,
-            "targets that have them: sm_100a, sm_103a, sm_110a; or leave 'stream_k' out");
+            "targets that have them: sm_100a, sm_103a, sm_107a, sm_110a; or leave 'stream_k' out");
   EXPECT_NE(none.error().message.find("with scales, with groups"), std::string::npos);
   EXPECT_NE(none.error().note.find("; no target has the one that is asked for"), std::string::npos);
   EXPECT_TRUE(requireRoute(fp4Pair, target("sm_90a"), {.b = Operand::Pre}));
@@ -241,17 +243,23 @@ TEST(Routes, theListHasEachRouteOfEachPair) {
   EXPECT_NE(listRoutes(target("sm_100a"))
                 .find("\nno route for elements of 4 bits in instructions of K = 96: only sm_103a "),
             std::string::npos);
-  EXPECT_EQ(listRoutes(target("sm_103a")).find("no route for elements of 4 bits in"),
+  EXPECT_EQ(listRoutes(target("sm_107a")).find("no route for elements of 4 bits in"),
             std::string::npos);
+  EXPECT_NE(
+      listRoutes(target("sm_103a"))
+          .find("\nno route for elements of 4 bits in instructions of K = 128: only sm_107a "),
+      std::string::npos);
 }
 
 /// Every pair has routes on a target, or the reason why there are none.
 TEST(Routes, everyLackHasAReason) {
+  const std::set doubled = {Pair::Fp4DoubleK, Pair::Mx8DoubleK, Pair::F32ScaledDoubleK};
   for (const hw::TargetModel &model : hw::targets())
     for (unsigned pair = 0; pair <= unsigned(Pair::Fma); ++pair) {
       const bool has = std::ranges::any_of(table(), [&](const Record &record) {
         return record.isOf(Pair(pair)) && hasCore(model, *record.route.core) &&
-               (Pair(pair) != Pair::Fp4K96 || model.hasFp4K96);
+               (Pair(pair) != Pair::Fp4K96 || model.hasFp4K96) &&
+               (!doubled.contains(Pair(pair)) || model.hasDoubleK);
       });
       EXPECT_EQ(reasonOfLack(Pair(pair), model).empty(), has)
           << model.name << ": " << wordsOf(Pair(pair));

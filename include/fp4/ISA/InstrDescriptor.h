@@ -7,7 +7,7 @@
 // M and N are the sizes of the whole MMA: for cta_group::2 those of the pair.
 //
 // Sources: PTX ISA, "Instruction descriptor" and "Matrix shape"; CUTLASS
-// cute/arch/mma_sm100_desc.hpp; MMA-Sim's test kernels.
+// cute/arch/mma_sm100_desc.hpp and mma_sm107_desc.hpp; MMA-Sim's test kernels.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -28,10 +28,14 @@ enum class MmaType : uint8_t { F16, BF16, TF32, E4M3, E5M2, E2M3, E3M2, E2M1, U8
 enum class AccumulatorType : uint8_t { F16 = 0, F32 = 1, S32 = 2 };
 
 /// Type of both scale-factor operands; the values are the descriptor's.
-enum class ScaleType : uint8_t { UE4M3 = 0, UE8M0 = 1 };
+enum class ScaleType : uint8_t { UE4M3 = 0, UE8M0 = 1, UE5M3 = 2 };
 
-/// scale_vec::NX: scale factors per row that one MMA reads.
+/// scale_vec::NX: scale factors per row that one MMA of MmaDepth::Single reads.
 enum class ScaleVector : uint8_t { X1 = 1, X2 = 2, X4 = 4 };
+
+/// Bytes of K that one dense MMA reads of each row: 32; 48 for fp4 (sm_103a, sm_107a); 64 for
+/// elements of 4 and 8 bits (sm_107a).
+enum class MmaDepth : uint8_t { Single, K96, Double };
 
 std::string_view stringify(MmaKind kind);   ///< "mxf4nvf4", as PTX spells it after .kind::
 std::string_view stringify(MmaType type);   ///< "e2m1"
@@ -39,16 +43,17 @@ std::string_view stringify(ScaleType type); ///< "ue4m3"
 std::optional<MmaKind> parseMmaKind(std::string_view text);
 bool isBlockScaled(MmaKind kind);
 
-/// K of one MMA in elements: 8, 16, 32 or 64; doubled if sparse; 96 if `k96`.
-unsigned mmaK(MmaKind kind, bool sparse = false, bool k96 = false);
+/// K of one MMA in elements: 8, 16, 32 or 64; doubled if sparse, or of MmaDepth::Double; 96 of K96.
+unsigned mmaK(MmaKind kind, bool sparse = false, MmaDepth depth = MmaDepth::Single);
 
 /// The code of `type` in a descriptor of `kind`, or nothing where the kind has no such type.
 std::optional<unsigned> mmaTypeCode(MmaKind kind, MmaType type);
 std::optional<MmaType> mmaTypeFromCode(MmaKind kind, unsigned code);
 
-/// .sp and .ws of tcgen05.mma, and K = 96 of its descriptor.
+/// .sp and .ws of tcgen05.mma, and the depth that its descriptor says.
 struct MmaVariant {
-  bool sparse = false, weightStationary = false, k96 = false;
+  bool sparse = false, weightStationary = false;
+  MmaDepth depth = MmaDepth::Single;
 };
 
 /// Checks M and N against PTX ISA's shape table. `ctaGroup` is 1 or 2.
@@ -69,6 +74,7 @@ struct InstrDesc {
   bool negateA = false, negateB = false;
   bool transposeA = false, transposeB = false; ///< MN-major operand
   unsigned maxShift = 0;                       ///< .ws only
+  bool doubleK = false;                        ///< MmaDepth::Double, of f8f6f4
 
   bool operator==(const InstrDesc &) const = default;
 
@@ -87,7 +93,8 @@ struct BlockScaledInstrDesc {
   bool sparse = false;
   bool negateA = false, negateB = false;
   bool transposeA = false, transposeB = false; ///< 8-bit types of mxf8f6f4 only
-  bool k96 = false;                            ///< K = 96, sm_103a only
+  MmaDepth depth = MmaDepth::Single;
+  bool scalesInLanes = false;   ///< scales of A of row r in TMEM lane r, without copies; sm_107a
   bool sparsityVersion = false; ///< bit 12 of the fp4 kinds: nothing on sm_100; CuTe DSL sets it
 
   bool operator==(const BlockScaledInstrDesc &) const = default;

@@ -61,7 +61,7 @@ enum class MmaFields : uint16_t {
   Existing = 8, ///< instructions, blocks of four scales, or tiles of prepacked weights
   Next = 16,
   ARow = 32,
-  K96 = 64, ///< instructions of K = 96, and a part of them
+  Depth = 64, ///< instructions of another K, and a part of them
   InOrder = 128,
   WithoutPowers = 256,
   Chain = 512,   ///< begins with a neighbour, or behind reads of its sums
@@ -98,21 +98,21 @@ inline constexpr MmaAtom mmaAtoms[] = {
      MmaPlace::Tmem,
      {MmaPlace::Shared, MmaElements::Codes4, MmaPlace::Tmem},
      {MmaPlace::Shared, MmaElements::Codes4, MmaPlace::Tmem},
-     MmaFields::Accumulate | MmaFields::BScaleRow | MmaFields::Existing | MmaFields::K96},
+     MmaFields::Accumulate | MmaFields::BScaleRow | MmaFields::Existing | MmaFields::Depth},
     {"tcgen05 mxf8f6f4",
      MmaForm::Tcgen05Scaled,
      MmaKind::MXF8F6F4,
      MmaPlace::Tmem,
      {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Tmem},
      {MmaPlace::Shared, MmaElements::Codes, MmaPlace::Tmem},
-     MmaFields::Accumulate | MmaFields::BScaleRow | MmaFields::Existing},
+     MmaFields::Accumulate | MmaFields::BScaleRow | MmaFields::Existing | MmaFields::Depth},
     {"tcgen05 f8f6f4",
      MmaForm::Tcgen05Dense,
      MmaKind::F8F6F4,
      MmaPlace::Tmem,
      {MmaPlace::Shared, MmaElements::E4M3},
      {MmaPlace::Shared, MmaElements::E4M3},
-     MmaFields::Accumulate},
+     MmaFields::Accumulate | MmaFields::Depth},
     {"tcgen05 f16",
      MmaForm::Tcgen05Dense,
      MmaKind::F16,

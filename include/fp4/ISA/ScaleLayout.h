@@ -145,32 +145,26 @@ constexpr unsigned scaleTileColumn(unsigned rowBlock, unsigned kBlock, unsigned 
   return (kBlock * rowBlocks + rowBlock) * 4;
 }
 
-/// K steps (MMAs) that one 512-byte scale tile serves: 4, 2 or 1 for scale_vec 1X, 2X, 4X.
-constexpr unsigned scaleStepsPerBlock(ScaleVector vector) {
-  return 4 / static_cast<unsigned>(vector);
+/// Scales of a row that one MMA reads: as many as the name of `vector` says; 6 or 3 of K = 96;
+/// twice as many of the double K.
+constexpr unsigned scalesOfMma(ScaleVector vector, MmaDepth depth) {
+  const auto single = static_cast<unsigned>(vector);
+  return depth == MmaDepth::Single ? single : depth == MmaDepth::K96 ? single * 3 / 2 : 2 * single;
 }
 
-/// Position of the scales of K step `step`: the 512-byte scale tile along K and the id for the
-/// instruction descriptor.
+/// Position of the scales of K step `step`, of which each has `scales` of a row: the 512-byte scale
+/// tile along K and the id for the instruction descriptor. The scales may end in the next scale
+/// tile.
 struct ScaleStep {
   unsigned kBlock = 0, id = 0;
 };
-constexpr ScaleStep scaleStep(ScaleVector vector, unsigned step) {
-  const unsigned steps = scaleStepsPerBlock(vector);
-  return {step / steps, step % steps * static_cast<unsigned>(vector)};
+constexpr ScaleStep scaleStep(unsigned scales, unsigned step) {
+  return {step * scales / 4, step * scales % 4};
 }
-
-/// Scales of a step of K = 96, 6 or 3 of them. The scales may begin in one block of four scales and
-/// end in the next, which is as many columns further as the rows of the operand have
-/// (scaleTileColumn).
-constexpr unsigned k96Scales(ScaleVector vector) { return vector == ScaleVector::X4 ? 6 : 3; }
-constexpr ScaleStep k96ScaleStep(ScaleVector vector, unsigned step) {
-  const unsigned first = step * k96Scales(vector);
-  return {first / 4, first % 4};
-}
-/// Columns from the scales of one block of K to those of the next, for a GEMM of `rows` rows (or
-/// columns). [derived] CUTLASS' layout of K = 96 rounds them up to whole multiples of 128.
-constexpr unsigned k96BlockColumns(unsigned rows) { return (rows + 127) / 128 * 4; }
+/// Columns from the scales of one scale tile along K to those of the next, for a GEMM of `rows`
+/// rows (or columns). [derived] CUTLASS' layout of K = 96 rounds them up to whole multiples of 128;
+/// [uncertain] so does that of K = 128.
+constexpr unsigned nextScaleColumns(unsigned rows) { return (rows + 127) / 128 * 4; }
 
 //===--- For people ------------------------------------------------------===//
 

@@ -17,17 +17,25 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/Swizzle.h"
 #include "fp4/Support/Error.h"
 #include <cstdint>
 
 namespace fp4::hw {
 
-/// Bytes of K that one MMA reads of each row, whatever the element type (64 fp4, 32 fp8, 16 f16).
+/// Bytes of K that one MMA reads of each row, whatever the element type (64 fp4, 32 fp8, 16 f16),
+/// unless its depth says otherwise.
 inline constexpr uint32_t mmaRowBytes = 32;
 /// Bytes of K in a row of an MMA of K = 96, and elements of K in three panels of 128 bytes, which
 /// are whole slices.
 inline constexpr uint32_t mmaK96RowBytes = 48, mmaK96TileK = 768;
+/// The same bytes of any dense MMA.
+constexpr uint32_t mmaRowBytesOf(MmaDepth depth) {
+  return depth == MmaDepth::Single ? mmaRowBytes
+         : depth == MmaDepth::K96  ? mmaK96RowBytes
+                                   : 2 * mmaRowBytes;
+}
 
 /// The start-address field of a descriptor for a shared address. A template, so that kernels emit
 /// it (Int32 of KernelArithmetic): a CTA of a cluster has its rank above the 18 bits of the
@@ -41,7 +49,7 @@ struct SmemDescriptor {
   uint32_t leadingByteOffset = 0; ///< LBO; or an absolute address if lboAbsolute
   uint32_t strideByteOffset = 0;  ///< SBO; what the two are strides of, the address functions say
   uint8_t baseOffset = 0;         ///< 0..7, see baseOffsetFor
-  bool lboAbsolute = false;       ///< K = 96 on sm_103a only
+  bool lboAbsolute = false;       ///< K = 96 only
   SwizzleMode swizzle = SwizzleMode::None;
 
   bool operator==(const SmemDescriptor &) const = default;

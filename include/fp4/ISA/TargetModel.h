@@ -43,7 +43,7 @@ struct TargetModel {
   bool hasMmaBlockScale;    ///< mma.sync with block_scale (fp4 without tensor memory)
   bool hasFp8MmaSync;       ///< mma.sync multiplies fp8 as such, and does not widen it to f16
   bool hasTma;              ///< cp.async.bulk.tensor and mbarrier transactions
-  /// Loads of boxes that reach beyond the rows of a tensor take longer than those of whole boxes.
+  /// Loads of boxes beyond the rows of a tensor take longer than those of whole boxes.
   bool hasSlowPartialBoxes;
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
   bool hasClusterLaunchControl;
@@ -52,11 +52,14 @@ struct TargetModel {
   bool hasStochasticConvert; ///< cvt.rs
   bool hasMixedFma;          ///< fma.f32.f16: products of f16 that are f32
   bool hasFp4K96;            ///< the K = 96 fp4 MMA (instruction descriptor bit 31)
+  bool hasDoubleK;           ///< MMAs of 64 bytes of K
+  bool hasUE5M3;             ///< scales of ue5m3; of ue4m3 for 32 elements
+  bool hasTcgen05Int8;       ///< tcgen05.mma of kind i8
 
   uint64_t l2Bytes;
-  /// CTAs of plain tile quantizers (lib/Conversion/Fp4ToGPU/TileQuantize) that an SM is to hold: as
-  /// many as their registers allow without spills.
+  /// CTAs of plain tile quantizers that an SM is to hold without spills.
   unsigned tileQuantizeBlocks;
+  uint32_t tmemExclusiveColumns; ///< those of tcgen05.alloc.exclusive
   const MmaRates *product; ///< null without tcgen05
   const GpuModel *device = nullptr; ///< the product that plans are for; null: all of the target
 };

@@ -11,7 +11,8 @@
 // the accumulator are aligned to the largest scale exponent, cut to 35 fractional bits and added
 // exactly. The result is cut to fp32 toward zero.
 //
-// Instructions of K = 96, which sm_103a has, add six scaled sums at a time (K96Gemm.cpp).
+// Instructions of K = 96 and 128, which sm_103a and sm_107a have, add six or eight scaled sums at a
+// time (LongGemm.cpp).
 //
 // Elements of 8 bits, or of 8 and 4, are those of kind mxf8f6f4: one instruction has K = 32, a
 // truncated fused dot product whose terms have the exponents of both scales besides (DenseMma.h).
@@ -77,7 +78,7 @@ void fp4MmaStep(hw::ScaleType scaleType, hw::ScaleVector vector, unsigned m, uns
 
 /// Defines one element of the above in integer arithmetic: `a` and `b` are the 32 packed bytes, the
 /// scales are 4 or 2 bytes, and `c` is the accumulator. With `k` = 96 they are 48, and 6 or 3
-/// bytes.
+/// bytes; with 128 they are 64, and 8 or 4.
 float fp4MmaElement(hw::ScaleType scaleType, hw::ScaleVector vector, const uint8_t *a,
                     const uint8_t *aScales, const uint8_t *b, const uint8_t *bScales, float c,
                     unsigned k = fp4MmaK);
@@ -145,13 +146,13 @@ struct GemmProblem {
   /// Split-K parts, whose sums are added in fp32 from the first to the last. A part has whole
   /// slices of 256 elements (splitRange), so there are at most as many as slices.
   uint64_t splits = 1;
-  /// Instead, parts of K that differ from tile to tile (StreamK.h). TensorCore::BlockScaled and K =
-  /// 64 or 32 only.
+  /// Instead, parts of K that differ from tile to tile (StreamK.h). TensorCore::BlockScaled, not
+  /// with K = 96.
   std::optional<StreamK> streamK = std::nullopt;
   TensorCore core = TensorCore::BlockScaled;
-  /// Instructions have K = 96, for TensorCore::BlockScaled and elements of 4 bits. Excludes
-  /// split-K.
-  bool k96 = false;
+  /// K of instructions, of TensorCore::BlockScaled. K96: elements of 4 bits, and no split-K.
+  /// Double: elements of 4 bits, or of 8 on both sides.
+  hw::MmaDepth mmaDepth = hw::MmaDepth::Single;
   /// A has elements of this type, bf16 or f16, of which rows are a.dataPitch bytes apart (0:
   /// dense), and no scales. TensorCore::Converted only.
   std::optional<FloatType> floatA = std::nullopt;

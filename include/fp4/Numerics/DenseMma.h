@@ -1,8 +1,9 @@
 //===- DenseMma.h - Arithmetic of matrix units besides fp4 block scaling --===//
 //
 // tcgen05.mma of kinds f16, tf32, f8f6f4 and mxf8f6f4 (K of 16, 8, 32, 32) and wgmma: a truncated
-// fused dot product, as MMA-Sim (arXiv 2511.10909) verified it on hardware. Every product is
-// aligned for itself:
+// fused dot product, as MMA-Sim (arXiv 2511.10909) verified it on hardware. [uncertain] The double
+// K of sm_107a is taken to be one such sum of twice as many terms. Every product is aligned for
+// itself:
 //
 //   e_k  = exponent(a_k) + exponent(b_k) (+ both scale exponents), -133 for a zero product
 //   emax = max over k of e_k, and exponent(C) (-133 for C = 0)

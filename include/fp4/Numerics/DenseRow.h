@@ -26,10 +26,13 @@ struct DenseRowOptions;
 /// The rows of A, decoded: significands and exponents by row, then by k.
 class DenseRows {
 public:
-  /// Rows of 32 bytes, as decodeFactors has them.
-  DenseRows(hw::MmaType type, std::span<const uint8_t> bytes, bool unpacked, bool negate);
-  /// The first `k` factors of each row.
+  /// Rows of `bytesPerRow` bytes, 32 by 32 as decodeFactors has them.
+  DenseRows(hw::MmaType type, std::span<const uint8_t> bytes, bool unpacked, bool negate,
+            unsigned bytesPerRow = 32);
+  /// The first `k` factors of each row; more than maxDenseK are given as two rows.
   DenseRows(std::span<const FactorRow> rows, unsigned k);
+  /// Multiplies by 2^exponents: by row, and in a row by blocks of maxDenseK factors.
+  void scaleBlocks(std::span<const int32_t> exponents);
   unsigned size() const { return unsigned(significands.size() / k); }
   /// A bit for every factor of a row that is not zero.
   uint64_t nonZero(unsigned row) const;
@@ -39,6 +42,7 @@ private:
   friend class DenseFloatKernel;
   friend uint32_t denseByDefinition(const DenseRows &, const DenseColumns &, const DenseRow &,
                                     unsigned, unsigned, uint32_t, const DenseRowOptions &);
+  friend bool areScaled(const DenseRows &, const DenseColumns &);
   void widen();
   Factor factor(unsigned row, unsigned i) const;
   bool isSpecial(unsigned row) const { return !special.empty() && special[row]; }
@@ -47,6 +51,7 @@ private:
   std::vector<int32_t> significands, exponents;
   std::vector<uint8_t> kinds;   ///< Factor::Class; empty where all are finite
   std::vector<uint8_t> special; ///< by row: has NaN or infinity; empty where none has
+  bool isScaled = false;        ///< fp32 may not hold a factor
   // For AVX-512 alone.
   std::vector<float> values;  ///< significand * 2^(exponent - 10)
   std::vector<int32_t> pairs; ///< the exponent, in 16 bits, twice
@@ -61,6 +66,8 @@ public:
   /// Columns of `bytesPerColumn` bytes of K, in rows of 32 as decodeFactors has them.
   DenseColumns(hw::MmaType type, std::span<const uint8_t> bytes, unsigned bytesPerColumn,
                bool unpacked, bool negate);
+  /// Multiplies by 2^exponents: by column, and in a column by blocks of maxDenseK factors.
+  void scaleBlocks(std::span<const int32_t> exponents);
   unsigned size() const { return count; }
   unsigned depth() const { return k; }
 
@@ -69,6 +76,7 @@ private:
   friend class DenseFloatKernel;
   friend uint32_t denseByDefinition(const DenseRows &, const DenseColumns &, const DenseRow &,
                                     unsigned, unsigned, uint32_t, const DenseRowOptions &);
+  friend bool areScaled(const DenseRows &, const DenseColumns &);
   static constexpr unsigned lanes = 8, wide = 32;
   void widen();
 
@@ -83,6 +91,7 @@ private:
   std::vector<int32_t> significands, exponents;
   std::vector<uint8_t> kinds;   ///< as in DenseRows
   std::vector<uint8_t> special; ///< by column
+  bool isScaled = false;
   // For AVX-512 alone, in blocks of 32 columns: as in DenseRows.
   std::vector<float> values;
   std::vector<int16_t> shortExponents;
@@ -110,6 +119,7 @@ void denseRows(const DenseRows &a, const DenseColumns &b, std::span<const DenseR
 /// The ways to do that, the fastest first; all of them give the same bits.
 struct DenseRowMethod {
   const char *name;
+  bool takesScaled; ///< factors that scaleBlocks multiplied
   bool (*supported)();
   void (*run)(const DenseRows &, const DenseColumns &, std::span<const DenseRow>,
               const DenseRowOptions &);

@@ -24,7 +24,7 @@ enum class Activations : uint8_t { Scaled, Half, E4M3 };
 /// Elements with scales of their own; the tiles of fp4.prepack, which contain them.
 enum class Weights : uint8_t { Scaled, Prepacked };
 /// The attribute `arithmetic` of a matmul, in its order.
-enum class Arithmetic : uint8_t { TensorCore, Fma, K96, Fast };
+enum class Arithmetic : uint8_t { TensorCore, Fma, K96, Fast, DoubleK };
 
 /// GEMMs that a pair or a route may lack: of groups, of two rhs, with quantized results or an amax,
 /// of workers that share tiles.

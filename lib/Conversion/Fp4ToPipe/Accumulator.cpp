@@ -78,7 +78,7 @@ MmaOp Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTi
                            y.scales, y.row, isMore, x.count);
   if (x.resident)
     mma.getNextMutable().assign(x.data);
-  mma.setK96(gemm.problem.k96);
+  mma.setKDepth(MmaDepth(gemm.problem.mmaDepth));
   if (int64_t parts = gemm.scaleParts(); parts > 1) {
     int64_t count = gemm.tiling.tileK / gemm.stepK() / parts;
     mma.setPartAttr(b.getDenseI64ArrayAttr({part * count, count}));
@@ -96,7 +96,8 @@ void Accumulator::promoteLanes(Value acc, const Tile &tile, const KStep &step,
                                const OperandPair &pair) {
   Value factor = kLoop.factorsOf(tile, step, 0).front();
   Value sums = AccumulatorOp::create(b, lanesType());
-  MmaOp::create(b, sums, pair.a.front().data, pair.b.front().data);
+  MmaOp::create(b, sums, pair.a.front().data, pair.b.front().data)
+      .setKDepth(MmaDepth(gemm.problem.mmaDepth));
   PromoteOp::create(b, acc, sums, factor, /*column=*/Value());
 }
 

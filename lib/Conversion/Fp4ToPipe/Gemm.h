@@ -131,7 +131,7 @@ struct Gemm {
     int64_t columns = tiling.accumulatorColumns() * (problem.dual ? 2 : 1);
     if (tiling.laneGroups || floatB()) // accumulators are those of k tiles, or other warps need
       return false;                    // registers
-    return columns == 256 || (problem.k96 && columns == 192);
+    return columns == 256 || (problem.usesK96() && columns == 192);
   }
   /// Fewer columns where an epilogue region of any sizes has the registers that converting warps
   /// leave.
@@ -155,7 +155,7 @@ struct Gemm {
   /// tile would take 144 columns of tensor memory beside 256 columns of an accumulator, and more
   /// shared memory than two stages of operands leave.
   int64_t scaleParts() const {
-    bool hasParts = problem.k96 && tiling.tileN == 256;
+    bool hasParts = problem.usesK96() && tiling.tileN == 256;
     return hasParts ? tiling.tileK / (kScalesOfPart * problem.block) : 1;
   }
   /// Columns of a tile of scales.
@@ -163,7 +163,10 @@ struct Gemm {
   /// TMA spreads elements of 4 and 6 bits over bytes.
   bool spreadsCodes() const { return route().core == route::Core::Tcgen05; }
   /// Elements of K of one instruction of a block-scaled kind.
-  int64_t stepK() const { return isMXF8F6F4() ? 32 : problem.k96 ? 96 : pipe::kMmaK; }
+  int64_t stepK() const {
+    auto kind = isMXF8F6F4() ? hw::MmaKind::MXF8F6F4 : hw::MmaKind::MXF4NVF4;
+    return hw::mmaK(kind, /*sparse=*/false, problem.mmaDepth);
+  }
   /// Activations reach the core as e4m3 without scales.
   bool takesBytes() const { return floatsOfLhs() && floatsOfLhs().getIntOrFloatBitWidth() == 8; }
   /// Threads add sums of k tiles in tensor memory to those in their registers.

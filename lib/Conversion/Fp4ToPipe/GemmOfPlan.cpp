@@ -31,7 +31,7 @@ static Problem problemOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
   if (!op.getLhsScales() && !op.hasUnitScales())
     problem.floats = problem.lhs;
   problem.prepacked = op.hasPrepackedRhs();
-  problem.k96 = op.usesK96();
+  problem.mmaDepth = op.getMmaDepth();
   problem.dual = op.isDual();
   return problem;
 }

@@ -25,12 +25,13 @@ struct Problem {
   /// bf16, f16 or f8E4M3FN: the elements of a lhs without scales; else null.
   mlir::Type floats;
   bool prepacked = false;     ///< rhs is tiles of fp4.prepack, which contain its scales
-  bool k96 = false;           ///< instructions have K = 96
+  hw::MmaDepth mmaDepth = hw::MmaDepth::Single; ///< K of instructions
   bool dual = false;          ///< two GEMMs of lhs, for the epilogue region
   int64_t groups = 0;         ///< groups whose rows are stacked; 0 where there is one
   int64_t groupScaleRows = 0; ///< rows of scales of lhs, of which each group has whole scale tiles
   bool knowsGroups = false;   ///< the rows of all groups are static
 
+  bool usesK96() const { return mmaDepth == hw::MmaDepth::K96; }
   bool dynamicRows() const { return mlir::ShapedType::isDynamic(rows); }
   /// The kernel gets the columns of the result, or K, as a number.
   bool dynamicWidth() const { return mlir::ShapedType::isDynamic(columns); }

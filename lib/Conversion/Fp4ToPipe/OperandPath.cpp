@@ -52,7 +52,8 @@ OperandTiles OperandPath::load(const Tile &tile, const KTile &k) {
 Value OperandPath::countOfK(const KTile &k) {
   if (!gemm.takesScales())
     return {};
-  if (gemm.route().core == route::Core::MmaSync || (gemm.problem.block == 16 && !gemm.problem.k96))
+  bool isSingle = gemm.problem.mmaDepth == hw::MmaDepth::Single;
+  if (gemm.route().core == route::Core::MmaSync || (gemm.problem.block == 16 && isSingle))
     return k.blocks;
   int64_t steps = gemm.tiling.tileK / gemm.stepK();
   return loads.existingOfK(b.mul(k.number, steps), steps, gemm.stepK());
@@ -80,8 +81,8 @@ void OperandPath::takeScales(OperandTiles &tiles, const Tile &tile, const KTile 
   if (!gemm.takesScales() || !llvm::is_contained({AsIs, UnitScales, Pre}, way))
     return;
   KTile ofPart = k;
-  if (gemm.problem.k96) // the last step reads scales behind those that exist, which are zero
-    ofPart.blocks = {};
+  if (gemm.problem.mmaDepth != hw::MmaDepth::Single)
+    ofPart.blocks = {}; // the last step reads scales behind those that exist, which are zero
   if (gemm.scaleParts() > 1)
     ofPart.block = b.add(k.block, b.constant(part * gemm.scaleColumns() / kScaleBlockColumns));
   for (auto [operand, from] : llvm::zip_equal(tiles, sources))

@@ -1,13 +1,14 @@
 //===- BlockScaledMma.cpp - Scalar definition and vector kernels ----------===//
 //
 // The vector path per row m and per block of 16 columns:
-//   1. four integer dot products, or six of K = 96, of 16 products each, on doubled fp4 values (int8, |x| <= 12), so
+//   1. four integer dot products, six of K = 96 or eight of K = 128, of 16 products each, on
+//   doubled fp4 values (int8, |x| <= 12), so
 //      that p_g is an integer multiple of 1/4;
 //   2. term_g = p_g * scaleA_g * scaleB_g in fp32: at most 12 + 4 + 4 significant bits, exact;
 //   3. the terms and C summed in double, one round toward zero to fp32.
 // Step 3 is exact, and equal to the definition, for an element where
 //   * scale exponents are moderate (no NaN, |e| <= 64), so nothing under- or overflows, and
-//   * emax - e_g <= 27 (UE4M3; 33 for UE8M0) for every group, as term_g is a multiple of
+//   * emax - e_g <= 27 (33 for UE8M0) for every group, as term_g is a multiple of
 //     2^(e_g - 8) (2^(e_g - 2)), so nothing of it is truncated at 2^(emax - 35), and
 //   * C = 0, or emax - exponent(C) <= 12 with C normal, so that C is not truncated either.
 // emax is bounded from above by the largest exponents of the row and of the 16 columns; zero
@@ -21,9 +22,11 @@
 //===----------------------------------------------------------------------===//
 #include "BlockScaledMma.h"
 #include "Numerics/ByteDots.h"
+#include "fp4/Numerics/UE5M3.h"
 #include "fp4/Support/Host.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -35,7 +38,7 @@ namespace {
 using namespace numerics;
 
 constexpr int zeroExponent = -139;
-constexpr int maxGroups = 6;
+constexpr int maxGroups = 8;
 constexpr uint32_t canonicalNaN = 0x7FFFFFFFu;
 
 /// Twice the value of each fp4 (e2m1) code.
@@ -48,9 +51,13 @@ struct Scale {
   bool nan = false;
 };
 
-Scale decodeScale(uint8_t code, ScaleFormat format) {
-  if (format == ScaleFormat::UE8M0)
+Scale decodeScale(uint8_t code, hw::ScaleType format) {
+  if (format == hw::ScaleType::UE8M0)
     return {8, int(code) - 127, code == 0xFF};
+  if (format == hw::ScaleType::UE5M3) {
+    const int wide = code >> 3, low = code & 7;
+    return {wide ? 8 + low : low, std::max(wide, 1) - ue5m3Bias, code == ue5m3NaN};
+  }
   const int field = (code >> 3) & 15, mantissa = code & 7; // the sign bit is ignored
   if ((code & 0x7F) == 0x7F)
     return {0, 0, true};
@@ -95,7 +102,7 @@ float roundTowardZero(__int128 sum, int exponent) {
 } // namespace
 
 float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scalesA,
-                         const uint8_t *scalesB, ScaleFormat format, bool negate, float c,
+                         const uint8_t *scalesB, hw::ScaleType format, bool negate, float c,
                          int groups) {
   int64_t value[maxGroups + 1]; // group g: p_g * sA * sB in 2^-8; C: its significand in 2^-23
   int exponent[maxGroups + 1];
@@ -179,15 +186,17 @@ float scaleValue(const Scale &scale) {
 struct ScaleTable {
   Scale scale[256];
   float value[256];
-  explicit ScaleTable(ScaleFormat format) {
+  explicit ScaleTable(hw::ScaleType format) {
     for (int code = 0; code < 256; ++code) {
       scale[code] = decodeScale(static_cast<uint8_t>(code), format);
       value[code] = scale[code].nan ? 0.0f : scaleValue(scale[code]);
     }
   }
-  static const ScaleTable &get(ScaleFormat format) {
-    static const ScaleTable ue4m3(ScaleFormat::UE4M3), ue8m0(ScaleFormat::UE8M0);
-    return format == ScaleFormat::UE4M3 ? ue4m3 : ue8m0;
+  static const ScaleTable &get(hw::ScaleType format) {
+    static const std::array tables = {ScaleTable(hw::ScaleType::UE4M3),
+                                      ScaleTable(hw::ScaleType::UE8M0),
+                                      ScaleTable(hw::ScaleType::UE5M3)};
+    return tables[static_cast<size_t>(format)];
   }
 };
 
@@ -259,12 +268,12 @@ struct ExactRange {
   bool empty = false;
 };
 
-ExactRange exactRange(const ScaleBounds &row, const ScaleBounds &block, ScaleFormat format) {
+ExactRange exactRange(const ScaleBounds &row, const ScaleBounds &block, hw::ScaleType format) {
   if (!row.moderate || !block.moderate)
     return {0, 0, true};
   if (row.lowest == noExponent || block.lowest == noExponent)
     return {1u << 23, 252u << 23, false}; // all terms zero: D = C
-  const int reach = format == ScaleFormat::UE4M3 ? 27 : 33;
+  const int reach = format == hw::ScaleType::UE8M0 ? 33 : 27;
   const int highest = row.highest + block.highest, lowest = row.lowest + block.lowest;
   if (highest - lowest > reach)
     return {0, 0, true};
@@ -343,7 +352,9 @@ bool always() { return true; }
 // The kernel of a class of dot products, compiled for its processor.
 #define FP4_BLOCK_KERNEL(Dots, target)                                                             \
   target void run##Dots(const BlockScaledOperands &o) {                                            \
-    o.groups == 6 ? runBlocks<6, Dots>(o) : runBlocks<4, Dots>(o);                                 \
+    o.groups == 8   ? runBlocks<8, Dots>(o)                                                        \
+    : o.groups == 6 ? runBlocks<6, Dots>(o)                                                        \
+                    : runBlocks<4, Dots>(o);                                                       \
   }
 
 FP4_BLOCK_KERNEL(PortableDots, )
@@ -485,7 +496,9 @@ template <int groups> FP4_VNNI void runGroupsAvx512(const BlockScaledOperands &o
 }
 
 void runAvx512(const BlockScaledOperands &o) {
-  o.groups == 6 ? runGroupsAvx512<6>(o) : runGroupsAvx512<4>(o);
+  o.groups == 8   ? runGroupsAvx512<8>(o)
+  : o.groups == 6 ? runGroupsAvx512<6>(o)
+                  : runGroupsAvx512<4>(o);
 }
 #endif
 

@@ -14,29 +14,29 @@
 //
 // Operands are decoded tiles: rows of 64 fp4 codes packed two per byte (even k in the low nibble),
 // and four scale bytes per row, one per group of 16 k (a scale block of 32 repeats its byte). A
-// step of K = 96 (sm_103a) has six groups. [uncertain] A step is taken to be one such sum of seven
-// terms.
+// step of K = 96 (sm_103a) has six groups, and one of K = 128 (sm_107a) eight. [uncertain] A step
+// is taken to be one such sum of seven or nine terms.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
+
+#include "fp4/ISA/InstrDescriptor.h"
 
 #include <cstddef>
 #include <cstdint>
 
 namespace fp4::sim {
 
-enum class ScaleFormat : uint8_t { UE4M3, UE8M0 };
-
 /// The operands of one MMA step for the part of D that one CTA holds.
 struct BlockScaledOperands {
   int rows = 0;                     ///< M of this CTA
   int columns = 0;                  ///< N of this CTA, a multiple of 8
-  int groups = 4;                   ///< of 16 k: 4, or 6 of K = 96
+  int groups = 4;                   ///< of 16 k: 4, 6 of K = 96 or 8 of K = 128
   const uint8_t *a = nullptr;       ///< rows x 8 * groups bytes
   const uint8_t *b = nullptr;       ///< columns x 8 * groups bytes
   const uint8_t *scalesA = nullptr; ///< rows x groups bytes
   const uint8_t *scalesB = nullptr; ///< columns x groups bytes
-  ScaleFormat format = ScaleFormat::UE4M3;
+  hw::ScaleType format = hw::ScaleType::UE4M3;
   bool negateA = false, negateB = false;
   bool accumulate = true; ///< false: C is +0 and D is not read
   float *d = nullptr;     ///< D and C, row major
@@ -49,7 +49,7 @@ void blockScaledMma(const BlockScaledOperands &operands);
 /// One element by the scalar definition: `a`, `b` 8 * groups bytes of codes, `scalesA`, `scalesB` one
 /// byte for each group.
 float blockScaledElement(const uint8_t *a, const uint8_t *b, const uint8_t *scalesA,
-                         const uint8_t *scalesB, ScaleFormat format, bool negate, float c,
+                         const uint8_t *scalesB, hw::ScaleType format, bool negate, float c,
                          int groups = 4);
 
 /// The implementations blockScaledMma chooses from; `supported` says whether the machine runs it.

@@ -34,7 +34,7 @@ TicketQueue::TicketQueue(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.s
   const hw::TargetModel *target = hw::lookupTarget(cluster.launch->options->target);
   for (CtaAsync &cta : ctas)
     if (target && target->tmemColumns)
-      cta.tmem.setColumns(target->tmemColumns);
+      cta.tmem.setColumns(target->tmemExclusiveColumns);
 }
 
 //===----------------------------------------------------------------------===//

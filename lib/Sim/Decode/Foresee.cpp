@@ -32,6 +32,7 @@ struct Need {
 constexpr Need needs[] = {
     {"wgmma", "", &hw::TargetModel::hasWgmma, "wgmma"},
     {"tcgen05", "", &hw::TargetModel::hasTcgen05, "tcgen05"},
+    {"tcgen05", "kind::i8", &hw::TargetModel::hasTcgen05Int8, "tcgen05 of integers"},
     {"clusterlaunchcontrol", "", &hw::TargetModel::hasClusterLaunchControl,
      "cluster launch control"},
     {"cp", "bulk", &hw::TargetModel::hasTma, "TMA"},
@@ -40,6 +41,7 @@ constexpr Need needs[] = {
     {"cvt", "rs", &hw::TargetModel::hasStochasticConvert, "stochastic conversion"},
     {"cvt", "e2m1x", &hw::TargetModel::hasFp4Convert, "fp4 conversion"},
     {"cvt", "ue8m0x", &hw::TargetModel::hasFp4Convert, "fp4 conversion"},
+    {"cvt", "ue5m3x", &hw::TargetModel::hasUE5M3, "scales of ue5m3"},
 };
 
 /// Registers of a function that exactly one instruction gives a value, a constant.
@@ -107,14 +109,31 @@ private:
 
   Status judgeDescriptor(const Instruction &insn,
                          const std::map<std::string_view, uint64_t> &constants) const {
-    if (insn.opcode != "tcgen05" || !hasModifier(insn, "mma") || !hasModifier(insn, "kind::mxf4"))
+    const auto kind =
+        std::ranges::find_if(insn.modifiers, [](auto m) { return m.starts_with("kind::"); });
+    if (insn.opcode != "tcgen05" || !hasModifier(insn, "mma") || kind == insn.modifiers.end())
       return {};
     const size_t at = hasModifier(insn, "sp") ? 4 : 3; // behind the metadata
     const auto found = at < insn.args.size() ? constants.find(insn.args[at].text) : constants.end();
-    constexpr uint64_t k96 = 1ull << 31;
-    if (found == constants.end() || !(found->second & k96))
+    const auto parsed = hw::parseMmaKind(std::string_view(*kind).substr(6));
+    if (found == constants.end() || !parsed)
       return {};
-    return hw::requireFeature(target, &hw::TargetModel::hasFp4K96, "product of K = 96");
+    const hw::MmaDepth depth = depthOf(*parsed, uint32_t(found->second));
+    if (depth == hw::MmaDepth::K96)
+      FP4_TRY(hw::requireFeature(target, &hw::TargetModel::hasFp4K96, "product of K = 96"));
+    if (depth == hw::MmaDepth::Double)
+      FP4_TRY(hw::requireFeature(target, &hw::TargetModel::hasDoubleK, "product of the double K"));
+    return {};
+  }
+
+  /// A descriptor that decodes says its depth; others are judged when they run.
+  static hw::MmaDepth depthOf(hw::MmaKind kind, uint32_t bits) {
+    if (hw::isBlockScaled(kind)) {
+      const auto scaled = hw::BlockScaledInstrDesc::decode(kind, bits);
+      return scaled ? scaled->depth : hw::MmaDepth::Single;
+    }
+    const auto dense = hw::InstrDesc::decode(kind, bits);
+    return dense && dense->doubleK ? hw::MmaDepth::Double : hw::MmaDepth::Single;
   }
 
   void limit(const KernelInfo &kernel, std::string_view what, uint64_t value, uint64_t most) {

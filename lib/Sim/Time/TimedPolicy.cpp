@@ -312,16 +312,18 @@ double TimedPolicy::multiply(Sm &sm, const Ticket &ticket, double duration, doub
 /// operands; its result needs A before the arithmetic, and B while it goes on. One CTA multiplies
 /// 64 rows no faster than 128. The smallest interval is that of 128 rows of A and a few of B, which
 /// take as long as 48. The tail that the table has includes the read of 128 rows of A. K = 96 takes
-/// as long as K = 64 (QRC, B300), and half as many bytes more.
+/// as long as K = 64 (QRC, B300), and half as many bytes more; the double K as long, and twice the
+/// bytes.
 double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
   constexpr double fullRows = 128;
   const uint64_t shape = ticket.pipelined ? ticket.pipelined->accumulator >> 25 : 0;
   const double m = double(shape >> 24 & 0xFFF), n = double(shape >> 12 & 0xFFF);
   const unsigned k = unsigned(shape & 0xFFF);
-  const double longer = k == 96 ? 1.5 : 1, rowBytes = 32 * longer;
+  const unsigned single = hw::mmaK(ticket.insn->as<Tcgen05MmaModifiers>().kind);
+  const double longer = double(k) / single, rowBytes = 32 * longer;
   const bool pair = ticket.ctaGroup == 2, inTmem = ticket.insn->op[1].kind == OperandKind::Address;
   const double blocks = pair ? 2 : 1, idle = pair || m <= 0 ? 1 : std::max(1.0, fullRows / m);
-  const double compute = double(ticket.flops) * idle / blocks / (rates[flopsOf(k)] * longer);
+  const double compute = double(ticket.flops) * idle / blocks / (rates[flopsOf(single)] * longer);
   const double perRow = rowBytes / rates[TimingRate::SharedBytes];
   const double ofA = inTmem ? 0 : m / blocks * perRow, least = rates[TimingRate::Tcgen05Minimum];
   const double ofB = std::max(n / blocks * perRow, pair ? 0 : least - fullRows * perRow);

@@ -21,7 +21,7 @@ from .programs import Runnable
 TILE = (128, 64)
 FORMATS = {4608: "nvfp4", 4352: "mxfp4"}
 #: The targets with a matmul of prepacked weights. CPU tensors have the first.
-TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_110a", "sm_120a", "sm_121a")
+TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_110a", "sm_120a", "sm_121a")
 TARGET = TARGETS[0]
 
 

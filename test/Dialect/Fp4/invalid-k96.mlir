@@ -14,7 +14,7 @@ func.func @dual(%a: tensor<?x64xf4E2M1FN>, %sa: tensor<?x4xf8E4M3FN, #fp4.scale_
   %0 = fp4.matmul %a_scaled, %b_scaled {arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>}
       : (!lhs, !rhs) -> tensor<?x8xbf16>
   // expected-error @+2 {{expects a GEMM that a route has, but no route has 'rhs2' for elements of 4 bits in instructions of K = 96}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 8 bits}}
+  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 4 bits in instructions of K = 128 (nvfp4, mxfp4); elements of 8 bits}}
   %1 = fp4.matmul %a_scaled, %b_scaled with %b_scaled epilogue() {
   ^bb0(%x: f32, %y: f32):
     %z = arith.mulf %x, %y : f32

@@ -12,11 +12,11 @@
 !sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
 !wsb = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4>
 func.func @alone(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wacc: !wacc, %wsa: !wsa, %wsb: !wsb, %p: i1) {
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 : !acc, !a, !sa, !b, !sb
   // (C311)
   // expected-error @+2 {{accumulator of instructions of K = 96 must be 256 rows of a pair, but got '!pipe.tmem<128x96xf32>'}}
-  // expected-note @+1 {{leave 'k96' out, or take !pipe.tmem<256xNxf32, pair>}}
-  pipe.mma %wacc, %a scaled %wsa, %b scaled %wsb accumulate %p {k96} : !wacc, !a, !wsa, !b, !wsb
+  // expected-note @+1 {{leave 'depth' out, or take !pipe.tmem<256xNxf32, pair>}}
+  pipe.mma %wacc, %a scaled %wsa, %b scaled %wsb accumulate %p depth k96 : !wacc, !a, !wsa, !b, !wsb
   return
 }
 
@@ -32,11 +32,11 @@ func.func @alone(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wacc: !wacc, %
 !sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
 !wsb = !pipe.tmem<256x64xf8E4M3FN, tiled_128x4, pair>
 func.func @depth(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wa: !wa, %wb: !wb, %wsa: !wsa, %wsb: !wsb, %p: i1) {
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 : !acc, !a, !sa, !b, !sb
   // (C311)
   // expected-error @+2 {{a must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<128x1024xf4E2M1FN, swizzle_128B>'}}
-  // expected-note @+1 {{leave 'k96' out, and instructions have K = 64}}
-  pipe.mma %acc, %wa scaled %wsa, %wb scaled %wsb accumulate %p {k96} : !acc, !wa, !wsa, !wb, !wsb
+  // expected-note @+1 {{leave 'depth' out, and instructions have K = 64}}
+  pipe.mma %acc, %wa scaled %wsa, %wb scaled %wsb accumulate %p depth k96 : !acc, !wa, !wsa, !wb, !wsb
   return
 }
 
@@ -49,11 +49,11 @@ func.func @depth(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wa: !wa, %wb: 
 !sa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4, pair>
 !sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
 func.func @layout(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wb: !wb, %p: i1) {
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 : !acc, !a, !sa, !b, !sb
   // (C311)
   // expected-error @+2 {{b must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of 768, for instructions of K = 96, but got '!pipe.shared<96x768xf4E2M1FN, swizzle_64B>'}}
-  // expected-note @+1 {{leave 'k96' out, and instructions have K = 64}}
-  pipe.mma %acc, %a scaled %sa, %wb scaled %sb accumulate %p {k96} : !acc, !a, !sa, !wb, !sb
+  // expected-note @+1 {{leave 'depth' out, and instructions have K = 64}}
+  pipe.mma %acc, %a scaled %sa, %wb scaled %sb accumulate %p depth k96 : !acc, !a, !sa, !wb, !sb
   return
 }
 
@@ -66,11 +66,11 @@ func.func @layout(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wb: !wb, %p: 
 !sb = !pipe.tmem<256x48xf8E4M3FN, tiled_128x4, pair>
 !wsb = !pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>
 func.func @rows(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wsb: !wsb, %p: i1) {
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96} : !acc, !a, !sa, !b, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 : !acc, !a, !sa, !b, !sb
   // (C311)
   // expected-error @+2 {{b_scales of instructions of K = 96 must have 256 rows, those of the accumulator in whole scale tiles, but got '!pipe.tmem<384x48xf8E4M3FN, tiled_128x4, pair>'}}
   // expected-note @+1 {{copy the scales of every column, in scale tiles of 128 rows}}
-  pipe.mma %acc, %a scaled %sa, %b scaled %wsb accumulate %p {k96} : !acc, !a, !sa, !b, !wsb
+  pipe.mma %acc, %a scaled %sa, %b scaled %wsb accumulate %p depth k96 : !acc, !a, !sa, !b, !wsb
   return
 }
 
@@ -82,11 +82,11 @@ func.func @rows(%acc: !acc, %a: !a, %b: !b, %sa: !sa, %sb: !sb, %wsb: !wsb, %p: 
 !sa = !pipe.tmem<128x12xf8E4M3FN, tiled_128x4, pair>
 !sb = !pipe.tmem<256x12xf8E4M3FN, tiled_128x4, pair>
 func.func @part(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %p: i1) {
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 6, 2>} : !acc, !a, !sa, !a, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 {part = array<i64: 6, 2>} : !acc, !a, !sa, !a, !sb
   // (C486)
   // expected-error @+2 {{part must be [first, number] of the 8 instructions of K = 96 that the tile has, from a block of four scales on, but got array<i64: 7, 2>}}
   // expected-note @+1 {{scales of 16 elements begin with every second of them, of 32 with every fourth}}
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 7, 2>} : !acc, !a, !sa, !a, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 {part = array<i64: 7, 2>} : !acc, !a, !sa, !a, !sb
   return
 }
 
@@ -97,11 +97,11 @@ func.func @part(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %p: i1) {
 !sa = !pipe.tmem<128x12xf8E8M0FNU, tiled_128x4, pair>
 !sb = !pipe.tmem<256x12xf8E8M0FNU, tiled_128x4, pair>
 func.func @begin(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %p: i1) {
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 4, 4>} : !acc, !a, !sa, !a, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 {part = array<i64: 4, 4>} : !acc, !a, !sa, !a, !sb
   // (C486)
   // expected-error @+2 {{part must be [first, number] of the 8 instructions of K = 96 that the tile has, from a block of four scales on, but got array<i64: 2, 4>}}
   // expected-note @+1 {{scales of 16 elements begin with every second of them, of 32 with every fourth}}
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 2, 4>} : !acc, !a, !sa, !a, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 {part = array<i64: 2, 4>} : !acc, !a, !sa, !a, !sb
   return
 }
 
@@ -113,10 +113,10 @@ func.func @begin(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %p: i1) {
 !sb = !pipe.tmem<256x12xf8E4M3FN, tiled_128x4, pair>
 !wsa = !pipe.tmem<128x48xf8E4M3FN, tiled_128x4, pair>
 func.func @scales(%acc: !acc, %a: !a, %b: !a, %sa: !sa, %sb: !sb, %wsa: !wsa, %p: i1) {
-  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p {k96, part = array<i64: 0, 2>} : !acc, !a, !sa, !a, !sb
+  pipe.mma %acc, %a scaled %sa, %b scaled %sb accumulate %p depth k96 {part = array<i64: 0, 2>} : !acc, !a, !sa, !a, !sb
   // (C116)
   // expected-error @+2 {{a_scales must have 12 columns for K = 192 and blocks of 16, but got 48}}
   // expected-note @+1 {{copy the scales of as many blocks as the tile has, rounded up to 4}}
-  pipe.mma %acc, %a scaled %wsa, %b scaled %sb accumulate %p {k96, part = array<i64: 0, 2>} : !acc, !a, !wsa, !a, !sb
+  pipe.mma %acc, %a scaled %wsa, %b scaled %sb accumulate %p depth k96 {part = array<i64: 0, 2>} : !acc, !a, !wsa, !a, !sb
   return
 }

@@ -29,7 +29,7 @@
 // RUN: not fp4-runner %S/../Gemm/tcgen05/k96.mlir --function=layer --target=sm_90a 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=WGMMA
 // WGMMA: k96.mlir:{{[0-9:]+}} error: 'fp4.matmul' op target 'sm_90a' has no GEMMs of elements of 4 bits in instructions of K = 96
-// WGMMA: note: targets that have them: sm_103a; or leave 'arithmetic' out, and instructions have K = 64
+// WGMMA: note: targets that have them: sm_103a, sm_107a; or leave 'arithmetic' out, and instructions have K = 64
 
 // RUN: not fp4-runner %fp4_src/examples/nvfp4_linear.mlir --emit=mlir --compile-to=all 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=PHASE

@@ -19,14 +19,14 @@ enum class Scales { Ordinary, Any, Zeros, Extreme };
 
 struct Problem {
   int rows = 128, columns = 128, groups = 4;
-  sim::ScaleFormat format = sim::ScaleFormat::UE4M3;
+  hw::ScaleType format = hw::ScaleType::UE4M3;
   bool block32 = false;
   std::vector<uint8_t> a, b, scalesA, scalesB;
   std::vector<float> d;
 
-  Problem(int rows, int columns, sim::ScaleFormat format, Scales scales, uint32_t seed, int groups = 4)
+  Problem(int rows, int columns, hw::ScaleType format, Scales scales, uint32_t seed, int groups = 4)
       : rows(rows), columns(columns), groups(groups), format(format),
-        block32(format == sim::ScaleFormat::UE8M0) {
+        block32(format == hw::ScaleType::UE8M0) {
     std::mt19937 rng(seed);
     const auto codes = [&](std::vector<uint8_t> &to, int count) {
       for (int i = 0; i < 8 * groups * count; ++i)
@@ -45,7 +45,7 @@ struct Problem {
   }
 
   uint8_t draw(std::mt19937 &rng, Scales scales) const {
-    const bool ue4m3 = format == sim::ScaleFormat::UE4M3;
+    const bool ue4m3 = format == hw::ScaleType::UE4M3;
     switch (scales) {
     case Scales::Ordinary:
       return uint8_t(ue4m3 ? 0x48 + rng() % 0x30 : 120 + rng() % 12);
@@ -100,14 +100,14 @@ int differences(const std::vector<float> &x, const std::vector<float> &y) {
 }
 
 struct Case {
-  sim::ScaleFormat format;
+  hw::ScaleType format;
   Scales scales;
 };
 const Case cases[] = {
-    {sim::ScaleFormat::UE4M3, Scales::Ordinary}, {sim::ScaleFormat::UE4M3, Scales::Any},
-    {sim::ScaleFormat::UE4M3, Scales::Zeros},    {sim::ScaleFormat::UE4M3, Scales::Extreme},
-    {sim::ScaleFormat::UE8M0, Scales::Ordinary}, {sim::ScaleFormat::UE8M0, Scales::Any},
-    {sim::ScaleFormat::UE8M0, Scales::Zeros},    {sim::ScaleFormat::UE8M0, Scales::Extreme},
+    {hw::ScaleType::UE4M3, Scales::Ordinary}, {hw::ScaleType::UE4M3, Scales::Any},
+    {hw::ScaleType::UE4M3, Scales::Zeros},    {hw::ScaleType::UE4M3, Scales::Extreme},
+    {hw::ScaleType::UE8M0, Scales::Ordinary}, {hw::ScaleType::UE8M0, Scales::Any},
+    {hw::ScaleType::UE8M0, Scales::Zeros},    {hw::ScaleType::UE8M0, Scales::Extreme},
 };
 
 TEST(BlockScaledMma, EveryKernelEqualsTheDefinition) {
@@ -156,7 +156,7 @@ TEST(BlockScaledMma, DefinitionEqualsNumerics) {
       for (int m = 0; m < p.rows; ++m)
         for (int n = 0; n < p.columns; ++n)
           theirs[m * p.columns + n] = numerics::fp4MmaElement(
-              c.format == sim::ScaleFormat::UE4M3 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0,
+              c.format == hw::ScaleType::UE4M3 ? hw::ScaleType::UE4M3 : hw::ScaleType::UE8M0,
               hw::ScaleVector::X4, &p.a[8 * groups * m], &p.scalesA[groups * m],
               &p.b[8 * groups * n], &p.scalesB[groups * n], p.d[m * p.columns + n],
               16 * unsigned(groups));
@@ -169,7 +169,7 @@ TEST(BlockScaledMma, DefinitionEqualsNumerics) {
 float uniformElement(uint8_t code, float c) {
   std::vector<uint8_t> row(32, uint8_t(code | code << 4)), scales(4, 0x38);
   return blockScaledElement(row.data(), row.data(), scales.data(), scales.data(),
-                            sim::ScaleFormat::UE4M3, false, c);
+                            hw::ScaleType::UE4M3, false, c);
 }
 
 TEST(BlockScaledMma, KnownValues) {
@@ -184,7 +184,7 @@ TEST(BlockScaledMma, KnownValues) {
 }
 
 TEST(BlockScaledMma, NaN) {
-  Problem p(1, 8, sim::ScaleFormat::UE4M3, Scales::Ordinary, 3);
+  Problem p(1, 8, hw::ScaleType::UE4M3, Scales::Ordinary, 3);
   p.scalesA[2] = 0x7F;
   blockScaledMma(p.operands());
   for (float x : p.d)

@@ -21,14 +21,14 @@ using testing::HasSubstr;
 
 namespace {
 
-// The image of shared memory of one CTA, from `dynamic`: A of 128 rows of 32 bytes, B of 256 rows,
-// one block of scales of A, two of B.
-constexpr uint32_t offsetB = 4096, offsetSfa = 12288, offsetSfb = 12800, imageBytes = 13824;
+// The image of shared memory of one CTA, from `dynamic`: A of 128 rows of up to 64 bytes, B of 256
+// rows, two blocks of scales of A, two of B.
+constexpr uint32_t offsetB = 8192, offsetSfa = 24576, offsetSfb = 25600, imageBytes = 26624;
 constexpr uint32_t dynamicBase = 0x800; ///< after one KiB of the system and the static variables
 
-/// K-major without swizzle: core matrices of 8 rows by 16 bytes, the two of a row adjacent.
-uint32_t tileOffset(unsigned row, unsigned byte) {
-  return row / 8 * 256 + row % 8 * 16 + byte / 16 * 128 + byte % 16;
+/// K-major without swizzle: core matrices of 8 rows by 16 bytes, those of a row adjacent.
+uint32_t tileOffset(unsigned row, unsigned byte, unsigned rowBytes) {
+  return row / 8 * 8 * rowBytes + row % 8 * 16 + byte / 16 * 128 + byte % 16;
 }
 
 struct Problem {
@@ -39,11 +39,15 @@ struct Problem {
   unsigned m = 128, n = 16, group = 1;
   uint32_t idesc = 0;
   std::string qualifier;                 ///< of block-scaled kinds
-  std::vector<uint8_t> a, b;             ///< rows of 32 bytes
-  std::vector<uint8_t> scalesA, scalesB; ///< 4 per row
+  std::string target = "sm_100a";
+  unsigned rowBytes = 32;                ///< 64 of the double K
+  std::vector<uint8_t> a, b;             ///< rows of rowBytes
+  std::vector<uint8_t> scalesA, scalesB; ///< 4 or 8 per row
 
-  Problem(MmaKind kind, unsigned m, unsigned n, unsigned group, uint32_t seed)
-      : kind(kind), m(m), n(n), group(group), a(32 * m), b(32 * n), scalesA(4 * m), scalesB(4 * n) {
+  Problem(MmaKind kind, unsigned m, unsigned n, unsigned group, uint32_t seed,
+          unsigned rowBytes = 32)
+      : kind(kind), m(m), n(n), group(group), rowBytes(rowBytes), a(rowBytes * m), b(rowBytes * n),
+        scalesA(scales() * m), scalesB(scales() * n) {
     std::mt19937 rng(seed);
     for (auto *bytes : {&a, &b})
       for (uint8_t &byte : *bytes)
@@ -53,6 +57,7 @@ struct Problem {
         byte = uint8_t(0x70 + rng() % 8);
   }
   bool scaled() const { return hw::isBlockScaled(kind); }
+  unsigned scales() const { return rowBytes / 8; } ///< bytes of scales of a row
 
   /// Random bytes make NaNs of some types: keep exponents low.
   void tame(MmaType type) {
@@ -70,15 +75,18 @@ struct Problem {
   }
 
   hw::SmemDescriptor operand(uint32_t start) const {
-    return transposed ? hw::SmemDescriptor::mnMajorOperand(swizzle, 32 / transposed, start)
-                      : hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, start);
+    if (transposed)
+      return hw::SmemDescriptor::mnMajorOperand(swizzle, 32 / transposed, start);
+    auto tile = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, start);
+    tile.strideByteOffset = 8 * rowBytes;
+    return tile;
   }
 
   /// Returns the offset of byte `byte` of row `row` of an operand from the operand's start, by the
   /// swizzle's definition and not by lib/ISA's operand addresses.
   unsigned offset(unsigned row, unsigned byte) const {
     if (!transposed)
-      return tileOffset(row, byte);
+      return tileOffset(row, byte, rowBytes);
     const unsigned width = hw::swizzleWidthBytes(swizzle), perLine = width / transposed;
     const unsigned k = byte / transposed;
     return hw::swizzleAddress(swizzle, row / perLine * 32 / transposed * width + k * width +
@@ -90,18 +98,19 @@ struct Problem {
     std::vector<uint8_t> out(imageBytes);
     const unsigned rowsA = m / group, rowsB = n / group;
     for (unsigned row = 0; row < rowsA; ++row)
-      for (unsigned byte = 0; byte < 32; ++byte)
-        out[offset(row, byte)] = a[32 * (rank * rowsA + row) + byte];
+      for (unsigned byte = 0; byte < rowBytes; ++byte)
+        out[offset(row, byte)] = a[rowBytes * (rank * rowsA + row) + byte];
     for (unsigned row = 0; row < rowsB; ++row)
-      for (unsigned byte = 0; byte < 32; ++byte)
-        out[offsetB + offset(row, byte)] = b[32 * (rank * rowsB + row) + byte];
+      for (unsigned byte = 0; byte < rowBytes; ++byte)
+        out[offsetB + offset(row, byte)] = b[rowBytes * (rank * rowsB + row) + byte];
     for (unsigned row = 0; row < rowsA; ++row)
-      for (unsigned block = 0; block < 4; ++block)
-        out[offsetSfa + hw::tiled128x4Offset(row, block, 4)] =
-            scalesA[4 * (rank * rowsA + row) + block];
+      for (unsigned block = 0; block < scales(); ++block)
+        out[offsetSfa + hw::tiled128x4Offset(row, block, scales())] =
+            scalesA[scales() * (rank * rowsA + row) + block];
     for (unsigned row = 0; row < n; ++row)
-      for (unsigned block = 0; block < 4; ++block)
-        out[offsetSfb + hw::tiled128x4Offset(row, block, 4)] = scalesB[4 * row + block];
+      for (unsigned block = 0; block < scales(); ++block)
+        out[offsetSfb + hw::tiled128x4Offset(row, block, scales())] =
+            scalesB[scales() * row + block];
     return out;
   }
 
@@ -150,6 +159,10 @@ std::string mmaKernel(const Problem &p, unsigned columns, Issue issue = Issue::O
                         "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r32], %rd4;\n"
                         "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r32+4], %rd5;\n",
                         scales(offsetSfa), scales(offsetSfb), scales(offsetSfb + 512), g, g, g);
+  if (p.scaled() && p.scales() == 8)
+    text += fmt::format("  mov.b64 %rd3, {:#x};\n"
+                        "  tcgen05.cp.cta_group::{}.32x128b.warpx4 [%r31+4], %rd3;\n",
+                        scales(offsetSfa + 512), g);
   text += handOver(issue);
   text += fmt::format("  mov.b64 %rd6, {:#x};\n  mov.b64 %rd7, {:#x};\n  mov.u32 %r30, {:#x};\n",
                       tile.encode(), second.encode(), p.idesc);
@@ -186,6 +199,7 @@ struct MmaRun {
 MmaRun run(const Problem &p, const SimOptions &base, unsigned columns, bool half = false,
            Issue issue = Issue::OneThread) {
   SimOptions options = base;
+  options.target = p.target;
   if (half) // M = 64 leaves every other 16 lanes alone, and this test reads them too
     options.uninitializedReads = UninitializedReads::Ignore;
   auto program = Program::parse(mmaKernel(p, columns, issue), "mma.ptx");
@@ -373,11 +387,9 @@ void expectScaled(MmaKind kind, hw::ScaleType type, const char *qualifier, unsig
   expectMatrix(
       p, fmt::format("{}{} id {} M {} N {} group {}", stringify(kind), qualifier, id, m, n, group),
       [&](unsigned row, unsigned column) {
-        return std::bit_cast<uint32_t>(blockScaledElement(
-            &p.a[32 * row], &p.b[32 * column], bytes(p.scalesA, row).data(),
-            bytes(p.scalesB, column).data(),
-            type == hw::ScaleType::UE4M3 ? sim::ScaleFormat::UE4M3 : sim::ScaleFormat::UE8M0, false,
-            0.0f));
+        return std::bit_cast<uint32_t>(
+            blockScaledElement(&p.a[32 * row], &p.b[32 * column], bytes(p.scalesA, row).data(),
+                               bytes(p.scalesB, column).data(), type, false, 0.0f));
       });
 }
 
@@ -414,6 +426,112 @@ TEST(MmaKernels, BlockScaledFp8) {
       return denseElement(a, b, 6, scale, hw::AccumulatorType::F32, 0);
     });
   }
+}
+
+/// A problem of the double K for sm_107a, whose scales are those of `vector` and of `id`.
+Problem doubleProblem(MmaKind kind, hw::ScaleType type, unsigned n, unsigned group,
+                      unsigned id = 0) {
+  Problem p(kind, 128 * group, n, group, 60 + n + id, 64);
+  p.target = "sm_107a";
+  hw::BlockScaledInstrDesc desc = scaledDesc(p, type);
+  desc.depth = hw::MmaDepth::Double;
+  desc.sfaId = desc.sfbId = id;
+  if (kind == MmaKind::MXF8F6F4)
+    desc.aType = desc.bType = MmaType::E4M3;
+  p.idesc = *desc.encode();
+  return p;
+}
+
+// K = 128 has eight scales of 16 elements, the last four in the next scale tile, or four of 32.
+TEST(MmaKernels, DoubleKOfFp4) {
+  using enum hw::ScaleType;
+  for (auto [type, vector, group] : {std::tuple(UE4M3, 4u, 1u), {UE5M3, 4u, 2u}, {UE8M0, 2u, 1u}}) {
+    Problem p = doubleProblem(MmaKind::MXF4NVF4, type, 64, group);
+    p.qualifier = vector == 4 ? ".block16" : ".block32";
+    const auto bytes = [&, vector = vector](const std::vector<uint8_t> &scales, unsigned row) {
+      std::array<uint8_t, 8> out;
+      for (unsigned i = 0; i < 8; ++i)
+        out[i] = scales[8 * row + i * vector / 4];
+      return out;
+    };
+    expectMatrix(p, fmt::format("K = 128 {}", stringify(type)),
+                 [&, type = type](unsigned row, unsigned column) {
+                   return std::bit_cast<uint32_t>(blockScaledElement(
+                       &p.a[64 * row], &p.b[64 * column], bytes(p.scalesA, row).data(),
+                       bytes(p.scalesB, column).data(), type, false, 0.0f, 8));
+                 });
+  }
+}
+
+/// Factors of the two blocks of a row of 64 bytes, times scales `id` and `id` + 1, if there are
+/// any.
+std::vector<Factor> factorsOf(const std::vector<uint8_t> &rows, const std::vector<uint8_t> *scales,
+                              unsigned row, unsigned id) {
+  std::vector<Factor> all;
+  for (unsigned block = 0; block < 2; ++block) {
+    FactorRow factors;
+    decodeFactors(MmaType::E4M3, &rows[64 * row + 32 * block], false, false, factors);
+    for (Factor f : factors) {
+      f.exponent = int16_t(f.exponent + (scales ? (*scales)[8 * row + id + block] - 127 : 0));
+      all.push_back(f);
+    }
+  }
+  return all;
+}
+
+// K = 64 of bytes has two scales of a row, the first or the last two of a word.
+TEST(MmaKernels, DoubleKOfBytes) {
+  for (unsigned id : {0u, 2u}) {
+    Problem p = doubleProblem(MmaKind::MXF8F6F4, hw::ScaleType::UE8M0, 48, id ? 2 : 1, id);
+    p.tame(MmaType::E4M3);
+    p.scalesA[8 * 5 + id + 1] = 0xFF; // row 5 has a NaN
+    expectMatrix(p, "K = 64 mxf8f6f4", [&](unsigned row, unsigned column) {
+      if (row == 5)
+        return denseNaN;
+      return denseElement(factorsOf(p.a, &p.scalesA, row, id),
+                          factorsOf(p.b, &p.scalesB, column, id), 6, 0, hw::AccumulatorType::F32,
+                          0);
+    });
+  }
+  Problem p(MmaKind::F8F6F4, 128, 32, 1, 71, 64);
+  p.target = "sm_107a";
+  p.tame(MmaType::E4M3);
+  p.idesc =
+      denseIdesc(MmaKind::F8F6F4, 128, 32, MmaType::E4M3, hw::AccumulatorType::F32) | 1u << 29;
+  expectMatrix(p, "K = 64 f8f6f4", [&](unsigned row, unsigned column) {
+    return denseElement(factorsOf(p.a, nullptr, row, 0), factorsOf(p.b, nullptr, column, 0), 6, 0,
+                        hw::AccumulatorType::F32, 0);
+  });
+}
+
+// Blackwell would multiply half of K without a word.
+TEST(MmaKernels, DoubleKNeedsItsTarget) {
+  Problem fp4 = doubleProblem(MmaKind::MXF4NVF4, hw::ScaleType::UE4M3, 64, 1);
+  fp4.qualifier = ".block16";
+  Problem bytes(MmaKind::F8F6F4, 128, 32, 1, 71, 64);
+  bytes.tame(MmaType::E4M3);
+  bytes.idesc =
+      denseIdesc(MmaKind::F8F6F4, 128, 32, MmaType::E4M3, hw::AccumulatorType::F32) | 1u << 29;
+  const SimOptions eager = schedules()[0];
+  for (Problem p : {fp4, bytes}) {
+    p.target = "sm_107a";
+    EXPECT_EQ(run(p, eager, 32).error, "");
+    p.target = "sm_100a";
+    EXPECT_THAT(run(p, eager, 32).error,
+                HasSubstr("target 'sm_100a' has no product of the double K\n"
+                          "targets with product of the double K: sm_107a"));
+  }
+  Problem scales(MmaKind::MXF4NVF4, 128, 64, 1, 3);
+  scales.qualifier = ".block16";
+  scales.idesc = *scaledDesc(scales, hw::ScaleType::UE5M3).encode();
+  EXPECT_THAT(run(scales, eager, 1).error, HasSubstr("target 'sm_100a' has no scales of ue5m3"));
+  scales.target = "sm_107a";
+  EXPECT_EQ(run(scales, eager, 1).error, "");
+  scales.idesc |= 1u << 26;
+  EXPECT_THAT(run(scales, eager, 1).error, HasSubstr("in all TMEM lanes"));
+  fp4.target = "sm_107a";
+  fp4.idesc |= 1u << 4; // eight scales begin at byte 0
+  EXPECT_THAT(run(fp4, eager, 1).error, HasSubstr("scale factor id 1 is not legal"));
 }
 
 TEST(MmaKernels, FencesOrderCopiesOfAnotherThread) {

@@ -24,12 +24,15 @@ double rate(TimingRate which) { return hw::timingRate("sm_100a", which)->value; 
 /// Cycles that one CTA takes for `steps` steps. In each it copies scales to four columns from
 /// `copied` on if `copies`, and multiplies `products` times with scales from column `scales` on.
 double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies, unsigned scales,
-                unsigned copied = 256, std::string *error = nullptr) {
+                unsigned copied = 256, std::string *error = nullptr,
+                hw::MmaDepth mmaDepth = hw::MmaDepth::Single) {
   hw::BlockScaledInstrDesc descriptor;
   descriptor.kind = hw::MmaKind::MXF4NVF4;
   descriptor.m = rows;
   descriptor.n = columns;
   descriptor.scaleType = hw::ScaleType::UE4M3;
+  descriptor.depth = mmaDepth;
+  const std::string target = mmaDepth == hw::MmaDepth::Double ? "sm_107a" : "sm_100a";
   const auto tile = hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::None, 1024).encode();
   const auto block = hw::SmemDescriptor::scaleFactorBlock(1024).encode();
   std::string text = fmt::format(
@@ -45,7 +48,7 @@ double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies
     if (copies)
       text += "  tcgen05.cp.cta_group::1.32x128b.warpx4 [%r31], %rd3;\n";
     for (unsigned product = 0; product < products; ++product)
-      text += "  tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.scale_vec::4X [%r10], %rd4, "
+      text += "  tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%r10], %rd4, "
               "%rd4, %r8, [%r32], [%r32], %p6;\n";
   }
   text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];\n"
@@ -54,13 +57,13 @@ double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies
   KernelTime time;
   SimOptions options;
   options.policy = CompletionPolicy::Timed;
-  options.target = "sm_100a";
+  options.target = target;
   Predictor predictor{.timesOnly = true};
   predictor.receive = [&](KernelTime received, std::string) { time = std::move(received); };
   options.predicted = predictor;
   Simulator simulator(options);
   const std::string variables = "  .shared .align 8 .b64 bar;\n  .shared .align 4 .b32 slot;\n";
-  auto program = parse(kernelText(text, variables, "sm_100a"));
+  auto program = parse(kernelText(text, variables, target));
   const uint64_t out = simulator.memory().allocate(256, "out");
   const LaunchConfig config{.grid = {1, 1, 1}, .block = {32, 1, 1}, .dynamicSharedBytes = 32768};
   auto stats = simulator.launch(*program, "test", config, Params().add(out).span());
@@ -82,6 +85,20 @@ double stepOf(unsigned columns, unsigned products, bool copies, unsigned scales 
 TEST(MmaTime, MmasInARowTakeTheRateOfTheTensorCore) {
   constexpr double flops = 2.0 * rows * 256 * depth;
   EXPECT_NEAR(stepOf(256, 4, false), 4 * flops / rate(TimingRate::Fp4Flops), 1);
+}
+
+// The double K takes as long as the usual one for its arithmetic, and reads twice the bytes.
+TEST(MmaTime, TheDoubleKHasTwiceTheRate) {
+  constexpr unsigned few = 8, many = 40;
+  const auto stepOfDouble = [](unsigned columns) {
+    const auto cycles = [&](unsigned steps) {
+      return cyclesOf(steps, columns, 4, false, 256, 256, nullptr, hw::MmaDepth::Double);
+    };
+    return (cycles(many) - cycles(few)) / (many - few);
+  };
+  const double bytes = hw::timingRate("sm_107a", TimingRate::SharedBytes)->value;
+  EXPECT_NEAR(stepOfDouble(256), 4 * (rows + 256) * 64 / bytes, 1);
+  EXPECT_LT(stepOfDouble(256), 2 * stepOf(256, 4, false));
 }
 
 TEST(MmaTime, AMmaWaitsForTheScalesThatAreCopiedRightBeforeIt) {

@@ -9,10 +9,11 @@
 // Elements of 8 bits, and of 4 bits beside them, take a byte each in shared memory: there MMA s has
 // K = 32, and the scales of mxfp8 (block 32, scale_vec 1X) in scale tile s / 4, id s mod 4. With K
 // = 96 MMA s reads 48 bytes from byte 48 s on, in this panel and the next, and scales from the 6
-// s-th or 3 s-th of the row on (k96Slice, k96ScaleStep): descriptors have the addresses of both
-// lines. pipe.mma of slices reads A as TMA wrote it, rows of k with contiguous columns: an MN-major
-// operand in panels of the swizzle's width. Slice s of 16 rows starts 16 s lines further. PTX ISA:
-// "Tensorcore 5th generation: tcgen05.mma, tcgen05.cp".
+// s-th or 3 s-th of the row on (k96Slice, scaleStep): descriptors have the addresses of both lines.
+// With the double K it reads 64 bytes, and twice as many scales. pipe.mma of slices reads A as TMA
+// wrote it, rows of k with contiguous columns: an MN-major operand in panels of the swizzle's
+// width. Slice s of 16 rows starts 16 s lines further. PTX ISA: "Tensorcore 5th generation:
+// tcgen05.mma, tcgen05.cp".
 //
 //===----------------------------------------------------------------------===//
 #include "Common/MmaPattern.h"
@@ -126,9 +127,11 @@ Descriptor descriptorAt(OpBuilder &b, Operation *op, const fp4::KernelState &sta
 
 /// Byte offset in a K-major tile of the slice of matrix step `step`: within a panel slices are side
 /// by side, and panel follows panel.
-int64_t sliceOffset(fp4::pipe::SharedType tile, int64_t step) {
-  int64_t panels = tile.getPanels(), steps = tile.getInnerBytes() / hw::mmaRowBytes / panels;
-  return step / steps * (tile.getBytes() / panels) + step % steps * hw::mmaRowBytes;
+int64_t sliceOffset(fp4::pipe::SharedType tile, int64_t step,
+                    hw::MmaDepth depth = hw::MmaDepth::Single) {
+  int64_t rowBytes = hw::mmaRowBytesOf(depth), panels = tile.getPanels();
+  int64_t steps = tile.getInnerBytes() / rowBytes / panels;
+  return step / steps * (tile.getBytes() / panels) + step % steps * rowBytes;
 }
 
 Value addColumns(OpBuilder &b, Location loc, Value address, int64_t columns) {
@@ -223,8 +226,6 @@ struct LowerTcgen05Scaled : fp4::MmaPattern<hw::MmaForm::Tcgen05Scaled> {
   LogicalResult lower(fp4::pipe::MmaOp op, OpAdaptor adaptor,
                       ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    auto vector = op.getK96() ? hw::ScaleVector(64 / op.getBlockSize())
-                              : hw::ScaleVector(op.getStepK() / op.getBlockSize());
     hw::BlockScaledInstrDesc form = descriptorOf(op);
     if (fp4::Expected<uint32_t> bits = form.encode(); !bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
@@ -232,13 +233,13 @@ struct LowerTcgen05Scaled : fp4::MmaPattern<hw::MmaForm::Tcgen05Scaled> {
     Operands operands = collect(rewriter, op, adaptor);
     SmallVector<Value> instructions; // before the guards of a residue
     for (int64_t step = 0; step < op.getMaxSteps(); ++step) {
-      form.sfaId = form.sfbId = scalesOf(op, vector, step).second;
+      form.sfaId = form.sfbId = scalesOf(op, step).id;
       instructions.push_back(instruction(rewriter, op, *form.encode()));
     }
     SmallVector<Step> steps;
     for (int64_t step = 0; step < op.getMaxSteps(); ++step)
       fp4::emitGuarded(rewriter, loc, op.getFirstStep() + step, adaptor.getExisting(), [&] {
-        steps.push_back(stepOf(rewriter, op, adaptor, operands, vector, step));
+        steps.push_back(stepOf(rewriter, op, adaptor, operands, step));
         steps.back().descriptor = instructions[step];
         if (adaptor.getExisting())
           multiply(rewriter, op, operands.accumulator, steps.back());
@@ -263,14 +264,14 @@ private:
 
   /// A step without its descriptor.
   static Step stepOf(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor, const Operands &operands,
-                     hw::ScaleVector vector, int64_t step) {
+                     int64_t step) {
     Location loc = op.getLoc();
     auto ofB = op.getBScalesAs<fp4::pipe::TmemType>();
     int64_t ofTile = op.getFirstStep() + step;
-    unsigned kBlock = scalesOf(op, vector, step).first;
+    unsigned kBlock = scalesOf(op, step).kBlock;
     Step at;
-    at.a = slice(b, loc, operands.a, op.getAAs<fp4::pipe::SharedType>(), op.getK96(), ofTile);
-    at.b = slice(b, loc, operands.b, op.getB().getType(), op.getK96(), ofTile);
+    at.a = slice(b, loc, operands.a, op.getAAs<fp4::pipe::SharedType>(), op.getHwDepth(), ofTile);
+    at.b = slice(b, loc, operands.b, op.getB().getType(), op.getHwDepth(), ofTile);
     at.aScales = scaleAddress(b, loc, adaptor.getAScales(), kBlock, 1);
     at.bScales =
         scaleAddress(b, loc, operands.bScales, kBlock, ofB.isHalved() ? 1 : ofB.getRowBlocks());
@@ -300,10 +301,8 @@ private:
   }
 
   /// Scale tile and id of the scales of a step.
-  static std::pair<unsigned, unsigned> scalesOf(fp4::pipe::MmaOp op, hw::ScaleVector vector,
-                                                int64_t step) {
-    auto [block, id] = op.getK96() ? hw::k96ScaleStep(vector, step) : hw::scaleStep(vector, step);
-    return {block, id};
+  static hw::ScaleStep scalesOf(fp4::pipe::MmaOp op, int64_t step) {
+    return hw::scaleStep(unsigned(op.getStepK() / op.getBlockSize()), unsigned(step));
   }
 
   /// The descriptor of an instruction. ptxas writes a constant into registers of the warp for each
@@ -340,9 +339,9 @@ private:
   }
 
   static Value slice(OpBuilder &b, Location loc, const Descriptor &tile, fp4::pipe::SharedType type,
-                     bool k96, int64_t step) {
-    if (!k96)
-      return tile.at(b, loc, sliceOffset(type, step));
+                     hw::MmaDepth depth, int64_t step) {
+    if (depth != hw::MmaDepth::K96)
+      return tile.at(b, loc, sliceOffset(type, step, depth));
     auto [start, next] =
         hw::SmemDescriptor::k96Slice(uint32_t(step), uint32_t(type.getBytes() / type.getPanels()));
     return tile.at(b, loc, start, next);
@@ -365,7 +364,7 @@ private:
     form.bType = typeOf(op.getB().getType());
     form.m = op.getAccumulatorAs<fp4::pipe::TmemType>().getRows();
     form.n = op.getAccumulatorAs<fp4::pipe::TmemType>().getColumns();
-    form.k96 = op.getK96();
+    form.depth = op.getHwDepth();
     bool isPower = isa<Float8E8M0FNUType>(op.getAScalesAs<fp4::pipe::TmemType>().getElementType());
     form.scaleType = isPower ? hw::ScaleType::UE8M0 : hw::ScaleType::UE4M3;
     return form;
@@ -375,7 +374,7 @@ private:
     Location loc = op.getLoc();
     auto operand = [&](Value tile, fp4::pipe::SharedType type) {
       auto form = hw::SmemDescriptor::kMajorOperand(fp4::pipe::swizzleMode(type.getLayout()));
-      if (op.getK96()) {
+      if (op.getKDepth() == fp4::pipe::MmaDepth::K96) {
         form.lboAbsolute = true;
         form.leadingByteOffset = 0;
       }
@@ -479,7 +478,7 @@ Value accumulateOf(OpBuilder &b, Location loc, Value accumulate, int64_t step) {
 }
 
 /// Lowers an MMA without scales: an instruction has 32 bytes of a row, 32 elements of e4m3 or 16
-/// floats of 16 bits.
+/// floats of 16 bits; or 64 elements of e4m3 of the double K.
 struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
   using MmaPattern::MmaPattern;
 
@@ -492,6 +491,7 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
     form.kind = op.getAtom()->kind;
     form.m = sums.getRows();
     form.n = sums.getColumns();
+    form.doubleK = op.getKDepth() == fp4::pipe::MmaDepth::Double;
     auto type = op.getAAs<fp4::pipe::SharedType>();
     form.aType = form.bType = denseTypeOf(type.getElementType());
     auto kind =
@@ -505,9 +505,10 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
     };
     Descriptor a = operand(adaptor.getA()), b = operand(adaptor.getB());
     SmallVector<DenseStep> steps;
-    for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytes; ++step)
-      steps.push_back({a.at(rewriter, loc, sliceOffset(type, step)),
-                       b.at(rewriter, loc, sliceOffset(op.getB().getType(), step)),
+    hw::MmaDepth depth = op.getHwDepth();
+    for (int64_t step = 0; step < type.getInnerBytes() / hw::mmaRowBytesOf(depth); ++step)
+      steps.push_back({a.at(rewriter, loc, sliceOffset(type, step, depth)),
+                       b.at(rewriter, loc, sliceOffset(op.getB().getType(), step, depth)),
                        accumulateOf(rewriter, loc, adaptor.getAccumulate(), step)});
     DenseForm dense{kind, group, fp4::tmemPointer(rewriter, loc, adaptor.getAccumulator()),
                     fp4::constantI32(rewriter, loc, *bits)};

@@ -277,6 +277,17 @@ static LogicalResult verifyEpilogueInputs(BlockScaledMatmulOp op) {
   return success();
 }
 
+hw::MmaDepth BlockScaledMatmulOp::getMmaDepth() {
+  switch (getArithmetic().value_or(MatmulArithmetic::TensorCore)) {
+  case MatmulArithmetic::TensorCoreK96:
+    return hw::MmaDepth::K96;
+  case MatmulArithmetic::TensorCoreDoubleK:
+    return hw::MmaDepth::Double;
+  default:
+    return hw::MmaDepth::Single;
+  }
+}
+
 /// matmul (C312): companions of instructions of K = 96.
 static LogicalResult verifyK96(BlockScaledMatmulOp op) {
   if (!op.usesK96() || op.getMostSplits() <= 1)

@@ -26,7 +26,7 @@ bool BlockScaledMatmulOp::hasUnitScales() {
 bool BlockScaledMatmulOp::isMXF8F6F4() {
   using enum route::Pair;
   route::Pair pair = route::pairOf(signatureOf(*this));
-  return pair == Mx8 || pair == Mx6 || pair == ByteScaled;
+  return pair == Mx8 || pair == Mx8DoubleK || pair == Mx6 || pair == ByteScaled;
 }
 
 LogicalResult verify::verifyPair(BlockScaledMatmulOp op) {

@@ -14,10 +14,7 @@ static route::Activations activationsOf(BlockScaledMatmulOp op) {
 }
 
 static route::Arithmetic arithmeticOf(BlockScaledMatmulOp op) {
-  return op.usesFma()           ? route::Arithmetic::Fma
-         : op.usesK96()         ? route::Arithmetic::K96
-         : op.accumulatesFast() ? route::Arithmetic::Fast
-                                : route::Arithmetic::TensorCore;
+  return static_cast<route::Arithmetic>(op.getArithmetic().value_or(MatmulArithmetic::TensorCore));
 }
 
 bool fp4::hasWideBlocks(BlockScaledMatmulOp op, RecipeAttr recipe) {

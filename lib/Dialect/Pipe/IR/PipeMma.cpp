@@ -88,7 +88,19 @@ static LogicalResult verifyK96(MmaOp op, StringRef name, SharedType tile) {
                       << name
                       << " must be f4E2M1FN of layout swizzle_128B, with a K that is a multiple of "
                       << hw::mmaK96TileK << ", for instructions of K = 96, but got " << tile,
-                  "leave 'k96' out, and instructions have K = 64");
+                  "leave 'depth' out, and instructions have K = 64");
+}
+
+/// (C311), (C317) The scales of an instruction may end in the next scale tile along K, whose place
+/// depends on the columns.
+static LogicalResult verifyScaleRows(MmaOp op, TmemType acc, TmemType scales, StringRef which) {
+  int64_t rows = llvm::alignTo(acc.getColumns(), kScaleBlockRows);
+  if (scales.getRows() == rows)
+    return success();
+  return withNote(op.emitOpError()
+                      << "b_scales of instructions " << which << " must have " << rows
+                      << " rows, those of the accumulator in whole scale tiles, but got " << scales,
+                  "copy the scales of every column, in scale tiles of 128 rows");
 }
 
 static LogicalResult verifyK96(MmaOp op) {
@@ -97,25 +109,52 @@ static LogicalResult verifyK96(MmaOp op) {
     return withNote(
         op.emitOpError()
             << "accumulator of instructions of K = 96 must be 256 rows of a pair, but got " << acc,
-        "leave 'k96' out, or take !pipe.tmem<256xNxf32, pair>");
+        "leave 'depth' out, or take !pipe.tmem<256xNxf32, pair>");
   if (failed(verifyK96(op, "a", op.getAAs<SharedType>())) ||
       failed(verifyK96(op, "b", op.getB().getType())))
     return failure();
-  int64_t rows = llvm::alignTo(acc.getColumns(), kScaleBlockRows);
-  if (scales.getRows() == rows)
+  return verifyScaleRows(op, acc, scales, "of K = 96");
+}
+
+/// (C317) Operands of the double K are elements of 4 bits or of 8 in the widest swizzle.
+static LogicalResult verifyDoubleK(MmaOp op, StringRef name, SharedType tile) {
+  bool isFp4 = isa<Float4E2M1FNType>(tile.getElementType());
+  bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
+  bool isWide = op.getAtom()->kind != hw::MmaKind::MXF4NVF4;
+  if ((isWide ? isFloat8 : isFp4) && tile.getLayout() == Layout::Swizzle128B &&
+      tile.getInnerBytes() % swizzleWidth(Layout::Swizzle128B) == 0)
     return success();
   return withNote(op.emitOpError()
-                      << "b_scales of instructions of K = 96 must have " << rows
-                      << " rows, those of the accumulator in whole scale tiles, but got " << scales,
-                  "copy the scales of every column, in scale tiles of 128 rows");
+                      << name
+                      << " must be f4E2M1FN, or of f8E4M3FN or f8E5M2 like the other operand, of "
+                         "layout swizzle_128B with whole lines of 128 bytes, for instructions of "
+                         "twice the K, but got "
+                      << tile,
+                  "leave 'depth' out, and instructions have K = 64 or 32");
+}
+
+static LogicalResult verifyDoubleK(MmaOp op) {
+  auto acc = op.getAccumulatorAs<TmemType>();
+  if (acc.isOfHalves() || acc.getRowsOfBlock() != kMmaM)
+    return withNote(op.emitOpError()
+                        << "accumulator of instructions of twice the K must be 128 rows "
+                           "of a CTA or 256 of a pair, but got "
+                        << acc,
+                    "leave 'depth' out, or take !pipe.tmem<128xNxf32> or <256xNxf32, pair>");
+  if (failed(verifyDoubleK(op, "a", op.getAAs<SharedType>())) ||
+      failed(verifyDoubleK(op, "b", op.getB().getType())))
+    return failure();
+  if (!op.getBScales())
+    return success();
+  return verifyScaleRows(op, acc, op.getBScalesAs<TmemType>(), "of twice the K");
 }
 
 /// (C486) A part has instructions of the tile, and groups of four scales of its own.
 static LogicalResult verifyPart(MmaOp op) {
   ArrayRef<int64_t> part = *op.getPart();
   int64_t all = op.getAAs<SharedType>().getColumns() / op.getStepK();
-  bool fits = op.getK96() && part.size() == 2 && part[0] >= 0 && part[1] >= 1 && part[0] <= all &&
-              part[1] <= all - part[0];
+  bool fits = op.getKDepth() == MmaDepth::K96 && part.size() == 2 && part[0] >= 0 && part[1] >= 1 &&
+              part[0] <= all && part[1] <= all - part[0];
   if (fits && part[0] * op.getStepK() % (kScaleBlockColumns * op.getBlockSize()) == 0)
     return success();
   InFlightDiagnostic diag = op.emitOpError()
@@ -183,7 +222,9 @@ LogicalResult fp4::pipe::verifyTcgen05Scaled(MmaOp op) {
     if (failed(isWide ? verifyWideOperand(op, name, tile)     // (C291)
                       : verifyPackedOperand(op, name, tile))) // (C115)
       return failure();
-  if (op.getK96() && failed(verifyK96(op))) // (C311)
+  if (op.getKDepth() == MmaDepth::K96 && failed(verifyK96(op))) // (C311)
+    return failure();
+  if (op.getKDepth() == MmaDepth::Double && failed(verifyDoubleK(op))) // (C317)
     return failure();
   if (op.getPart() && failed(verifyPart(op))) // (C486)
     return failure();
@@ -234,6 +275,13 @@ LogicalResult fp4::pipe::verifyTcgen05Dense(MmaOp op) {
                                      << kColumnStep << " columns, but got " << acc,
                     "take an accumulator of a multiple of 16 columns, with 256 rows where it is of "
                     "a pair"); // (C373)
+  if (op.getKDepth() == MmaDepth::K96 || op.getPart())
+    return withNote(op.emitOpError()
+                        << "depth must be single or double for operands without scales, "
+                           "and have no part",
+                    "leave 'depth' and 'part' out");                   // (C373)
+  if (op.getKDepth() == MmaDepth::Double && failed(verifyDoubleK(op))) // (C317)
+    return failure();
   if (b.getRows() * (acc.getPair() ? 2 : 1) != columns)
     return withNote(op.emitOpError() << "b must have a row for each of " << columns
                                      << " columns, of a pair for half of them, but got " << b,

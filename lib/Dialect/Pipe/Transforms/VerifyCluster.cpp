@@ -98,7 +98,8 @@ static LogicalResult verifyPairs(gpu::GPUFuncOp kernel, const hw::TargetModel &t
       !status)
     return withNote(kernel.emitOpError() << "a tile of a pair must be on a target with pairs: "
                                          << status.error().message,
-                    "pairs are of sm_100a, sm_103a and sm_110a: leave ', pair' out for others");
+                    "pairs are of sm_100a, sm_103a, sm_107a and sm_110a: leave ', pair' out for "
+                    "others");
   if (uint32_t blocks = clusterOf(kernel).m; blocks % 2)
     return withNote(kernel.emitOpError()
                         << "cluster of a kernel with pairs must have an even number of CTAs "

@@ -1,6 +1,7 @@
 //===- MmaOperands.cpp - Operands of tcgen05.mma --------------------------===//
 #include "Sim/Insn/TensorCore/MmaOperands.h"
 #include "Sim/Async/Fail.h"
+#include "fp4/ISA/TargetModel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -103,10 +104,28 @@ Status checkK96Operand(const hw::SmemDescriptor &tile, std::string_view name) {
                   name));
 }
 
+/// The double K has rows of 64 bytes in a line. No text says how smaller elements than bytes lie
+/// there.
+Status checkDoubleOperands(const MmaRequest &mma) {
+  const bool hasBytes = mma.kind == hw::MmaKind::F8F6F4 || mma.kind == hw::MmaKind::MXF8F6F4;
+  for (hw::MmaType type : {mma.aType, mma.bType})
+    if (hasBytes && type != hw::MmaType::E4M3 && type != hw::MmaType::E5M2)
+      return fail(fmt::format("the double K of kind::{} expects e4m3 and e5m2, but got {}",
+                              stringify(mma.kind), stringify(type)));
+  for (const hw::SmemDescriptor *tile : {&mma.a, &mma.b})
+    if (tile->swizzle == hw::SwizzleMode::B32)
+      return fail("the double K expects 64 bytes of K in a line, but got swizzle_32B",
+                  "use swizzle_64B or swizzle_128B");
+  return {};
+}
+
 Status checkOperandLayouts(const MmaRequest &mma) {
-  if (mma.variant.k96 && mma.aInTmem)
-    return fail("K = 96 expects A in shared memory");
-  if (mma.variant.k96) {
+  if (mma.variant.depth != hw::MmaDepth::Single && mma.aInTmem)
+    return fail(mma.variant.depth == hw::MmaDepth::K96 ? "K = 96 expects A in shared memory"
+                                                       : "the double K expects A in shared memory");
+  if (mma.variant.depth == hw::MmaDepth::Double)
+    FP4_TRY(checkDoubleOperands(mma));
+  if (mma.variant.depth == hw::MmaDepth::K96) {
     FP4_TRY(checkK96Operand(mma.a, "A"));
     FP4_TRY(checkK96Operand(mma.b, "B"));
   }
@@ -251,12 +270,39 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
   return !mma.ranks.empty();
 }
 
+Status checkMmaTarget(ExecContext &cx, const MmaRequest &mma) {
+  using hw::TargetModel;
+  const TargetModel *target = hw::lookupTarget(cx.launch().options->target);
+  if (!target)
+    return {};
+  if (mma.variant.depth == hw::MmaDepth::K96)
+    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasFp4K96, "product of K = 96"));
+  if (mma.variant.depth == hw::MmaDepth::Double)
+    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasDoubleK, "product of the double K"));
+  if (mma.scaleType == hw::ScaleType::UE5M3)
+    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasUE5M3, "scales of ue5m3"));
+  if (mma.scaleType == hw::ScaleType::UE4M3 && mma.vector == hw::ScaleVector::X2)
+    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasUE5M3, "scales of ue4m3 of 32 elements"));
+  const bool hasFp4 = mma.kind == hw::MmaKind::MXF4 || mma.kind == hw::MmaKind::MXF4NVF4;
+  if (mma.variant.sparse && hasFp4 && target->hasDoubleK)
+    return fail(fmt::format("sparse products of fp4 on {} choose single elements, which is not "
+                            "simulated",
+                            target->name),
+                "earlier targets choose pairs of elements");
+  if (mma.scalesInLanes)
+    return fail(
+        "scales of A in all TMEM lanes (bit 26 of the instruction descriptor) are not simulated",
+        "no published text has their layout: clear the bit, and copy the scales to every "
+        "quarter of the TMEM lanes");
+  return {};
+}
+
 Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma) {
   Ticket ticket = TicketQueue::of(cx).makeTicket(cx, insn, TicketKind::Mma, lane);
   ticket.ctaGroup = mma.ctaGroup;
-  const bool k96 = mma.variant.k96;
-  ticket.flops = 2ull * mma.m * mma.n * hw::mmaK(mma.kind, mma.variant.sparse, k96);
-  const uint64_t shape = uint64_t(mma.m) << 24 | mma.n << 12 | hw::mmaK(mma.kind, false, k96);
+  const hw::MmaDepth depth = mma.variant.depth;
+  ticket.flops = 2ull * mma.m * mma.n * hw::mmaK(mma.kind, mma.variant.sparse, depth);
+  const uint64_t shape = uint64_t(mma.m) << 24 | mma.n << 12 | hw::mmaK(mma.kind, false, depth);
   ticket.pipelined = {PipelinedOp::Mma, false, shape << 25 | mma.d.pack()};
   for (uint32_t rank : mma.ranks) {
     ticket.sharedReads |= 1u << rank;

@@ -22,7 +22,7 @@ struct MmaRequest {
   hw::AccumulatorType dType = hw::AccumulatorType::F32;
   bool negateA = false, negateB = false, transposeA = false, transposeB = false, saturate = false;
   bool accumulate = false;
-  hw::MmaVariant variant; ///< .sp, .ws, K = 96
+  hw::MmaVariant variant; ///< .sp, .ws, depth
   hw::AccumulatorLayout layout{};
   std::vector<uint32_t> ranks; ///< CTAs, even first
   hw::TmemAddress d;
@@ -43,11 +43,12 @@ struct MmaRequest {
   hw::ScaleVector vector = hw::ScaleVector::X1;
   hw::ScaleType scaleType{};
   unsigned sfaId = 0, sfbId = 0;
+  bool scalesInLanes = false; ///< of A: row r in TMEM lane r
   uint32_t sfa = 0, sfb = 0;
 
   unsigned rows() const { return m / ctaGroup; } ///< of one CTA
   /// Bytes of K in a row of A and in a column of B.
-  unsigned rowBytes() const { return variant.k96 ? hw::mmaK96RowBytes : hw::mmaRowBytes; }
+  unsigned rowBytes() const { return hw::mmaRowBytesOf(variant.depth); }
   unsigned columnBytes() const { return (variant.sparse ? 2 : 1) * rowBytes(); }
   SparseFormat sparseFormat() const;
 };
@@ -64,6 +65,9 @@ std::shared_ptr<MmaRequest> makeRequest(const Insn &insn);
 /// Reads D, A, B and metadata (operands 0 to 3) once m and n are set, and checks the shape; false
 /// after cx.fail.
 bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma);
+
+/// Fails when the target of the launch lacks what the instruction descriptor asks for.
+Status checkMmaTarget(ExecContext &cx, const MmaRequest &mma);
 
 /// A ticket that claims D.
 Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma);
@@ -88,8 +92,8 @@ struct PartOfD {
 /// there is one part where the copies agree.
 std::vector<PartOfD> partsOfD(TicketQueue &queue, const MmaRequest &mma, unsigned member);
 
-/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each, or 48. B:
-/// all N columns.
+/// The bytes of K of each operand row, row major. A: the rows of one CTA, 32 bytes each, 48 or 64.
+/// B: all N columns.
 Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
                const PartOfD &part, std::vector<uint8_t> &out);
 Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
@@ -99,8 +103,8 @@ Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
 Status gatherSelections(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
                         unsigned member, std::span<const uint64_t> nonZero,
                         std::vector<SparseRow> &out);
-/// Scale bytes of a block-scaled MMA, four per row (one per quarter of K, repeated as needed); six with
-/// K = 96.
+/// Scale bytes of a block-scaled MMA, four per row (one per quarter of K, repeated as needed); six
+/// with K = 96; with the double K eight, or two of mxf8f6f4.
 Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
                         const MmaRequest &mma, bool ofA, std::vector<uint8_t> &out);
 

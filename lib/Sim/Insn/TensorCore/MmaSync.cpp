@@ -309,7 +309,7 @@ void multiplyFp4(const MmaModifiers &mma, Tile &tile) {
   BlockScaledOperands operands;
   operands.columns = int(columns);
   operands.scalesB = tile.scalesB.data();
-  operands.format = mma.scaleType == hw::ScaleType::UE4M3 ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
+  operands.format = mma.scaleType;
   operands.pitch = columns;
   operands.rows = mma.sparse ? 1 : int(maxRows);
   for (unsigned row = 0; row < maxRows; row += unsigned(operands.rows)) {

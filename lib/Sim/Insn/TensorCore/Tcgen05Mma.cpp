@@ -22,40 +22,64 @@ namespace {
 using hw::MmaKind;
 using hw::MmaType;
 
+constexpr uint8_t nanScale = 0xFF;
+
 /// The part of one CTA, as its operands are decoded.
 struct FloatingPart {
   DenseRows a;
   DenseColumns b;
-  std::vector<uint8_t> scalesA, scalesB; ///< of mxf8f6f4
+  std::vector<uint8_t> scalesA, scalesB; ///< of mxf8f6f4: four for each row, or two of the double K
   std::vector<SparseRow> selections;     ///< of a sparse A
 };
 
 /// Exponents of the scales of D's elements, row by row; none without scales. An element with a
 /// scale that is NaN is one of `invalid`.
 std::vector<int32_t> scaleExponents(const FloatingPart &part, std::vector<size_t> &invalid) {
-  constexpr uint8_t nan = 0xFF;
   std::vector<int32_t> exponents;
   if (part.scalesA.empty())
     return exponents;
   for (size_t row = 0; row < part.a.size(); ++row)
     for (size_t column = 0; column < part.b.size(); ++column) {
       const uint8_t ofA = part.scalesA[4 * row], ofB = part.scalesB[4 * column];
-      if (ofA == nan || ofB == nan)
+      if (ofA == nanScale || ofB == nanScale)
         invalid.push_back(exponents.size());
-      exponents.push_back(ofA == nan || ofB == nan ? 0 : int(ofA) + int(ofB) - 2 * 127);
+      exponents.push_back(ofA == nanScale || ofB == nanScale ? 0 : int(ofA) + int(ofB) - 2 * 127);
     }
   return exponents;
 }
 
+/// Multiplies the factors of the double K by their scales, two for each row, and finds the elements
+/// that have a NaN.
+void scaleFactors(FloatingPart &part, std::vector<size_t> &invalid) {
+  const auto exponentsOf = [](const std::vector<uint8_t> &scales) {
+    std::vector<int32_t> exponents(scales.size());
+    std::ranges::transform(scales, exponents.begin(), [](uint8_t code) { return int(code) - 127; });
+    return exponents;
+  };
+  const auto hasNaN = [](const std::vector<uint8_t> &scales, size_t row) {
+    return scales[2 * row] == nanScale || scales[2 * row + 1] == nanScale;
+  };
+  part.a.scaleBlocks(exponentsOf(part.scalesA));
+  part.b.scaleBlocks(exponentsOf(part.scalesB));
+  for (size_t row = 0; row < part.a.size(); ++row)
+    for (size_t column = 0; column < part.b.size(); ++column)
+      if (hasNaN(part.scalesA, row) || hasNaN(part.scalesB, column))
+        invalid.push_back(row * part.b.size() + column);
+}
+
 void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member, const PartOfD &of,
-                  const FloatingPart &part) {
+                  FloatingPart &part) {
   DenseRowOptions options{fractionBits(mma.aType) + fractionBits(mma.bType), mma.dType, {}};
   // [uncertain] PTX does not say whether the scaled D is rounded; here it is not.
   options.addendShift = mma.scaleD;
   Accumulator d(queue, mma, member, of);
   const unsigned n = part.b.size();
   std::vector<size_t> invalid;
-  const std::vector<int32_t> scales = scaleExponents(part, invalid);
+  std::vector<int32_t> scales;
+  if (mma.kind == MmaKind::MXF8F6F4 && mma.variant.depth == hw::MmaDepth::Double)
+    scaleFactors(part, invalid);
+  else
+    scales = scaleExponents(part, invalid);
   std::vector<DenseRow> rows(part.a.size());
   for (size_t row = 0; row < rows.size(); ++row) {
     uint32_t *cells = d.words() + row * d.pitch();
@@ -73,7 +97,7 @@ void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member, co
 Status runFloating(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
                    const PartOfD &of, const std::vector<uint8_t> &aBytes,
                    const std::vector<uint8_t> &bBytes) {
-  FloatingPart part{DenseRows(mma.aType, aBytes, mma.aInTmem, mma.negateA),
+  FloatingPart part{DenseRows(mma.aType, aBytes, mma.aInTmem, mma.negateA, mma.rowBytes()),
                     DenseColumns(mma.bType, bBytes, mma.columnBytes(), false, mma.negateB),
                     {},
                     {},
@@ -142,6 +166,7 @@ Status decodeDense(uint32_t bits, MmaRequest &mma) {
   mma.transposeA = desc.transposeA;
   mma.transposeB = desc.transposeB;
   mma.saturate = desc.saturate;
+  mma.variant.depth = desc.doubleK ? hw::MmaDepth::Double : hw::MmaDepth::Single;
   return {};
 }
 
@@ -177,6 +202,8 @@ Outcome mmaDense(ExecContext &cx, const Insn &insn) {
     const int lane = std::countr_zero(rest);
     auto mma = makeRequest(insn);
     if (Status ok = decodeDense(uint32_t(cx.scalar(mmaOperand(insn, 3), lane)), *mma); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
+    if (Status ok = checkMmaTarget(cx, *mma); !ok)
       return failHere(cx, std::move(ok.error()), lane);
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;

@@ -2,8 +2,8 @@
 //
 // PTX ISA, "tcgen05.mma" and ".sp" with .block_scale, kinds mxf4 and mxf4nvf4: D = A * B (+ D), A
 // of M x 64 and B of N x 64 fp4 (K-major), scale factors in tensor memory. A sparse A stands for K
-// of 128: a scale is of 16 or 32 of its stored elements, and of twice as many of B. A bit of the
-// descriptor makes it K = 96, whose 6 or 3 scales reach over the end of a block of 4. One ticket
+// of 128: a scale is of 16 or 32 of its stored elements, and of twice as many of B. Bits of the
+// descriptor make it K = 96 or 128, whose scales reach over the end of a block of 4. One ticket
 // does the whole of it when it completes: gather operands and scales by lib/ISA's layouts, multiply
 // (BlockScaledMma.h), write D. With cta_group::2 each CTA of the pair supplies half of the rows of
 // A and of B and holds its part of D. kind::mxf8f6f4 is in Tcgen05Mma.cpp.
@@ -58,15 +58,22 @@ Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const
   return {};
 }
 
-/// Checks the scale bytes of K = 96: six bytes, of which the scales begin at byte `id` of a row's word and may
-/// end in the word of the next block.
-Status gatherK96Scales(TicketQueue &queue, const Ticket &self, uint32_t rank, const MmaRequest &mma,
-                       uint32_t address, unsigned rows, unsigned id, std::string_view name,
-                       std::vector<uint8_t> &out) {
-  constexpr unsigned groups = 6;
+/// Sums of products that an instruction scales: of 16 elements of 4 bits, or of a scale block of
+/// bytes.
+unsigned groupsOf(const MmaRequest &mma) {
+  const unsigned k = hw::mmaK(mma.kind, false, mma.variant.depth);
+  return k / (mma.kind == hw::MmaKind::MXF8F6F4 ? 32 : 16);
+}
+
+/// Gathers the scale bytes of K = 96 and of the double K, one for each group: the scales begin at
+/// byte `id` of a row's word and may end in the word of the next block.
+Status gatherLongScales(TicketQueue &queue, const Ticket &self, uint32_t rank,
+                        const MmaRequest &mma, uint32_t address, unsigned rows, unsigned id,
+                        std::string_view name, std::vector<uint8_t> &out) {
+  const unsigned groups = groupsOf(mma);
   const auto base = hw::TmemAddress::unpack(address);
-  const unsigned scales = hw::k96Scales(mma.vector), next = hw::k96BlockColumns(rows);
-  const unsigned words = (id + scales + 3) / 4;
+  const unsigned scales = hw::scalesOfMma(mma.vector, mma.variant.depth);
+  const unsigned next = hw::nextScaleColumns(rows), words = (id + scales + 3) / 4;
   for (unsigned word = 0; word < words; ++word) {
     const TmemRange range{0, hw::tmemLaneCount, base.column + word * next, (rows + 31) / 32};
     FP4_TRY(queue.checkCells(rank, range, self.id, name));
@@ -144,12 +151,12 @@ Status runPart(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, un
   BlockScaledOperands operands;
   operands.rows = int(mma.rows());
   operands.columns = int(mma.n);
-  operands.groups = mma.variant.k96 ? 6 : 4;
+  operands.groups = int(groupsOf(mma));
   operands.a = a.data();
   operands.b = b.data();
   operands.scalesA = scalesA.data();
   operands.scalesB = scalesB.data();
-  operands.format = mma.scaleType == hw::ScaleType::UE4M3 ? ScaleFormat::UE4M3 : ScaleFormat::UE8M0;
+  operands.format = mma.scaleType;
   operands.negateA = mma.negateA;
   operands.negateB = mma.negateB;
   operands.accumulate = mma.accumulate;
@@ -171,9 +178,23 @@ Status run(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
   return {};
 }
 
+/// [derived] CUTLASS' steps of 6 and 3 scales begin at every second byte, and at every byte. Eight
+/// scales begin at byte 0.
+Status checkScaleIds(const MmaRequest &mma) {
+  const bool isK96 = mma.variant.depth == hw::MmaDepth::K96;
+  const unsigned scales = hw::scalesOfMma(mma.vector, mma.variant.depth);
+  const unsigned unit = isK96 ? unsigned(mma.vector) / 2 : std::min(scales, 4u);
+  for (unsigned id : {mma.sfaId, mma.sfbId})
+    if (id % unit || (id + unit > 4 && !isK96))
+      return makeError(
+          ErrorKind::Simulation,
+          fmt::format("scale factor id {} is not legal with {} scales per row", id, scales));
+  return {};
+}
+
 Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   FP4_ASSIGN(auto desc, hw::BlockScaledInstrDesc::decode(mma.kind, bits));
-  mma.variant.k96 = desc.k96;
+  mma.variant.depth = desc.depth;
   if (desc.sparse != mma.variant.sparse)
     return makeError(ErrorKind::Simulation,
                      desc.sparse
@@ -191,21 +212,15 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
   mma.negateB = desc.negateB;
   mma.transposeA = desc.transposeA;
   mma.transposeB = desc.transposeB;
+  mma.scalesInLanes = desc.scalesInLanes;
   const unsigned scales = insn.as<Tcgen05MmaModifiers>().scalesPerRow;
   mma.vector = hw::ScaleVector(scales);
   if (!hw::isLegalScaleVector(mma.kind, mma.scaleType, mma.vector))
     return makeError(ErrorKind::Simulation,
                      fmt::format("kind::{} with scales of type {} does not take {} scales per row",
                                  stringify(mma.kind), stringify(mma.scaleType), scales),
-                     "check the scale type in bit 23 of the instruction descriptor");
-  // [derived] CUTLASS' steps of 6 and 3 scales begin at every second byte, and at every byte.
-  const unsigned unit = mma.variant.k96 ? scales / 2 : scales;
-  for (unsigned id : {mma.sfaId, mma.sfbId})
-    if (id % unit || (id + unit > 4 && !mma.variant.k96))
-      return makeError(
-          ErrorKind::Simulation,
-          fmt::format("scale factor id {} is not legal with {} scales per row", id, scales));
-  return {};
+                     "check the scale type in bits 23-24 of the instruction descriptor");
+  return checkScaleIds(mma);
 }
 
 /// CUTLASS leaves the scale factor id of the descriptor in the two highest bits, which no TMEM lane
@@ -220,19 +235,15 @@ bool scaleAddress(ExecContext &cx, const Operand &o, int lane, unsigned id, uint
   return false;
 }
 
-Status checkTarget(ExecContext &cx, const MmaRequest &mma) {
-  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
-  if (!mma.variant.k96 || !target)
-    return {};
-  return hw::requireFeature(*target, &hw::TargetModel::hasFp4K96, "product of K = 96");
-}
-
-/// Returns the columns of the scales of so many rows; scales of K = 96 may reach into the next
-/// block.
+/// Returns the columns of the scales of so many rows; the scales of long MMAs may reach into the
+/// next block.
 TmemRange scaleColumns(const MmaRequest &mma, uint32_t address, unsigned rows) {
-  const unsigned blocks = mma.variant.k96 ? 2 : 1;
+  const unsigned blocks =
+      hw::scalesOfMma(mma.vector, mma.variant.depth) > 4 || mma.variant.depth == hw::MmaDepth::K96
+          ? 2
+          : 1;
   return {0, hw::tmemLaneCount, hw::TmemAddress::unpack(address).column,
-          blocks * hw::k96BlockColumns(rows)};
+          blocks * hw::nextScaleColumns(rows)};
 }
 
 Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
@@ -246,10 +257,10 @@ Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
     if (!scaleAddress(cx, mmaOperand(insn, 4), lane, mma->sfaId, mma->sfa) ||
         !scaleAddress(cx, mmaOperand(insn, 5), lane, mma->sfbId, mma->sfb))
       return Outcome::Error;
+    if (Status ok = checkMmaTarget(cx, *mma); !ok)
+      return failHere(cx, std::move(ok.error()), lane);
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;
-    if (Status ok = checkTarget(cx, *mma); !ok)
-      return failHere(cx, std::move(ok.error()), lane);
     Ticket ticket = mmaTicket(cx, insn, lane, *mma);
     ticket.scales = {scaleColumns(*mma, mma->sfa, mma->m / mma->ctaGroup),
                      scaleColumns(*mma, mma->sfb, mma->n)};
@@ -277,11 +288,11 @@ uint8_t scalesPerRow(std::string_view kind, std::string_view vector) {
 
 Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
                         const MmaRequest &mma, bool ofA, std::vector<uint8_t> &out) {
-  if (mma.variant.k96)
-    return ofA ? gatherK96Scales(queue, self, rank, mma, mma.sfa, mma.m / mma.ctaGroup, mma.sfaId,
-                                 "scale factors of A", out)
-               : gatherK96Scales(queue, self, rank, mma, mma.sfb, mma.n, mma.sfbId,
-                                 "scale factors of B", out);
+  if (mma.variant.depth != hw::MmaDepth::Single)
+    return ofA ? gatherLongScales(queue, self, rank, mma, mma.sfa, mma.m / mma.ctaGroup, mma.sfaId,
+                                  "scale factors of A", out)
+               : gatherLongScales(queue, self, rank, mma, mma.sfb, mma.n, mma.sfbId,
+                                  "scale factors of B", out);
   const bool pair = mma.layout == AccumulatorLayout::B;
   const auto operand = !pair ? hw::ScaleOperand::Rows
                        : ofA ? hw::ScaleOperand::RowsPairM128

@@ -127,7 +127,7 @@ module attributes {fp4.target = #fp4.target<sm_90a>} {
 gpu.module @kernels {
 // (C148)
 // expected-error @+2 {{a tile of a pair must be on a target with pairs: target 'sm_90a' has no pairs of CTAs}}
-// expected-note @+1 {{pairs are of sm_100a, sm_103a and sm_110a: leave ', pair' out for others}}
+// expected-note @+1 {{pairs are of sm_100a, sm_103a, sm_107a and sm_110a: leave ', pair' out for others}}
 gpu.func @kernel() kernel attributes {known_cluster_size = array<i32: 2, 1, 1>,
     pipe.shared_bytes = 40 : i64, pipe.tmem_columns = 256 : i64, pipe.tmem_slot = 32 : i64} {
   %tiles = pipe.channel from tma to threads(128) depth 1 payload [1024] barriers 0 : !pipe.channel<!pipe.shared<128x64xbf16, swizzle_128B>>

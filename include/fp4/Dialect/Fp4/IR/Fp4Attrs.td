@@ -167,7 +167,8 @@ def Fp4_MatmulArithmetic : Fp4_I32Enum<"MatmulArithmetic", "order of the sums of
     I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
     I32EnumAttrCase<"Fma", 1, "fma">,
     I32EnumAttrCase<"TensorCoreK96", 2, "tensor_core_k96">,
-    I32EnumAttrCase<"FastAccumulation", 3, "fast_accumulation">]>;
+    I32EnumAttrCase<"FastAccumulation", 3, "fast_accumulation">,
+    I32EnumAttrCase<"TensorCoreDoubleK", 4, "tensor_core_double_k">]>;
 
 def Fp4_MatmulArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_MatmulArithmetic,
                                          "matmul_arithmetic"> {
@@ -175,9 +176,10 @@ def Fp4_MatmulArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_MatmulArithmetic,
     `tensor_core` sums as the tensor core of the target does. `fma` sums the products of a block
     exactly, and adds block after block in fp32 with fused multiply-adds, in 32 lanes that are added
     at the end: what threads without a tensor core do. `tensor_core_k96` sums 96 products in an
-    instruction, where `tensor_core` sums 64: sm_103a has it. `fast_accumulation` leaves the sums of
-    e4m3 in the accumulator of `wgmma` for a whole split-K part, where `tensor_core` adds those of
-    128 k in fp32 (docs/reference/numerics.md has all four).
+    instruction, where `tensor_core` sums 64: sm_103a and sm_107a have it. `tensor_core_double_k` sums 128
+    of 4 bits, or 64 of 8 bits, at twice the rate: sm_107a has it. `fast_accumulation` leaves the
+    sums of e4m3 in the accumulator of `wgmma` for a whole split-K part, where `tensor_core` adds
+    those of 128 k in fp32 (docs/reference/numerics.md has all five).
   }];
   let assemblyFormat = "`<` $value `>`";
 }

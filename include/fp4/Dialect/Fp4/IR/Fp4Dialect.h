@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
+#include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/Hadamard.h"
 #include "fp4/Numerics/Recipe.h"

@@ -230,7 +230,8 @@ def Fp4_BlockScaledMatmulOp
     /// Threads multiply, and not the tensor core.
     bool usesFma() { return getArithmetic() == ::fp4::MatmulArithmetic::Fma; }
     /// Instructions of the tensor core have 96 elements of K.
-    bool usesK96() { return getArithmetic() == ::fp4::MatmulArithmetic::TensorCoreK96; }
+    bool usesK96() { return getMmaDepth() == ::fp4::hw::MmaDepth::K96; }
+    ::fp4::hw::MmaDepth getMmaDepth();
     /// Sums of e4m3 stay in the accumulator of the tensor core for a split-K part.
     bool accumulatesFast() { return getArithmetic() == ::fp4::MatmulArithmetic::FastAccumulation; }
     /// Most rows of a matmul with arithmetic fma: each thread has the sums of all of them.

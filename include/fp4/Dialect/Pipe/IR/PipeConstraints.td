@@ -189,10 +189,13 @@ def : Pipe_Constraints<"MMAs", [{
   - (C291) beside an operand of 6 or 8 bits (kind mxf8f6f4) with scales in tensor memory, both are
     f8E4M3FN, f8E5M2, f6E2M3FN or f6E3M2FN of layout swizzle_128B_b6x16_p32, or f4E2M1FN of layout
     swizzle_128B_b4x16_p64. K is equal, a multiple of 128, and scales are f8E8M0FNU.
-  - (C311) with `k96` the accumulator has 256 rows of a pair, A and B are f4E2M1FN of layout
+  - (C311) with depth `k96` the accumulator has 256 rows of a pair, A and B are f4E2M1FN of layout
     swizzle_128B with a K that is a multiple of 768, and `b_scales` has as many rows as the
     accumulator has columns, in whole blocks of 128.
-  - (C486) `part` is with `k96`: it names instructions that the tile has, and begins with a block of
+  - (C317) with depth `double` the accumulator has 128 rows of a CTA or 256 of a pair, and A and B
+    are f4E2M1FN, or both f8E4M3FN or f8E5M2, of layout swizzle_128B with rows of a multiple of 128
+    bytes. `b_scales` has as many rows as the accumulator has columns, in whole blocks of 128.
+  - (C486) `part` is with depth `k96`: it names instructions that the tile has, and begins with a block of
     four scales.
   - (C116) scales in tensor memory have one element type, one scale column per 16 elements (or per
     32 with scales of f8E8M0FNU), and enough rows.

@@ -101,6 +101,8 @@ def Pipe_ScopeAttr : EnumAttr<Pipe_Dialect, Pipe_Scope, "scope">;
 
 def Pipe_ArrivalAttr : EnumAttr<Pipe_Dialect, Pipe_Arrival, "arrival">;
 
+def Pipe_MmaDepthAttr : EnumAttr<Pipe_Dialect, Pipe_MmaDepth, "mma_depth">;
+
 def Pipe_MmaChainAttr : EnumAttr<Pipe_Dialect, Pipe_MmaChain, "mma_chain">;
 
 #endif // FP4_DIALECT_PIPE_IR_PIPEDIALECT_TD

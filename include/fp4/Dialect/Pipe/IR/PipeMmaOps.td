@@ -105,10 +105,11 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     - `existing`: K counts to the end of the parts that exist (default: all). The parts are
       instructions of tcgen05 with scales, tiles of 64 elements of A in tensor memory, tiles of
       prepacked weights, or else blocks of four scales.
-    - `k96`: instructions of K = 96, by a bit of their descriptor: 48 bytes of a row, which may
-      begin in one panel and end in the next, and 6 or 3 scales, which may begin in one block of
-      scales and end in the next. `part = array<i64: f, n>` are the n instructions of the tile from
-      the f-th on: the scale tiles are theirs alone, and the first of them takes `accumulate`.
+    - `depth`: the K of instructions, which bits of their descriptor say. `k96`: 48 bytes of a row,
+      which may begin in one panel and end in the next, and 6 or 3 scales, which may begin in one
+      block of scales and end in the next. `part = array<i64: f, n>` are the n instructions of the
+      tile from the f-th on: the scale tiles are theirs alone, and the first of them takes
+      `accumulate`. `double`: 64 bytes of a row, and twice as many scales.
     - `a[row]`: warpgroup w of the role has the rows of A from `row + 64 w` on.
     - `in_order`: instructions take elements of K in ascending order, where B is as it is in memory.
       Without it they have the order that `pipe.dequantize` gives B
@@ -185,7 +186,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$a_scales, Optional<I32>:$a_scale_row,
       Pipe_SharedType:$b, Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$b_scales,
       Optional<I32>:$b_scale_row, Optional<I1>:$accumulate, Optional<I32>:$existing,
-      Optional<Pipe_SharedType>:$next, DefaultValuedAttr<I64Attr, "0">:$a_row, UnitAttr:$k96,
+      Optional<Pipe_SharedType>:$next, DefaultValuedAttr<I64Attr, "0">:$a_row,
+      DefaultValuedAttr<Pipe_MmaDepthAttr, "::fp4::pipe::MmaDepth::Single">:$k_depth,
       OptionalAttr<DenseI64ArrayAttr>:$part, UnitAttr:$in_order, UnitAttr:$without_powers,
       UnitAttr:$transposed,
       DefaultValuedAttr<Pipe_MmaChainAttr, "::fp4::pipe::MmaChain::Alone">:$chain,
@@ -201,15 +203,15 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
                      "::mlir::Value":$existing),
                  [{
       build($_builder, $_state, accumulator, a, a_scales, a_scale_row, b, b_scales, b_scale_row,
-            accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0), /*k96=*/false,
-            /*part=*/::mlir::DenseI64ArrayAttr(), /*in_order=*/false, /*without_powers=*/false,
+            accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0),
+            MmaDepth::Single, /*part=*/::mlir::DenseI64ArrayAttr(), /*in_order=*/false, /*without_powers=*/false,
             /*transposed=*/false,
             MmaChain::Alone, /*fencing=*/false);
     }]>];
   let assemblyFormat = [{
     $accumulator `,` $a (`[` $a_row^ `]`)? (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
     $b (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
-    (`existing` $existing^)? (`next` $next^)? (`in_order` $in_order^)?
+    (`existing` $existing^)? (`next` $next^)? (`depth` `` $k_depth^)? (`in_order` $in_order^)?
     (`without_powers` $without_powers^)? (`transposed` $transposed^)? (`chain` `` $chain^)?
     (`fencing` $fencing^)? attr-dict `:` qualified(type($accumulator)) `,`
     custom<ScaledTypes>(type($a), type($a_scales), ref($a_scales)) `,`
@@ -230,7 +232,10 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     /// Elements of k that share one scale factor of tcgen05: 16 or 32.
     int64_t getBlockSize();
     /// Elements of k of one instruction.
-    int64_t getStepK() { return ::fp4::hw::mmaK(getAtom()->kind, /*sparse=*/false, getK96()); }
+    ::fp4::hw::MmaDepth getHwDepth() { return ::fp4::hw::MmaDepth(getKDepth()); }
+    int64_t getStepK() {
+      return ::fp4::hw::mmaK(getAtom()->kind, /*sparse=*/false, getHwDepth());
+    }
     /// Instructions with scales, and the first of them: those of a whole tile, or of its part.
     int64_t getMaxSteps();
     int64_t getFirstStep() { return getPart() ? (*getPart())[0] : 0; }

@@ -34,4 +34,9 @@ def Pipe_MmaChain
                  I32EnumAttrCase<"UntilMma", 4, "until_mma">,
                  I32EnumAttrCase<"UntilIteration", 5, "until_iteration">]>;
 
+def Pipe_MmaDepth
+    : Pipe_Enum<"MmaDepth", "K of the instructions of an MMA",
+                [I32EnumAttrCase<"Single", 0, "single">, I32EnumAttrCase<"K96", 1, "k96">,
+                 I32EnumAttrCase<"Double", 2, "double">]>;
+
 #endif // FP4_DIALECT_PIPE_IR_PIPEMODIFIERS_TD
