@@ -1,5 +1,5 @@
 //===- Attention.cpp - Attention in fp64, and the bound of a kernel --------===//
-#include "fp4/Numerics/Attention.h"
+#include "AttentionKeys.h"
 
 #include "fp4/Support/Parallel.h"
 
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <numbers>
 
 namespace fp4::numerics {
 namespace {
@@ -38,10 +39,8 @@ public:
 
   void compute(uint64_t row, AttentionReference &reference) {
     const uint64_t head = row % shape_.heads;
-    group_ = head / (shape_.heads / shape_.keyHeads);
     slope_ = shape_.slopes.empty() ? 0 : shape_.slopes[head];
-    findSequence(row / shape_.heads);
-    findKeys();
+    findKeys(row / shape_.heads, head);
     score(row);
     weigh(shape_.sinks.empty() ? -infinity : shape_.sinks[head]);
     storeLogSum(row, reference);
@@ -50,59 +49,18 @@ public:
   }
 
 private:
-  /// Finds the sequence of a token, of all. Queries behind all packed sequences have no keys.
-  void findSequence(uint64_t token) {
-    batch_ = token / shape_.queryTokens;
-    int64_t left = int64_t(shape_.queryTokens) - int64_t(token % shape_.queryTokens);
-    if (shape_.isPacked()) {
-      const auto next = std::ranges::upper_bound(shape_.queryOffsets, int64_t(token));
-      if (next == shape_.queryOffsets.end()) {
-        keys_ = 0;
-        return;
-      }
-      batch_ = uint64_t(next - shape_.queryOffsets.begin()) - 1;
-      left = *next - int64_t(token);
-    }
-    const auto all = int64_t(shape_.keyTokens);
-    firstKey_ = batch_ * shape_.keyTokens;
-    keys_ = shape_.lengths.empty() ? all : std::clamp<int64_t>(shape_.lengths[batch_], 0, all);
-    if (!shape_.keyOffsets.empty()) {
-      firstKey_ = uint64_t(shape_.keyOffsets[batch_]);
-      keys_ = shape_.keyOffsets[batch_ + 1] - shape_.keyOffsets[batch_];
-    }
-    place_ = keys_ - left;
-  }
-
-  /// Finds the keys that the token sees: from first_ on, a weight for each.
-  void findKeys() {
-    const int64_t end = shape_.causal ? std::clamp<int64_t>(place_ + 1, 0, keys_) : keys_;
-    const int64_t seen = shape_.window ? std::min(end, int64_t(shape_.window)) : end;
-    first_ = uint64_t(end - seen);
-    weights_.assign(size_t(seen), 0);
-    errors_.assign(size_t(seen), 0);
-  }
-
-  /// The elements of key `j` in `rows`, which have `elements` each; null where its page does not
-  /// exist.
-  const float *elementsOf(std::span<const float> rows, uint64_t j, uint64_t elements) const {
-    if (shape_.pages.empty())
-      return rows.data() + ((firstKey_ + j) * shape_.keyHeads + group_) * elements;
-    const uint64_t pagesOfSequence = shape_.keyTokens / shape_.pageTokens;
-    const int32_t page = shape_.pages[batch_ * pagesOfSequence + j / shape_.pageTokens];
-    const uint64_t rowsOfPage = shape_.pageTokens * shape_.keyHeads;
-    if (page < 0 || uint64_t(page) >= rows.size() / (rowsOfPage * elements))
-      return nullptr;
-    const uint64_t token = j % shape_.pageTokens;
-    const uint64_t row =
-        shape_.headsFirst ? group_ * shape_.pageTokens + token : token * shape_.keyHeads + group_;
-    return rows.data() + (uint64_t(page) * rowsOfPage + row) * elements;
+  /// Finds the keys that the token sees, a weight for each.
+  void findKeys(uint64_t token, uint64_t head) {
+    keys_ = SeenKeys(shape_, token, head);
+    weights_.assign(keys_.count, 0);
+    errors_.assign(keys_.count, 0);
   }
 
   /// Computes the score of each key, and its error.
   void score(uint64_t row) {
     const float *query = query_.data() + row * shape_.queryElements;
     for (uint64_t j = 0; j < weights_.size(); ++j) {
-      const float *key = elementsOf(key_, first_ + j, shape_.queryElements);
+      const float *key = keys_.elementsOf(key_, keys_.first + j, shape_.queryElements);
       double sum = 0, magnitude = 0;
       for (uint64_t d = 0; key && d < shape_.queryElements; ++d) {
         const double product = double(query[d]) * key[d];
@@ -115,7 +73,7 @@ private:
         weights_[j] = shape_.softcap * std::tanh(weights_[j] / shape_.softcap);
         errors_[j] += tangentError * shape_.softcap;
       }
-      const double bias = slope_ * std::fabs(double(place_ - int64_t(first_ + j)));
+      const double bias = slope_ * std::fabs(double(keys_.place - int64_t(keys_.first + j)));
       if (bias != 0) {
         weights_[j] -= bias;
         errors_[j] += 4 * unit * (std::fabs(bias) + std::fabs(weights_[j]));
@@ -132,8 +90,10 @@ private:
       ofLargest = std::max(ofLargest, errors_[j]);
     }
     largest_ = std::max(ofKeys, sink);
+    // Distances may be from a number that lies so far below the largest score.
+    const double lazy = shape_.growth * std::numbers::ln2;
     auto errorOf = [&](double distance) {
-      return 4 * unit * (std::fabs(largest_) + std::fabs(distance));
+      return 4 * unit * (std::fabs(largest_) + std::fabs(distance) + 2 * lazy);
     };
     const bool hasSink = sink > -infinity;
     const double toAll = hasSink ? errorOf(ofKeys - largest_) + powerError : 0;
@@ -163,7 +123,7 @@ private:
   void store(uint64_t place, uint64_t element, AttentionReference &reference) const {
     double sum = 0, numerator = 0;
     for (uint64_t j = 0; j < weights_.size(); ++j) {
-      const float *elements = elementsOf(value_, first_ + j, shape_.valueElements);
+      const float *elements = keys_.elementsOf(value_, keys_.first + j, shape_.valueElements);
       const double value = elements ? elements[element] : 0;
       sum += weights_[j] * value;
       numerator += std::fabs(value) * (weights_[j] * (errors_[j] + rounding_.relative) +
@@ -183,11 +143,8 @@ private:
   const AttentionShape &shape_;
   Rounding rounding_;
   std::span<const float> query_, key_, value_;
-  uint64_t batch_ = 0, group_ = 0; ///< sequence, and head of keys
-  uint64_t firstKey_ = 0;          ///< of the sequence, among all
-  int64_t keys_ = 0, place_ = 0;   ///< of the sequence, and the key at the place of the query
-  double slope_ = 0;               ///< of the head of queries
-  uint64_t first_ = 0;             ///< key that the row sees
+  SeenKeys keys_;
+  double slope_ = 0; ///< of the head of queries
   double largest_ = 0, total_ = 0, totalError_ = 0;
   std::vector<double> weights_, errors_;
 };
@@ -243,7 +200,9 @@ Status checkSequences(const AttentionShape &shape) {
                   shape.batches, shape.keyTokens, lengths, pages, shape.pageTokens));
 }
 
-Status checkSizes(const AttentionShape &shape, size_t query, size_t key, size_t value) {
+} // namespace
+
+Status checkAttention(const AttentionShape &shape, size_t query, size_t key, size_t value) {
   FP4_TRY(checkSequences(shape));
   const uint64_t queries = shape.rows() * shape.queryElements;
   const uint64_t rowsOfPage = shape.pageTokens * shape.keyHeads;
@@ -261,13 +220,11 @@ Status checkSizes(const AttentionShape &shape, size_t query, size_t key, size_t 
                                keyRows * shape.valueElements, query, key, value));
 }
 
-} // namespace
-
 Expected<AttentionReference> referenceAttention(const AttentionShape &shape, FloatType type,
                                                 std::span<const float> query,
                                                 std::span<const float> key,
                                                 std::span<const float> value, unsigned threads) {
-  FP4_TRY(checkSizes(shape, query.size(), key.size(), value.size()));
+  FP4_TRY(checkAttention(shape, query.size(), key.size(), value.size()));
   AttentionReference reference;
   const uint64_t rows = shape.rows(), results = rows * shape.valueElements;
   reference.values.resize(results);

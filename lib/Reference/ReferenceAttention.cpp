@@ -5,6 +5,7 @@
 #include "fp4/Numerics/Attention.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 #include "fp4/Numerics/E4M3.h"
+#include "fp4/Routes/Routes.h"
 
 #include <bit>
 #include <cmath>
@@ -131,6 +132,7 @@ Status setScores(numerics::AttentionShape &shape, const Step &step) {
   shape.scale = std::bit_cast<float>(uint32_t(scale));
   shape.softcap = std::bit_cast<float>(uint32_t(softcap));
   shape.causal = step.op.attributes.contains("causal");
+  shape.growth = route::hasCore(step.target, route::Core::Tcgen05) ? numerics::kLazyGrowth : 0;
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <random>
 
 namespace fp4::numerics {
 namespace {
@@ -239,6 +240,87 @@ TEST(Attention, RefusesOtherSizes) {
   EXPECT_EQ(
       found.error().message,
       "attention must have 1 elements of queries, 2 of keys and 2 of values, but got 1, 2 and 1");
+}
+
+/// Numbers of bf16.
+std::vector<float> numbersOf(size_t count, unsigned seed, float scale) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal(0, scale);
+  std::vector<float> numbers(count);
+  for (float &number : numbers)
+    number = decodeBF16(encodeBF16(normal(generator)));
+  return numbers;
+}
+
+/// Two heads share keys of which a causal mask and a window hide some.
+struct Drawn {
+  AttentionShape shape{.queryTokens = 21,
+                       .keyTokens = 90,
+                       .heads = 2,
+                       .queryElements = 32,
+                       .valueElements = 16,
+                       .scale = 1,
+                       .causal = true,
+                       .window = 70,
+                       .growth = 8};
+  std::vector<float> query = numbersOf(21 * 2 * 32, 1, 1), key = numbersOf(90 * 32, 2, 1),
+                     value = numbersOf(90 * 16, 3, 1);
+
+  AttentionModel model(const AttentionOrder &order) const {
+    auto found = modelAttention(shape, order, FloatType::BF16, query, key, value, /*threads=*/1);
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? *found : AttentionModel{};
+  }
+};
+
+TEST(AttentionModel, LiesWithinTheBound) {
+  const Drawn drawn;
+  auto exact = referenceAttention(drawn.shape, FloatType::BF16, drawn.query, drawn.key, drawn.value,
+                                  /*threads=*/1);
+  ASSERT_TRUE(exact);
+  for (double growth : {0., 1., 8.})
+    for (uint64_t keys : {16, 64, 128}) {
+      const AttentionModel model = drawn.model({keys, growth});
+      for (size_t i = 0; i < model.values.size(); ++i)
+        ASSERT_LE(std::fabs(model.values[i] - exact->values[i]), exact->bounds[i]) << i;
+      for (size_t i = 0; i < model.logSums.size(); ++i)
+        ASSERT_LE(std::fabs(model.logSums[i] - exact->logSums[i]), exact->logBounds[i]) << i;
+    }
+}
+
+/// What a maximum grows by, and the keys of a block, change bits.
+TEST(AttentionModel, HasTheBitsOfItsOrder) {
+  const Drawn drawn;
+  const AttentionModel always = drawn.model({16, 0});
+  EXPECT_EQ(drawn.model({16, 0}).values, always.values);
+  EXPECT_NE(drawn.model({16, 8}).values, always.values);
+  EXPECT_NE(drawn.model({32, 0}).values, always.values);
+}
+
+/// A maximum of 2^4 more than the first one, in the exponent, is no origin with a growth of 8.
+TEST(AttentionModel, KeepsAnOriginThatGrowsLittle) {
+  AttentionShape shape{.queryTokens = 1, .keyTokens = 32, .queryElements = 1, .valueElements = 1};
+  std::vector<float> key(32, 0), value(32, 1);
+  key[0] = 4; // the last block comes first
+  value[0] = 3;
+  for (double growth : {0., 8.}) {
+    auto model = modelAttention(shape, {16, growth}, FloatType::BF16, std::vector<float>{1}, key,
+                                value, /*threads=*/1);
+    ASSERT_TRUE(model);
+    // The power of the first key is one, or e^4, and is rounded to bf16 beside the values.
+    const double power = growth > 0 ? std::exp(4) : 1, others = growth > 0 ? 1 : std::exp(-4);
+    const double rounded = decodeBF16(encodeBF16(float(power))),
+                 smaller = decodeBF16(encodeBF16(float(others)));
+    // With a growth of 0, 16 powers of the last block were 1 when they were multiplied.
+    const double sum = 3 * rounded + 15 * smaller + 16 * others;
+    EXPECT_NEAR(model->values[0], sum / (power + 31 * others), 1e-5) << growth;
+  }
+}
+
+TEST(AttentionModel, RefusesBlocksOfPartsOfInstructions) {
+  const Drawn drawn;
+  EXPECT_FALSE(modelAttention(drawn.shape, {24, 0}, FloatType::BF16, drawn.query, drawn.key,
+                              drawn.value, /*threads=*/1));
 }
 
 } // namespace

@@ -10,6 +10,10 @@
 
 namespace fp4::numerics {
 
+/// How much the exponent of 2 of a row's maximum grows before a kernel with tcgen05 scales the sums
+/// of the row: powers are up to 2^8 until then, and most blocks of keys scale nothing.
+inline constexpr double kLazyGrowth = 8;
+
 /// Sizes of an attention: queries are batches x queryTokens x heads x queryElements, keys are
 /// batches x keyTokens x keyHeads x queryElements, values have valueElements in a head. A paged
 /// cache has keys of pages x pageTokens x keyHeads x queryElements, or with headsFirst of pages x
@@ -36,6 +40,8 @@ struct AttentionShape {
   std::span<const int32_t> queryOffsets = {}, keyOffsets = {};
   /// For each head of queries, what a score loses for each token of distance; none where empty.
   std::span<const float> slopes = {};
+  /// How far a kernel lets the exponent of 2 of a row's maximum grow before it scales sums.
+  double growth = 0;
 
   bool isPacked() const { return !queryOffsets.empty(); }
   uint64_t rows() const { return (isPacked() ? 1 : batches) * queryTokens * heads; }
@@ -70,5 +76,27 @@ Expected<AttentionReference> referenceAttention(const AttentionShape &shape, Flo
                                                 std::span<const float> query,
                                                 std::span<const float> key,
                                                 std::span<const float> value, unsigned threads);
+
+/// The order of a kernel with tcgen05: blocks of so many keys, a multiple of 16, from the last one
+/// on. The sums of a row are scaled when the exponent of 2 of its maximum has grown by more than
+/// `growth` since the last time, and with 0 whenever it has grown.
+struct AttentionOrder {
+  uint64_t keys = 128;
+  double growth = kLazyGrowth;
+};
+
+/// Results before they are rounded to the type of queries, and logarithms of sums.
+struct AttentionModel {
+  std::vector<float> values, logSums;
+};
+
+/// The numbers that a kernel of `order` computes, bit for bit, from operands as those of
+/// referenceAttention. Products are those of kind::f16, 16 elements at a time; a thread adds up the
+/// powers of a block in eight chains and these by halves; all else is fp32, and ex2, lg2 and rcp
+/// are correctly rounded, as in the simulator.
+Expected<AttentionModel> modelAttention(const AttentionShape &shape, const AttentionOrder &order,
+                                        FloatType type, std::span<const float> query,
+                                        std::span<const float> key, std::span<const float> value,
+                                        unsigned threads);
 
 } // namespace fp4::numerics
