@@ -155,8 +155,7 @@ static int64_t splitsOfKeys(AttentionOp op, int64_t works, int64_t blocks,
   return splits;
 }
 
-/// A tile of one or two parts of 128 rows. A thread has a row of products beside its sums, whose
-/// registers, and columns of tensor memory, leave room for fewer keys of larger heads.
+/// A tile of one or two parts of 128 rows, with as many keys as tensor memory has room for.
 static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
   int64_t tileHeads = headsOfTile(op);
   int32_t parts = op.getQueryTokens() * tileHeads <= pipe::kMmaM ? 1 : 2;
@@ -210,7 +209,7 @@ SmallVector<StringRef> fp4::partRoles(const KernelPlan &plan) {
   return names;
 }
 
-/// Columns of tensor memory of a part: scores, powers as pairs, and products with values.
+/// Columns of tensor memory of a part: scores, powers as pairs, and sums of values.
 static int64_t columnsOfPart(AttentionOp op, int64_t keys) {
   return keys + keys / 2 + op.getValueElements();
 }

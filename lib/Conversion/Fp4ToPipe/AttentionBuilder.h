@@ -7,6 +7,7 @@
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
+#include "fp4/Numerics/Attention.h"
 
 #include <numeric>
 #include <string>
@@ -71,6 +72,9 @@ struct Attention {
   /// Tiles of packed sequences at most: each may end within one, and so may the rest of the tokens.
   int64_t tilesOfAll() { return queryTokens() / tileTokens() + batches() + 1; }
 
+  /// How much an exponent of 2 grows before sums are scaled: powers stay below 2^kLazyGrowth.
+  double growth() { return hasLanes() ? numerics::kLazyGrowth : 0; }
+
   /// Numbers of a row that are the sum of its powers: one for each thread of the row.
   int64_t sumColumns() { return hasLanes() ? 1 : kThreadColumns; }
 
@@ -134,17 +138,17 @@ struct KeptRows {
 
 /// Numbers that a tile carries from block to block of keys.
 struct RowState {
-  mlir::Value maximum; ///< of the products so far, a number for each row
+  mlir::Value maximum; ///< origin of the powers so far, a number for each row
   mlir::Value sum;     ///< of the powers, what each thread has of them
   mlir::Value powers;  ///< of the last block: its values come while the next one begins
-  mlir::Value shrink;  ///< what the last block multiplies sums by, of the values before it
+  mlir::Value shrink;  ///< what the last block multiplies sums by; not carried
   KeptRows kept;
 };
 
 /// Rows of a tile that a role of threads has, by the name of the role: none for its driver.
 struct QueryPart {
   QueryTile tile;
-  mlir::Value query, sums;
+  mlir::Value query;
   std::string role;
 };
 
@@ -223,7 +227,8 @@ private:
   Value scoresOf(const QueryTile &tile, Value block, const BlockRows &rows, Value query);
   Value scoresOf(const QueryTile &tile, Value block, Value products);
   RowState firstWeights(Value scores);
-  RowState nextWeights(Value scores, const RowState &before);
+  RowState nextMaximum(Value scores, const RowState &before);
+  void addWeights(RowState &after, Value scores, const RowState &before);
   RowState firstBlock(const QueryTile &tile, Value block, Value query);
   RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before);
   Value originOf(Value maximum);
@@ -246,14 +251,11 @@ private:
   LaneStates passLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, const Range &range);
   LaneStates firstLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, Value block);
   LaneStates nextLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, Value block,
-                       const LaneStates &before);
-  llvm::SmallVector<Value> multiplyKeys(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile,
-                                        const BlockRows &rows);
-  llvm::SmallVector<Value> multiplyPowers(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile,
-                                          const BlockRows &rows, llvm::ArrayRef<Value> powers);
+                       Value more, const LaneStates &before);
   llvm::SmallVector<Value> writePowers(llvm::ArrayRef<QueryPart> parts, const LaneStates &states);
-  void addProducts(const QueryPart &part, Value products, Value shrink);
-  Value accumulator(int64_t columns, llvm::StringRef ring, size_t part);
+  Value multiplyKeys(const QueryPart &part, size_t number, Value keys);
+  Value multiplyPowers(size_t number, Value powers, Value values, Value more);
+  Value laneScores(const QueryPart &part, Value block, Value products);
 
   // Sums of all keys (AttentionSums.cpp).
   void finish(const QueryTile &tile, Value sums, Value maximum, Value sum);
@@ -271,7 +273,7 @@ private:
   Value splat(int64_t columns, float number);
   Value nothing(int64_t columns) { return splat(columns, -std::numeric_limits<float>::infinity()); }
   Value fragment(int64_t columns);
-  Value read(Value fragment, int64_t first, int64_t columns);
+  Value read(Value sums, int64_t first, int64_t columns); ///< of a fragment, or tensor memory
   Value read(Value fragment) {
     return read(fragment, 0, mlir::cast<pipe::FragmentType>(fragment.getType()).getShape()[1]);
   }

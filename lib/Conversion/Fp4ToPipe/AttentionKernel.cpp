@@ -268,19 +268,30 @@ RowState AttentionBuilder::firstWeights(Value scores) {
   return first;
 }
 
-/// The numbers of rows behind a further block.
-RowState AttentionBuilder::nextWeights(Value scores, const RowState &before) {
+/// The maximum behind a further block, and what it multiplies the sums of before by. A maximum that
+/// grows by little stays what it was.
+RowState AttentionBuilder::nextMaximum(Value scores, const RowState &before) {
   RowState after;
   after.maximum = arith::MaximumFOp::create(b, before.maximum, maximumOfRow(scores));
-  Value maximum = originOf(after.maximum);
-  Value grown = arith::SubFOp::create(b, before.maximum, maximum);
-  after.shrink = exp2(arith::MulFOp::create(b, grown, factor(1)));
-  after.powers = powersOf(scores, maximum);
+  Value grown = arith::SubFOp::create(b, before.maximum, originOf(after.maximum));
+  Value exponent = arith::MulFOp::create(b, grown, factor(1));
+  after.shrink = exp2(exponent);
+  if (attention.growth() <= 0)
+    return after;
+  Value stays = arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, exponent,
+                                      splat(1, float(-attention.growth())));
+  after.maximum = arith::SelectOp::create(b, stays, before.maximum, after.maximum);
+  after.shrink = arith::SelectOp::create(b, stays, splat(1, 1), after.shrink);
+  return after;
+}
+
+/// The powers of a further block, which are not rounded yet, and their sum with those of before.
+void AttentionBuilder::addWeights(RowState &after, Value scores, const RowState &before) {
+  after.powers = powersOf(scores, originOf(after.maximum));
   int64_t columns = attention.sumColumns();
   Value shrink = columns > 1 ? toColumns(after.shrink, columns) : after.shrink;
   Value scaled = arith::MulFOp::create(b, before.sum, shrink);
   after.sum = arith::AddFOp::create(b, scaled, sumOfRow(after.powers, columns));
-  return after;
 }
 
 RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value query) {
@@ -299,7 +310,9 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
   BlockRows rows = rowsAgain(before.kept.next, tile, block);
   KeptRows kept;
   keepRows(kept, tile, block, rows);
-  RowState after = nextWeights(scoresOf(tile, block, rows, query), before);
+  Value scores = scoresOf(tile, block, rows, query);
+  RowState after = nextMaximum(scores, before);
+  addWeights(after, scores, before);
   after.kept = kept;
   BlockRows ofValues = rowsAgain(before.kept.rows, tile, b.add(block, b.constant(1)));
   multiplyValues(tile, ofValues, before.powers, sums);

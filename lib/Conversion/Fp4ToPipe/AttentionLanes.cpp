@@ -5,13 +5,9 @@
 // one part compute powers, the tensor core multiplies for the other. Threads write their powers,
 // rounded, into tensor memory, as operand A of the products with values.
 //
-// The sums of a row are in the registers of its thread, and not in tensor memory: the thread adds
-// the products of each block, `sums = sums * shrink + products`, one instruction for an element.
-// Sums in tensor memory would be read, multiplied and written instead, and the next MMA would wait
-// for that. Products of a block are sums of the tensor core, and those of blocks are sums of fp32.
-//
-// The program writes all powers of a block first, then multiplies the keys of the next one, and the
-// powers behind these: so that the tensor core has work while threads wait for scores.
+// The sums of a row stay in tensor memory, where the tensor core adds the products of each block.
+// Threads scale them only if the maximum of a row has grown by more than 2^8 since the last time
+// (numerics::kLazyGrowth): powers of a block are up to 2^8 then, which no type of theirs minds.
 //
 //===----------------------------------------------------------------------===//
 #include "AttentionBuilder.h"
@@ -28,10 +24,6 @@
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
-
-/// Columns of products that are read at a time: with twice as many, ptxas spills some of the sums
-/// of a row.
-static constexpr int64_t kReadColumns = 32;
 
 //===----------------------------------------------------------------------===//
 // Parts
@@ -75,11 +67,8 @@ SmallVector<QueryPart> AttentionBuilder::partsOf(const QueryTile &tile) {
       part.role = names[number - 1];
     }
     part.query = loads.query(part.tile);
-    inPart(number, parts, [&, &part = part] {
-      if (args.slopes)
-        part.tile.slopes = slopesOf(part.tile);
-      part.sums = fragment(attention.valueElements());
-    });
+    if (args.slopes)
+      inPart(number, parts, [&, &part = part] { part.tile.slopes = slopesOf(part.tile); });
   }
   return parts;
 }
@@ -90,12 +79,14 @@ void AttentionBuilder::buildLanes(const QueryTile &tile) {
   LaneStates states = passLanes(parts, tile, range);
   SmallVector<Value> powers = writePowers(parts, states);
   BlockRows rows = rowsAgain(states.front().kept.rows, tile, range.begin);
-  SmallVector<Value> products = multiplyPowers(parts, tile, rows, powers);
+  Value values = loads.value(tile, rows);
+  Value more = b.compare(arith::CmpIPredicate::sgt, b.sub(range.end, range.begin), b.constant(1));
+  SmallVector<Value> sums;
+  for (size_t number = 0; number < parts.size(); ++number)
+    sums.push_back(multiplyPowers(number, powers[number], values, more));
   for (auto [number, part] : llvm::enumerate(parts))
     inPart(number, parts, [&, number = number, &part = part] {
-      const RowState &state = states[number];
-      addProducts(part, products[number], state.shrink);
-      finish(part.tile, part.sums, state.maximum, state.sum);
+      finish(part.tile, sums[number], states[number].maximum, states[number].sum);
     });
 }
 
@@ -107,17 +98,17 @@ void AttentionBuilder::buildLanes(const QueryTile &tile) {
 static SmallVector<Value> toValues(ArrayRef<RowState> states) {
   SmallVector<Value> values;
   for (const RowState &state : states)
-    llvm::append_values(values, state.maximum, state.sum, state.powers, state.shrink);
+    llvm::append_values(values, state.maximum, state.sum, state.powers);
   llvm::append_range(values, states.front().kept.rows);
   llvm::append_range(values, states.front().kept.next);
   return values;
 }
 static SmallVector<RowState, 2> toStates(ValueRange values, size_t parts) {
-  constexpr size_t ofPart = 4;
+  constexpr size_t ofPart = 3;
   SmallVector<RowState, 2> states;
   for (size_t i = 0; i < parts; ++i) {
     ValueRange of = values.slice(i * ofPart, ofPart);
-    states.push_back({of[0], of[1], of[2], of[3], {}});
+    states.push_back({of[0], of[1], of[2], /*shrink=*/Value(), {}});
   }
   ValueRange rows = values.drop_front(parts * ofPart);
   states.front().kept = {BlockRows(rows.take_front(rows.size() / 2)),
@@ -134,47 +125,58 @@ AttentionBuilder::passLanes(ArrayRef<QueryPart> parts, const QueryTile &tile, co
   auto loop = scf::ForOp::create(b, b.constant(1), count, b.constant(1), toValues(first));
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(loop.getBody());
-  LaneStates after = nextLanes(parts, tile, b.sub(last, loop.getInductionVar()),
+  Value number = loop.getInductionVar();
+  Value more = b.compare(arith::CmpIPredicate::sgt, number, b.constant(1));
+  LaneStates after = nextLanes(parts, tile, b.sub(last, number), more,
                                toStates(loop.getRegionIterArgs(), parts.size()));
   scf::YieldOp::create(b, toValues(after));
   return toStates(loop.getResults(), parts.size());
+}
+
+/// The scores of a block of keys of a part.
+Value AttentionBuilder::laneScores(const QueryPart &part, Value block, Value products) {
+  return scoresOf(part.tile, b.mul(block, attention.keys), read(products, 0, attention.keys));
 }
 
 AttentionBuilder::LaneStates AttentionBuilder::firstLanes(ArrayRef<QueryPart> parts,
                                                           const QueryTile &tile, Value block) {
   LaneStates states(parts.size());
   BlockRows rows = loads.rowsOf(tile, block);
-  SmallVector<Value> products = multiplyKeys(parts, tile, rows);
-  Value firstKey = b.mul(block, attention.keys);
+  Value keys = loads.key(tile, rows);
+  SmallVector<Value> products;
+  for (auto [number, part] : llvm::enumerate(parts))
+    products.push_back(multiplyKeys(part, number, keys));
   for (auto [number, part] : llvm::enumerate(parts))
     inPart(number, parts, [&, number = number, &part = part] {
-      Value all =
-          ReadOp::create(b, attention.numbers(attention.keys), products[number], b.constant(0));
-      states[number] = firstWeights(scoresOf(part.tile, firstKey, all));
+      states[number] = firstWeights(laneScores(part, block, products[number]));
       states[number].powers = rounded(states[number].powers);
-      states[number].shrink = splat(1, 1); // sums are zeros
     });
   keepRows(states.front().kept, tile, block, rows);
   return states;
 }
 
+/// The scores of a block, and the sums of the block before, which are added to others with `more`.
+/// All powers are written first, so that the tensor core has work while threads wait for scores.
 AttentionBuilder::LaneStates AttentionBuilder::nextLanes(ArrayRef<QueryPart> parts,
                                                          const QueryTile &tile, Value block,
-                                                         const LaneStates &before) {
+                                                         Value more, const LaneStates &before) {
   LaneStates after(parts.size());
   const KeptRows &kept = before.front().kept;
   SmallVector<Value> powers = writePowers(parts, before);
   BlockRows rows = rowsAgain(kept.next, tile, block);
-  SmallVector<Value> scores = multiplyKeys(parts, tile, rows);
-  BlockRows ofValues = rowsAgain(kept.rows, tile, b.add(block, b.constant(1)));
-  SmallVector<Value> products = multiplyPowers(parts, tile, ofValues, powers);
-  Value firstKey = b.mul(block, attention.keys);
+  Value keys = loads.key(tile, rows);
+  SmallVector<Value> sums, products;
+  for (auto [number, part] : llvm::enumerate(parts))
+    products.push_back(multiplyKeys(part, number, keys));
+  Value values = loads.value(tile, rowsAgain(kept.rows, tile, b.add(block, b.constant(1))));
+  for (size_t number = 0; number < parts.size(); ++number)
+    sums.push_back(multiplyPowers(number, powers[number], values, more));
   for (auto [number, part] : llvm::enumerate(parts))
     inPart(number, parts, [&, number = number, &part = part] {
-      addProducts(part, products[number], before[number].shrink);
-      Value all =
-          ReadOp::create(b, attention.numbers(attention.keys), scores[number], b.constant(0));
-      after[number] = nextWeights(scoresOf(part.tile, firstKey, all), before[number]);
+      Value scores = laneScores(part, block, products[number]);
+      after[number] = nextMaximum(scores, before[number]);
+      ScaleRowsOp::create(b, sums[number], after[number].shrink);
+      addWeights(after[number], scores, before[number]);
       after[number].powers = rounded(after[number].powers);
     });
   keepRows(after.front().kept, tile, block, rows);
@@ -185,23 +187,19 @@ AttentionBuilder::LaneStates AttentionBuilder::nextLanes(ArrayRef<QueryPart> par
 // Products
 //===----------------------------------------------------------------------===//
 
-/// A tile of products in tensor memory, all of which are stages of `ring` of the part.
-Value AttentionBuilder::accumulator(int64_t columns, StringRef ring, size_t part) {
+/// A tile of products in tensor memory, all of which are stages of `ring`.
+static AccumulatorOp accumulator(TileBuilder &b, int64_t columns, StringAttr ring) {
   auto type = TmemType::get({kMmaM, columns}, b.getF32Type(), Layout::Linear);
   auto made = AccumulatorOp::create(b, type);
-  made->setAttr(kRingAttr, b.getStringAttr(ring + Twine(part)));
+  made->setAttr(kRingAttr, ring);
   return made;
 }
 
-/// The products of each part's queries and a block of keys.
-SmallVector<Value> AttentionBuilder::multiplyKeys(ArrayRef<QueryPart> parts, const QueryTile &tile,
-                                                  const BlockRows &rows) {
-  Value key = loads.key(tile, rows);
-  SmallVector<Value> products;
-  for (auto [number, part] : llvm::enumerate(parts)) {
-    products.push_back(accumulator(attention.keys, "scores", number));
-    MmaOp::create(b, products.back(), part.query, key);
-  }
+/// The products of a part's queries and a block of keys.
+Value AttentionBuilder::multiplyKeys(const QueryPart &part, size_t number, Value keys) {
+  AccumulatorOp products =
+      accumulator(b, attention.keys, b.getStringAttr("scores" + Twine(number)));
+  MmaOp::create(b, products, part.query, keys);
   return products;
 }
 
@@ -219,33 +217,13 @@ SmallVector<Value> AttentionBuilder::writePowers(ArrayRef<QueryPart> parts,
   return powers;
 }
 
-/// The products of each part's powers and a block of values.
-SmallVector<Value> AttentionBuilder::multiplyPowers(ArrayRef<QueryPart> parts,
-                                                    const QueryTile &tile, const BlockRows &rows,
-                                                    ArrayRef<Value> powers) {
-  Value value = loads.value(tile, rows);
-  SmallVector<Value> products;
-  for (size_t number = 0; number < parts.size(); ++number) {
-    products.push_back(accumulator(attention.valueElements(), "products", number));
-    MmaOp::create(b, products.back(), powers[number], value).setTransposed(true);
-  }
-  return products;
-}
-
-/// sums = sums * shrink + products. The next products are on their way while those before are
-/// added.
-void AttentionBuilder::addProducts(const QueryPart &part, Value products, Value shrink) {
-  RankedTensorType type = attention.numbers(kReadColumns);
-  Value factors = toColumns(shrink, kReadColumns);
-  auto readFrom = [&](int64_t first) -> Value {
-    return ReadOp::create(b, type, products, b.constant(first));
-  };
-  Value next = readFrom(0);
-  for (int64_t first = 0; first < attention.valueElements(); first += kReadColumns) {
-    Value added = next;
-    if (first + kReadColumns < attention.valueElements())
-      next = readFrom(first + kReadColumns);
-    Value sums = read(part.sums, first, kReadColumns);
-    WriteOp::create(b, math::FmaOp::create(b, sums, factors, added), part.sums, uint64_t(first));
-  }
+/// The sums of a part with the products of its powers and a block of values; with `more` (i1) those
+/// that threads have left are added to.
+Value AttentionBuilder::multiplyPowers(size_t number, Value powers, Value values, Value more) {
+  AccumulatorOp sums =
+      accumulator(b, attention.valueElements(), b.getStringAttr("sums" + Twine(number)));
+  sums->setAttr(kKeptAttr, b.getUnitAttr());
+  Value none;
+  MmaOp::create(b, sums, powers, none, none, values, none, none, more, none).setTransposed(true);
+  return sums;
 }

@@ -18,11 +18,17 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
 
+/// Columns of tensor memory that a thread reads and stores at a time.
+static constexpr int64_t kStoredColumns = 64;
+
 void AttentionBuilder::finish(const QueryTile &tile, Value sums, Value maximum, Value sum) {
   Value whole = attention.sumColumns() > 1 ? sumOfRow(sum, /*columns=*/1) : sum;
   if (attention.splits > 1)
     return reduceInCluster(tile, sums, maximum, whole);
-  store(tile, sums, 0, attention.valueElements(), closeRows(tile, maximum, whole));
+  Value inverse = closeRows(tile, maximum, whole);
+  int64_t columns = attention.hasLanes() ? kStoredColumns : attention.valueElements();
+  for (int64_t first = 0; first < attention.valueElements(); first += columns)
+    store(tile, sums, first, columns, inverse);
 }
 
 void AttentionBuilder::reduceInCluster(const QueryTile &tile, Value sums, Value maximum,
@@ -171,8 +177,11 @@ Value AttentionBuilder::fragment(int64_t columns) {
       b, FragmentType::get(b.getContext(), {rows, columns}, b.getF32Type(), attention.kind()));
 }
 
-Value AttentionBuilder::read(Value fragment, int64_t first, int64_t columns) {
-  return ReadOp::create(b, attention.numbers(columns), fragment, first, int64_t(0));
+Value AttentionBuilder::read(Value sums, int64_t first, int64_t columns) {
+  RankedTensorType type = attention.numbers(columns);
+  if (isa<TmemType>(sums.getType()))
+    return ReadOp::create(b, type, sums, b.constant(first));
+  return ReadOp::create(b, type, sums, first, int64_t(0));
 }
 
 Value AttentionBuilder::toColumns(Value rows, int64_t columns) {

@@ -201,3 +201,47 @@ func.func @bad(%r: tensor<64x1xf32, #pipe.distribution<wgmma>>, %f: !pipe.fragme
   pipe.write %r, %f[0] : tensor<64x1xf32, #pipe.distribution<wgmma>>, !pipe.fragment<64x64xf32, wgmma>
   return
 }
+
+// -----
+
+!f = tensor<128x1xf32, #pipe.distribution<lanes>>
+func.func @twin(%f: !f, %sums: !pipe.tmem<128x64xf32>) {
+  pipe.scale_rows %sums by %f : !pipe.tmem<128x64xf32>, !f
+  return
+}
+func.func @bad(%f: !f, %sums: !pipe.tmem<128x48xf32>) {
+  // (C675)
+  // expected-error @+2 {{factors must be lanes of 1 column with the rows of sums of f32, which have a multiple of 32 columns, but got 'tensor<128x1xf32, #pipe.distribution<lanes>>' for '!pipe.tmem<128x48xf32>'}}
+  // expected-note @+1 {{pipe.reduce_rows makes one column}}
+  pipe.scale_rows %sums by %f : !pipe.tmem<128x48xf32>, !f
+  return
+}
+
+// -----
+
+func.func @twin() {
+  %0 = pipe.accumulator {pipe.kept, pipe.ring = "sums"} : !pipe.tmem<128x64xf32>
+  return
+}
+func.func @bad() {
+  // (C676)
+  // expected-error @+2 {{'pipe.kept' must be at a channel, or at an accumulator of a ring in tensor memory, but got unit}}
+  // expected-note @+1 {{write {pipe.kept, pipe.ring = "sums"}}}
+  %0 = pipe.accumulator {pipe.kept} : !pipe.tmem<128x64xf32>
+  return
+}
+
+// -----
+
+!sums = !pipe.channel<!pipe.tmem<128x64xf32>>
+func.func @twin() {
+  %0 = pipe.channel from tensor to threads(128) {pipe.kept} : !sums
+  return
+}
+func.func @threads() {
+  // (C674)
+  // expected-error @+2 {{with 'pipe.kept' must have one tile of tensor memory and one stage, from tensor to one consumer}}
+  // expected-note @+1 {{give other tiles a channel of their own, and the channel depth 1}}
+  %0 = pipe.channel from threads(128) to tensor {pipe.kept} : !sums
+  return
+}

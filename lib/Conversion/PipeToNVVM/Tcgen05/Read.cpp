@@ -115,9 +115,57 @@ struct LowerTmemWrite : fp4::PipePattern<fp4::pipe::WriteOp> {
   }
 };
 
+/// Multiplies rows of sums that some thread of the warp must scale.
+struct LowerScaleRows : fp4::PipePattern<fp4::pipe::ScaleRowsOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::ScaleRowsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value factor = vector::ExtractOp::create(b, adaptor.getFactors(), 0);
+    Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1));
+    Value isScaled = arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, factor, one);
+    Value any = NVVM::VoteSyncOp::create(b, b.getI1Type(), fp4::constI32(b, -1), isScaled,
+                                         NVVM::VoteSyncKind::any);
+    auto branch = scf::IfOp::create(b, any, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value first = fp4::Int32(b, adaptor.getTile()) + fp4::lanesOfWarp(b, state);
+    for (int64_t at = 0; at < op.getTile().getType().getShape()[1]; at += kScaledColumns)
+      scale(b, fp4::Int32(b, first) + at, factor);
+    NVVM::Tcgen05WaitOp::create(b, NVVM::Tcgen05WaitKind::STORE);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// Columns that are in registers at a time, beside the scores of a row.
+  static constexpr int64_t kScaledColumns = 32;
+
+  static void scale(ImplicitLocOpBuilder &b, Value first, Value factor) {
+    Location loc = b.getLoc();
+    auto words = VectorType::get(kScaledColumns, b.getI32Type());
+    Value address = fp4::tmemPointer(b, loc, first);
+    Value loaded =
+        NVVM::Tcgen05LdOp::create(b, words, /*pack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B,
+                                  address, /*offset=*/Value());
+    SmallVector<Value> numbers;
+    for (int64_t i = 0; i < kScaledColumns; ++i)
+      numbers.push_back(LLVM::ExtractElementOp::create(b, loaded, fp4::constI32(b, i)));
+    Value scaled = LLVM::PoisonOp::create(b, words);
+    for (auto [i, word] : llvm::enumerate(fp4::waitForLoaded(b, loc, numbers))) {
+      Value number = LLVM::BitcastOp::create(b, b.getF32Type(), word);
+      Value product =
+          LLVM::BitcastOp::create(b, b.getI32Type(), arith::MulFOp::create(b, number, factor));
+      scaled = LLVM::InsertElementOp::create(b, scaled, product, fp4::constI32(b, int64_t(i)));
+    }
+    NVVM::Tcgen05StOp::create(b, /*unpack=*/false, NVVM::Tcgen05LdStShape::SHAPE_32X32B, address,
+                              scaled, /*offset=*/Value());
+  }
+};
+
 } // namespace
 
 void fp4::populateReadPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                const KernelState &state) {
-  patterns.add<LowerRead, LowerTmemWrite>(converter, patterns.getContext(), state);
+  patterns.add<LowerRead, LowerTmemWrite, LowerScaleRows>(converter, patterns.getContext(), state);
 }

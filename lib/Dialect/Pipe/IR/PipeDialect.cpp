@@ -93,9 +93,39 @@ static LogicalResult verifyRing(Operation *op, Attribute ring) {
                   "write {pipe.ring = \"keys\"} before pipe-specialize-warps"); // (C665)
 }
 
+/// (C674) A channel whose one tile of tensor memory is the same in each iteration.
+static LogicalResult verifyKeptChannel(ChannelOp op) {
+  ArrayRef<Type> payload = op.getType().getPayload();
+  if (payload.size() == 1 && isa<TmemType>(payload.front()) && !op.isCluster() &&
+      op.getDepth().value_or(1) == 1 && op.getProducer() == Engine::Tensor &&
+      op.getConsumers().size() == 1)
+    return success();
+  return fp4::withNote(
+      op.emitOpError() << "with '" << kKeptAttr
+                       << "' must have one tile of tensor memory and one stage, "
+                          "from tensor to one consumer",
+      "give other tiles a channel of their own, and the channel depth 1"); // (C674)
+}
+
+/// (C676) Sums that threads leave where the tensor core adds to them.
+static LogicalResult verifyKept(Operation *op, Attribute value) {
+  if (auto channel = dyn_cast<ChannelOp>(op))
+    return verifyKeptChannel(channel);
+  auto sums = dyn_cast<AccumulatorOp>(op);
+  if (sums && !sums.getFragmentType() && op->hasAttr(kRingAttr) && isa<UnitAttr>(value))
+    return success();
+  return fp4::withNote(op->emitOpError() << "'" << kKeptAttr
+                                         << "' must be at a channel, or at an accumulator of a "
+                                            "ring in tensor memory, but got "
+                                         << value,
+                       "write {pipe.kept, pipe.ring = \"sums\"}"); // (C676)
+}
+
 LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kRingAttr)
     return verifyRing(op, attribute.getValue());
+  if (attribute.getName() == kKeptAttr)
+    return verifyKept(op, attribute.getValue());
   if (attribute.getName() != kRoleAttr)
     return success();
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();

@@ -104,6 +104,22 @@ LogicalResult BroadcastRowsOp::verify() {
                   "pipe.reduce_rows makes one column"); // (C663)
 }
 
+LogicalResult ScaleRowsOp::verify() {
+  constexpr int64_t unit = 32; // columns of a read
+  TmemType tile = getTile().getType();
+  RankedTensorType factors = getFactors().getType();
+  ArrayRef<int64_t> shape = tile.getShape();
+  bool areRows = distributionOf(factors).getKind() == FragmentKind::Lanes &&
+                 factors.getDimSize(0) == shape[0] && factors.getDimSize(1) == 1;
+  if (areRows && tile.getElementType().isF32() && shape[1] % unit == 0)
+    return success();
+  return withNote(
+      emitOpError() << "factors must be lanes of 1 column with the rows of sums of f32, "
+                       "which have a multiple of "
+                    << unit << " columns, but got " << factors << " for " << tile,
+      "pipe.reduce_rows makes one column"); // (C675)
+}
+
 LogicalResult ElementIndexOp::verify() {
   FragmentKind kind = distributionOf(getResult().getType()).getKind();
   if (kind == FragmentKind::Wgmma || kind == FragmentKind::Lanes)

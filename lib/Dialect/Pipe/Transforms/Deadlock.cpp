@@ -8,6 +8,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -336,7 +337,8 @@ bool ChannelRun::checkHeld(const RoleStep &step, const TileUse &use, uint32_t ra
     return true;
   State &state = stateOf(use.channel);
   const Used &used = state.usedBy(step.op, rank);
-  bool produces = use.writes || used.taken == 0;
+  bool writes = use.writes && !isa<ScaleRowsOp>(step.op); // which a consumer does
+  bool produces = writes || used.taken == 0;
   int64_t over = produces ? state.blocks[rank].committed : used.released - used.partly;
   if (use.iteration >= over)
     return true;

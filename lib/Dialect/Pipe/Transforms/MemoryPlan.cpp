@@ -8,6 +8,7 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
+#include "fp4/Dialect/Pipe/IR/Rings.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
 #include "fp4/Dialect/Pipe/IR/Turns.h"
 #include "fp4/ISA/TargetModel.h"
@@ -126,6 +127,8 @@ static bool isOfWorkTile(ChannelOp channel) {
 /// there as long as the loop, and one more is enough for the next loop.
 int64_t fp4::pipe::mostStages(ChannelOp channel, int64_t most) {
   constexpr int64_t mostScales = 4;
+  if (channel->hasAttr(kKeptAttr))
+    return 1;
   if (hasOnlyScales(channel))
     most = std::min(most, mostScales);
   if (llvm::is_contained(channel.getConsumerEngines(), Engine::BulkStore))

@@ -6,6 +6,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/PipeRows.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -253,6 +254,8 @@ void RoleWalker::addUse(RoleStep &step, Value value, bool writes) {
 static bool isWritten(Operation *op, Value value) {
   if (auto filler = dyn_cast<StageFillerOpInterface>(op))
     return filler.getSlot() == value;
+  if (auto scaled = dyn_cast<ScaleRowsOp>(op))
+    return scaled.getTile() == value;
   auto engineOp = dyn_cast<EngineOpInterface>(op);
   return engineOp && engineOp.getEngine() == Engine::Tensor && op->getOperand(0) == value &&
          isa<TmemType>(value.getType());

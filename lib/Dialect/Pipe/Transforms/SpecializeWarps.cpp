@@ -238,6 +238,9 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
         builder, crossing.firstTile().getLoc(), type, full, crossing.producer.getArrivals(full),
         builder.getArrayAttr(empty), builder.getDenseI32ArrayAttr(arrivals), Scope::Cta,
         IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), IntegerAttr());
+    Operation *maker = crossing.firstTile().getDefiningOp();
+    if (Attribute kept = maker->getAttr(kKeptAttr))
+      crossing.channel->setAttr(kKeptAttr, kept);
   }
 }
 
@@ -415,7 +418,8 @@ LogicalResult KernelSpecializer::buildRole(OpBuilder &builder, RoleAttr role) {
   commitLast(region);
   region.getBody().walk([](EngineOpInterface op) {
     op->removeAttr(PipeDialect::kRoleAttr);
-    op->removeAttr(kRingAttr);
+    for (StringRef name : {kRingAttr, kKeptAttr})
+      op->removeAttr(name);
   });
   return success();
 }

@@ -259,6 +259,11 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     it, from a multiple of 8 columns on.
   - (C673) `pipe.write` into tensor memory: the value is `lanes` of a power of two of columns, with
     the shape and elements of an operand A, which the op returns or fills.
+  - (C674) a channel with `pipe.kept` has one tile of tensor memory and one stage, in its CTA, that
+    the tensor core fills for one consumer.
+  - (C675) `pipe.scale_rows`: the tile is an accumulator in tensor memory of a multiple of 32
+    columns, and the factors are f32, one for each of its rows, of `lanes`.
+  - (C676) `pipe.kept` has no value, at a channel, or at an accumulator of a ring in tensor memory.
   - (C662) `pipe.reduce_rows`: the tiles are f32 of one distribution, and not columns of threads, of a
     multiple of 8 columns to 1 or 8.
   - (C663) `pipe.broadcast_rows`: the value has 1 column, and the result its distribution and

@@ -97,6 +97,27 @@ def Pipe_BroadcastRowsOp : Pipe_EngineOp<"broadcast_rows", "Threads", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Pipe_ScaleRowsOp : Pipe_EngineOp<"scale_rows", "Threads"> {
+  let summary = "rows of sums in tensor memory multiplied where they must be";
+  let description = [{
+    `tile[r, c] = tile[r, c] * factors[r, 0]`, one fp32 product each. A warp whose rows all have the
+    factor 1 leaves them as they are, without a read: in the online softmax most blocks of keys are
+    such. Attention is the one producer. PTX: vote.sync.any, and tcgen05.ld, mul.rn.f32 and
+    tcgen05.st in a branch of the warp, with tcgen05.wait::st at its end.
+
+    Example:
+    ```mlir
+    pipe.scale_rows %sums by %f
+        : !pipe.tmem<128x64xf32>, tensor<128x1xf32, #pipe.distribution<lanes>>
+    ```
+  }];
+  let arguments = (ins Pipe_TmemType:$tile, Pipe_DistributedOrRows<[F32]>:$factors);
+  let assemblyFormat = [{
+    $tile `by` $factors attr-dict `:` qualified(type($tile)) `,` qualified(type($factors))
+  }];
+  let hasVerifier = 1;
+}
+
 def Pipe_ElementIndexOp : Pipe_EngineOp<"element_index", "Threads", [Pure]> {
   let summary = "row or column of each element in the tile of its role";
   let description = [{

@@ -10,4 +10,9 @@ namespace fp4::pipe {
 /// in. Without it the tiles of a block have a channel of their own.
 inline constexpr llvm::StringLiteral kRingAttr = "pipe.ring";
 
+/// A UnitAttr at an accumulator of a ring, and then at the channel: the tile has the numbers that
+/// the consumer left there when the producer takes it again, so that an MMA may add to sums which
+/// threads have scaled.
+inline constexpr llvm::StringLiteral kKeptAttr = "pipe.kept";
+
 } // namespace fp4::pipe
