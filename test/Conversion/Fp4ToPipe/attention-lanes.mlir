@@ -33,7 +33,7 @@
 // CHECK:     math.exp2
 // CHECK:     pipe.read %[[S1]][%c0_i32] {pipe.role = "softmax1"}
 // CHECK:     pipe.scale_rows %[[O1]] by %{{.*}} {pipe.role = "softmax1"}
-// CHECK:   pipe.mma %[[LAST:.*]], {{.*}} transposed :
+// CHECK:   pipe.mma %[[LAST:acc[_0-9]*]], {{.*}} transposed :
 // CHECK:   pipe.mma {{.*}} transposed :
 // CHECK:   pipe.read %[[LAST]][%c0_i32] : {{.*}} -> tensor<128x64xf32
 // CHECK:   pipe.store {{.*}} heads = [16, 10, 128]
