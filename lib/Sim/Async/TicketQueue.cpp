@@ -461,12 +461,13 @@ void TicketQueue::emitPhase(const Actor &actor, CodePoint at, uint32_t address,
 }
 
 void TicketQueue::emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
-                             uint32_t bytes, Proxy proxy) {
+                             uint32_t bytes, Proxy proxy, bool unchanged) {
   Observer *observer = owner.launch->ticketObserver();
   if (!observer)
     return;
   MemoryEvent event{ticket.actor(owner), ticket.at(), kind, space, proxy};
   event.laneMask = 1;
+  event.unchanged = unchanged ? ~0u : 0;
   event.bytes = bytes;
   event.contiguous = true;
   event.addresses = &address;

@@ -135,9 +135,9 @@ public:
   /// Emits MbarPhaseDone when a phase completed.
   void emitPhase(const Actor &actor, CodePoint at, uint32_t address, const Mbarrier &barrier,
                  PhasesDone phases);
-  /// A read or write by a ticket.
+  /// A read or write by a ticket. `unchanged`: a write that finds in memory the bytes it writes.
   void emitAccess(const Ticket &ticket, AccessKind kind, Space space, uint64_t address,
-                  uint32_t bytes, Proxy proxy);
+                  uint32_t bytes, Proxy proxy, bool unchanged = false);
   void emitTmem(const Ticket &ticket, AccessKind kind, const TmemCells &cells);
   /// The warp executed tcgen05.wait::ld.
   void loadsWaited(Warp &warp);

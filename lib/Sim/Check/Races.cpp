@@ -139,8 +139,10 @@ static uint32_t storesUnchanged(const MemoryEvent &event) {
 
 /// The bytes that lanes, or an operation, access.
 void HazardChecker::Impl::ranges(Access &made, const MemoryEvent &event) {
-  if (event.actor.ticket)
+  if (event.actor.ticket) {
+    made.unchanged = storesUnchanged(event) == allLanes;
     return range(made, event.addresses[0], event.bytes, 0, wholeCells);
+  }
   const bool small = std::has_single_bit(event.bytes) && event.bytes <= cellBytes;
   const uint32_t shift = small ? uint32_t(std::countr_zero(event.bytes)) : wholeCells;
   const uint32_t unchanged = storesUnchanged(event);
@@ -465,8 +467,10 @@ void HazardChecker::Impl::check(Access &made, const Record &old, uint32_t overla
   address += uint64_t(std::countr_zero(overlap));
   if (made.record.sameAgent(old) && made.record.async())
     return; // one ticket; in global memory, one warp's, which are taken to be in order
-  // Compilers let every lane or warp store a value that all have: whoever is last, it is there.
-  const bool same = !options.strict && made.unchanged && old.write() && !old.async();
+  // Compilers let every lane or warp store a value that all have, and examples let every warp copy
+  // the tile that all have: whoever is last, it is there.
+  const bool same =
+      !options.strict && made.unchanged && old.write() && (!old.async() || made.ticket);
   if (made.record.sameAgent(old) && !made.record.async()) {
     if (same)
       return;

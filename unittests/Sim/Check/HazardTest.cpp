@@ -222,6 +222,24 @@ TEST(Hazards, CopiesOfThreadsAreOfTheGenericProxy) {
     }
 }
 
+/// Every warp may store the tile that all have (CuTe DSL's tma_store.py), but not one of its own.
+TEST(Hazards, WarpsStoreOneTile) {
+  const std::string same = "  mul.lo.u32 %r6, %r6, 0;\n", own = "  mul.lo.u32 %r6, %r6, 4;\n";
+  const std::string text =
+      litmus("  st.shared.b32 [%r0], %t;\n  fence.proxy.async.shared::cta;\n  bar.sync 0;\n"
+             "  and.b32 %r5, %t, 31;\n  and.b32 %r6, %t, 32;\n" +
+             same +
+             "  add.u32 %r6, %r6, %r1;\n  setp.ne.u32 %p2, %r5, 0;\n  @%p2 bra END;\n"
+             "  cp.async.bulk.global.shared::cta.bulk_group [%out], [%r6], 128;\n"
+             "  cp.async.bulk.commit_group;\n  cp.async.bulk.wait_group 0;\nEND:\n");
+  const Litmus test{"", text, "", "", HazardRule::OverwrittenWhileWritten, ""};
+  for (const SimOptions &schedule : schedules()) {
+    EXPECT_EQ(judge(text, schedule, test).text(), "");
+    EXPECT_THAT(judge(replaced(text, same, own), schedule, test).text(),
+                HasSubstr("[overwritten-while-written]"));
+  }
+}
+
 /// Strict mode reports practices of compilers that the default accepts.
 TEST(Hazards, StrictTakesNoPracticeForGranted) {
   const struct {

@@ -264,8 +264,10 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) 
     if (!run.bytes)
       return {};
     FP4_ASSIGN(auto to, globalBytes(queue, run.global, run.bytes));
+    const bool same = !combine.reduce && std::memcmp(to, data->data(), run.bytes) == 0;
     combine(to, data->data(), run.bytes);
-    queue.emitAccess(self, combine.access(), Space::Global, run.global, run.bytes, Proxy::Async);
+    queue.emitAccess(self, combine.access(), Space::Global, run.global, run.bytes, Proxy::Async,
+                     same);
     return {};
   });
   return ticket;

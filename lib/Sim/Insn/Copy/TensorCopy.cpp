@@ -132,9 +132,9 @@ GlobalResolver resolver(TicketQueue &queue) {
   return [&queue](uint64_t address, uint64_t bytes) { return globalBytes(queue, address, bytes); };
 }
 
-GlobalTouched toucher(TicketQueue &queue, const Ticket &self, AccessKind kind) {
-  return [&queue, &self, kind](uint64_t address, uint32_t bytes) {
-    queue.emitAccess(self, kind, Space::Global, address, bytes, Proxy::Async);
+GlobalTouched reader(TicketQueue &queue, const Ticket &self) {
+  return [&queue, &self](uint64_t address, uint32_t bytes) {
+    queue.emitAccess(self, AccessKind::Read, Space::Global, address, bytes, Proxy::Async);
   };
 }
 
@@ -166,7 +166,7 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &re
     std::vector<std::byte> data;
     for (const Coordinates &at : request.boxes) {
       FP4_ASSIGN(auto box, readBox(*request.map, at, resolver(queue),
-                                   toucher(queue, self, AccessKind::Read), request.offsets));
+                                   reader(queue, self), request.offsets));
       data.insert(data.end(), box.begin(), box.end());
     }
     swizzleInto(*request.tile, request.shared, to, data);
@@ -296,18 +296,23 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
   });
   ticket.stages.push_back([&queue, request, data, reduce](const Ticket &self) -> Status {
     const unsigned width = tensorMapTypeBits(request.map->elementType) / 8;
+    bool same = false; // the run holds these bytes already
     auto combine = [&](std::byte *to, const std::byte *from, size_t bytes) {
+      same = !reduce && std::memcmp(to, from, bytes) == 0;
       if (reduce)
         reduce(to, from, bytes / width);
       else
         std::memcpy(to, from, bytes);
     };
     const AccessKind kind = reduce ? AccessKind::Atomic : AccessKind::Write;
+    auto touched = [&](uint64_t address, uint32_t bytes) {
+      queue.emitAccess(self, kind, Space::Global, address, bytes, Proxy::Async, same);
+    };
     const size_t boxBytes = data->size() / request.boxes.size();
     for (size_t i = 0; i < request.boxes.size(); ++i)
       FP4_TRY(writeBox(*request.map, request.boxes[i],
-                       std::span(*data).subspan(i * boxBytes, boxBytes), resolver(queue),
-                       toucher(queue, self, kind), combine));
+                       std::span(*data).subspan(i * boxBytes, boxBytes), resolver(queue), touched,
+                       combine));
     return {};
   });
   return ticket;
