@@ -32,7 +32,8 @@ _POLICIES = "eager,lazy"
 _KEY = "fp4-annotation"
 # "gemm.ptx:41:3 (gemm.mlir:14:5): ..." of a hazard; "..., at gemm.ptx:41:3 (...)" of a fault.
 _PLACE = re.compile(r"(?:^error: | at )(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+)"
-                    r"(?: \((?P<source>[^\s:]+):(?P<sourceline>\d+):(?P<sourcecolumn>\d+)\))?",
+                    r"(?: \((?:\S+, inlined at )?"
+                    r"(?P<source>[^\s:]+):(?P<sourceline>\d+):(?P<sourcecolumn>\d+)\))?",
                     re.M)
 _RULE = re.compile(r"\[([a-z0-9-]+)\]$", re.M)
 

@@ -56,7 +56,8 @@ std::string harness::annotationOf(const nlohmann::ordered_json &hazard) {
 }
 
 std::string harness::annotationOf(const std::string &message) {
-  static const std::regex place(" at (\\S+):([0-9]+):([0-9]+)(?: \\((\\S+):([0-9]+):([0-9]+)\\))?");
+  static const std::regex place(" at (\\S+):([0-9]+):([0-9]+)"
+                                "(?: \\((?:\\S+, inlined at )?(\\S+):([0-9]+):([0-9]+)\\))?");
   const std::string title = message.starts_with("deadlock") ? "deadlock" : "kernel failed";
   std::smatch at;
   if (!std::regex_search(message, at, place))

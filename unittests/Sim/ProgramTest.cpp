@@ -33,6 +33,16 @@ TEST(Program, ListsKernelsAndTheirParameters) {
   EXPECT_EQ((*program)->target(), "sm_100a");
 }
 
+TEST(Program, ARegisterHasANameOfItsOwn) {
+  const auto with = [](const char *name, const char *inner) {
+    return parseError(header() + ".entry k(.param .u32 n)\n{\n  .reg .b32 " + name + ";\n" + inner +
+                      "  ret;\n}\n");
+  };
+  EXPECT_EQ(with("m", "{ .reg .b32 m; .reg .b32 n; }"), "no error");
+  EXPECT_NE(with("n", "").find("duplicate definition of 'n'"), std::string::npos);
+  EXPECT_NE(with("m", ".reg .b64 m;").find("duplicate definition of 'm'"), std::string::npos);
+}
+
 TEST(Program, UnknownInstructionIsLocated) {
   std::string error =
       parseError(header() + ".entry k()\n{\n  .reg .b32 %r<2>;\n  frobnicate.b32 %r1, %r0;\n}\n");

@@ -355,7 +355,7 @@ $end:)";
   EXPECT_EQ(errorOf(body("0"), blocks(96)), "");
   EXPECT_THAT(errorOf(body("1"), blocks(96)),
               AllOf(HasSubstr("livelock"), HasSubstr("warp 0, at"), HasSubstr(" repeats lines "),
-                    HasSubstr("warp 2, at"), HasSubstr("waits for phase 0 (parity 0)")));
+                    HasSubstr("warps 1, 2, at"), HasSubstr("waits for phase 0 (parity 0)")));
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,17 +2,29 @@
 #include "Mbarrier.h"
 #include "Sim/Async/Fail.h"
 
+#include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 namespace fp4::sim {
 namespace {
 
-constexpr size_t keptEvents = 8; ///< arrivals remembered per phase for reports
+void remember(ArrivalEvents &events, const ArrivalEvent &event) {
+  if (events.size() < kMostArrivals)
+    events.push_back(event);
+}
 
-void remember(std::vector<MbarrierEvent> &events, const MbarrierEvent &event) {
-  if (events.size() == keptEvents)
-    events.erase(events.begin());
-  events.push_back(event);
+/// Adds bytes to those of the same instruction. A phase with very many of them is not told apart.
+void count(std::vector<Transactions> &list, CodePoint at, bool delivered, uint64_t bytes) {
+  constexpr size_t most = 64;
+  auto found = std::ranges::find_if(
+      list, [&](const Transactions &t) { return t.at.pc == at.pc && t.delivered == delivered; });
+  if (found == list.end() && list.size() < most)
+    found = list.insert(list.end(), {at, delivered, 0, 0});
+  if (found == list.end())
+    return;
+  found->bytes += bytes;
+  ++found->times;
 }
 
 } // namespace
@@ -26,34 +38,53 @@ std::string Mbarrier::describe() const {
   return text;
 }
 
-static std::string listEvents(const std::vector<MbarrierEvent> &events) {
-  std::string text;
-  for (const MbarrierEvent &event : events)
-    text += fmt::format("{}{} {} of CTA rank {} (line {})", text.empty() ? "" : ", ",
-                        event.actor.ticket ? "an operation of warp" : "warp", event.actor.warp,
-                        event.actor.ctaRank, event.at.line);
-  return text.empty() ? "nobody" : text;
+std::string Mbarrier::describeHistory(const Launch *launch) const {
+  std::string text = "arrived in this phase: " + listArrivals(arrivals, launch);
+  if (phase == 0)
+    return text;
+  text += "; in the phase before: " + listArrivals(previousArrivals, launch);
+  const ArrivalEvents missing = missingArrivals(previousArrivals, arrivals);
+  if (pending && !arrivals.empty() && !missing.empty())
+    text += "; not yet again: " + listArrivals(missing, launch);
+  return text;
 }
 
-std::string Mbarrier::describeHistory() const {
-  std::string text = "arrived in this phase: " + listEvents(arrivals);
-  if (phase > 0)
-    text += "; in the phase before: " + listEvents(previousArrivals);
-  return text;
+std::string Mbarrier::describeBytes(const Launch *launch) const {
+  std::array<std::string, 2> text;
+  for (const Transactions &some : transactions) {
+    std::string &side = text[some.delivered];
+    side += fmt::format("{}{} ({}", side.empty() ? "" : " + ", some.bytes,
+                        describePoint(launch, some.at));
+    side += some.times > 1 ? fmt::format("; in {} times)", some.times) : ")";
+  }
+  for (std::string &side : text)
+    side = side.empty() ? "nothing" : side;
+  return fmt::format("announced: {}; delivered: {}", text[0], text[1]);
 }
 
 void Mbarrier::waited(uint32_t warp, uint64_t phaseDone) {
   if (warp >= awaited.size())
     awaited.resize(warp + 1);
-  awaited[warp] = phaseDone + 1; // the phase before the first is -1
+  awaited[warp] = phaseDone + 2; // the phase before the first is -1
 }
 
-std::string Mbarrier::describeLap(uint32_t warp, uint64_t wanted) const {
-  const uint64_t next = warp < awaited.size() ? awaited[warp] : 0;
-  if (wanted < next + 2 || (wanted - next) % 2)
+std::string Mbarrier::describeParity(uint32_t warp, uint64_t wanted) const {
+  const uint64_t seen = warp < awaited.size() ? awaited[warp] : 0;
+  const uint64_t next = seen ? seen - 1 : 0; // the phase that it has to wait for
+  if (!seen && !wanted && !phase && arrivals.empty() && !tx)
+    return "; it is the first wait of the warp here, and nobody has ever arrived (the wait for a "
+           "stage that nobody has filled yet begins with parity 1)";
+  if (wanted <= next)
     return "";
   const std::string before =
       next ? fmt::format("has last waited for phase {}", next - 1) : "has not waited here before";
+  // Warps that share a ring may wait for every other phase.
+  const bool alone = std::ranges::none_of(awaited, [&](uint64_t a) { return a >= next + 2; });
+  if ((wanted - next) % 2)
+    return alone ? fmt::format("; the warp {}, and has never waited for phase {}, which has "
+                               "completed: its parity is one ahead",
+                               before, next)
+                 : "";
   return fmt::format(
       "; the warp was lapped: it {}, and phases {} to {} have completed meanwhile, so "
       "its parity may mean phase {} (who completes a phase must know that every "
@@ -135,8 +166,10 @@ Expected<PhasesDone> MbarrierTable::settle(Mbarrier &barrier) {
     return fail(fmt::format("mbarrier at {:#x} has every arrival of phase {}, but {} bytes more "
                             "were delivered than expected",
                             barrier.offset, barrier.phase, -barrier.tx),
-                "expect_tx must announce every byte of the phase before its last arrival");
+                "expect_tx must announce every byte of the phase before its last arrival; a box "
+                "counts whole, also where it leaves the tensor");
   ++barrier.phase;
+  barrier.transactions.clear();
   barrier.pending = barrier.expected;
   barrier.previousArrivals = std::move(barrier.arrivals);
   barrier.arrivals.clear();
@@ -175,12 +208,13 @@ Expected<PhasesDone> MbarrierTable::arriveDrop(Mbarrier &barrier, uint32_t count
   return arrive(barrier, count, event);
 }
 
-Status MbarrierTable::expectTx(Mbarrier &barrier, uint64_t bytes) {
+Status MbarrierTable::expectTx(Mbarrier &barrier, uint64_t bytes, CodePoint at) {
   if (bytes > uint64_t(Mbarrier::maxCount) || barrier.tx + int64_t(bytes) > Mbarrier::maxCount)
     return fail(fmt::format("mbarrier at {:#x} expects {} bytes and {} more: the transaction count "
                             "must not exceed {}",
                             barrier.offset, barrier.tx, bytes, Mbarrier::maxCount));
   barrier.tx += int64_t(bytes);
+  count(barrier.transactions, at, /*delivered=*/false, bytes);
   return {};
 }
 
@@ -191,6 +225,7 @@ Expected<PhasesDone> MbarrierTable::completeTx(Mbarrier &barrier, uint64_t bytes
                             "the transaction count must not fall below -{}",
                             barrier.offset, bytes, -barrier.tx, Mbarrier::maxCount));
   barrier.tx -= int64_t(bytes);
+  count(barrier.transactions, event.at, /*delivered=*/true, bytes);
   return settle(barrier);
 }
 

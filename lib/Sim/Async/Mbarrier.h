@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "fp4/Sim/Actor.h"
+#include "Sim/Async/Arrivals.h"
 #include "fp4/Support/Error.h"
 #include <cstdint>
 #include <map>
@@ -21,39 +21,46 @@
 
 namespace fp4::sim {
 
-/// One arrival or transaction, kept for the deadlock report.
-struct MbarrierEvent {
-  Actor actor;
+using MbarrierEvent = ArrivalEvent;
+
+/// Bytes that an instruction announced or delivered in a phase.
+struct Transactions {
   CodePoint at;
+  bool delivered = false;
+  uint64_t bytes = 0, times = 0;
 };
 
 struct Mbarrier {
   static constexpr int64_t maxCount = (1 << 20) - 1; ///< of arrivals and of transaction bytes
   static constexpr int64_t maxReportingCount = (1 << 9) - 1; ///< of arrivals, .layout::v1
 
-  uint32_t offset = 0;   ///< shared::cta byte offset
-  uint32_t expected = 0; ///< E
-  uint32_t pending = 0;  ///< P
-  int64_t tx = 0;        ///< T, bytes expected and not yet there
-  uint64_t phase = 0;    ///< number of the phase in progress
+  uint32_t offset = 0;    ///< shared::cta byte offset
+  uint32_t expected = 0;  ///< E
+  uint32_t pending = 0;   ///< P
+  int64_t tx = 0;         ///< T, bytes expected and not yet there
+  uint64_t phase = 0;     ///< number of the phase in progress
   bool reporting = false; ///< .layout::v1: copies may report to it; none does here
   MbarrierEvent initialised;
   int64_t maxArrivals() const { return reporting ? maxReportingCount : maxCount; }
-  std::vector<MbarrierEvent> arrivals;         ///< in the current phase, first few
-  std::vector<MbarrierEvent> previousArrivals; ///< in the last completed phase
-  std::vector<uint64_t> awaited; ///< by warp: the phase after the last that it has waited for
+  ArrivalEvents arrivals;                 ///< in the current phase, at most kMostArrivals
+  ArrivalEvents previousArrivals;         ///< in the last completed phase
+  std::vector<Transactions> transactions; ///< in the current phase, by instruction
+  /// By warp: 2 + the last phase that it has waited for, which is -1 before the first; 0: none.
+  std::vector<uint64_t> awaited;
 
   /// The token mbarrier.arrive returns: the phase arrived at, and the pending count before it.
   uint64_t token() const { return (phase & 0xFFFFFFFFu) | uint64_t(pending) << 32; }
   /// Returns true when the phase with this parity has completed (test_wait.parity).
   bool parityDone(uint32_t parity) const { return (phase & 1) != (parity & 1); }
   void waited(uint32_t warp, uint64_t phaseDone);
-  /// Explains that a warp that waits for `wanted` may wait for ever: phases of that parity have
-  /// completed since the warp last waited here. Empty if it may not.
-  std::string describeLap(uint32_t warp, uint64_t wanted) const;
+  /// Explains that a warp that waits for `wanted` may wait for ever, since it has missed phases or
+  /// has the other parity. Empty if it may not.
+  std::string describeParity(uint32_t warp, uint64_t wanted) const;
   std::string describe() const; ///< "phase 3, 1 of 2 arrivals pending, 4096 bytes missing"
-  /// The arrivals in this phase and in the one before: "warp 5 (line 120), ...".
-  std::string describeHistory() const;
+  /// The arrivals in this phase and in the one before, and who has not arrived again.
+  std::string describeHistory(const Launch *launch = nullptr) const;
+  /// The bytes of this phase: "announced: 128 (line 20); delivered: nothing".
+  std::string describeBytes(const Launch *launch = nullptr) const;
 };
 
 /// The effect of an operation on the phase: how many completed (0 or 1).
@@ -79,7 +86,7 @@ public:
   /// arrive_drop: also takes `count` off the arrivals of later phases. `noComplete` as above.
   Expected<PhasesDone> arriveDrop(Mbarrier &barrier, uint32_t count, bool noComplete,
                                   const MbarrierEvent &event);
-  Status expectTx(Mbarrier &barrier, uint64_t bytes);
+  Status expectTx(Mbarrier &barrier, uint64_t bytes, CodePoint at = {});
   Expected<PhasesDone> completeTx(Mbarrier &barrier, uint64_t bytes, const MbarrierEvent &event);
 
   /// test_wait with a state token: whether the token's phase has completed.

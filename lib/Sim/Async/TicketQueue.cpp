@@ -428,12 +428,27 @@ Expected<Mbarrier *> TicketQueue::mbarrier(uint32_t address) {
   return state(address >> kSharedRankShift).mbarriers.find(address & kSharedOffsetMask);
 }
 
+Error TicketQueue::atMbarrier(Error error, uint32_t address) const {
+  const uint32_t offset = address & kSharedOffsetMask;
+  const Mbarrier *barrier = ctas[address >> kSharedRankShift].mbarriers.lookup(offset);
+  if (!barrier)
+    return error;
+  const std::string symbol = owner.launch->kernel->sharedSymbol(offset);
+  error.note += fmt::format(
+      "{}the mbarrier{} was initialised at {}; {}", error.note.empty() ? "" : "; ",
+      symbol.empty() ? "" : " '" + symbol + "'",
+      describePoint(owner.launch, barrier->initialised.at), barrier->describeBytes(owner.launch));
+  return error;
+}
+
 Status TicketQueue::completeTx(uint32_t address, uint64_t bytes, const Ticket &ticket) {
   FP4_ASSIGN(auto barrier, mbarrier(address));
   MbarrierTable &table = state(address >> kSharedRankShift).mbarriers;
   emit(ticket.actor(owner), ticket.at(), BarrierOp::MbarCompleteTx, address, bytes);
-  FP4_ASSIGN(auto phases, table.completeTx(*barrier, bytes, {ticket.actor(owner), ticket.at()}));
-  emitPhase(ticket.actor(owner), ticket.at(), address, *barrier, phases);
+  auto phases = table.completeTx(*barrier, bytes, {ticket.actor(owner), ticket.at()});
+  if (!phases)
+    return tl::unexpected<Error>(atMbarrier(std::move(phases.error()), address));
+  emitPhase(ticket.actor(owner), ticket.at(), address, *barrier, *phases);
   return {};
 }
 

@@ -72,6 +72,7 @@ struct CtaAsync {
   std::map<uint32_t, BulkGroups> wgmmaGroups;        ///< by warp
   std::map<uint32_t, WgmmaRegisters> wgmmaRegisters; ///< by warp, once it executed wgmma.fence
   std::vector<std::vector<uint64_t>> claims;         ///< by warp: TicketQueue::claimsOf
+  std::array<BarrierArrivals, 16> barrierArrivals;   ///< by number of the barrier
 };
 
 /// tcgen05.alloc or dealloc of cta_group::2, by one CTA of a pair.
@@ -130,6 +131,8 @@ public:
   Expected<Mbarrier *> mbarrier(uint32_t address);
   Status completeTx(uint32_t address, uint64_t bytes, const Ticket &ticket);
   Status arrive(uint32_t address, const Ticket &ticket); ///< one arrival, by commit
+  /// Adds the name of the mbarrier and the bytes of its phase to an error.
+  Error atMbarrier(Error error, uint32_t address) const;
   void emit(const Actor &actor, CodePoint at, BarrierOp op, uint32_t address, uint64_t count,
             MemOrder order = MemOrder::AcqRel, Scope scope = Scope::Cta, uint32_t lanes = 0);
   /// Emits MbarPhaseDone when a phase completed.

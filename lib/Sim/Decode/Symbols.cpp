@@ -385,6 +385,12 @@ void KernelDecoder::declare(const ptx::RegisterDecl &decl) {
   Type type = typeFromSpelling(decl.type);
   if (type == Type::None)
     fail(decl.loc, fmt::format("register '{}' has the unknown type '.{}'", decl.name, decl.type));
+  const NameScope &scope = scopes.back(); // the parameters' too
+  if (scope.registers.contains(decl.name) || scope.symbols.contains(decl.name))
+    fail(decl.loc,
+         fmt::format("duplicate definition of '{}': a register must not have the name of a "
+                     "parameter, variable or register of its scope",
+                     decl.name));
   if (decl.count)
     scopes.back().ranges[decl.name] = {decl.count, type};
   else

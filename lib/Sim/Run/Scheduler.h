@@ -89,13 +89,16 @@ private:
   bool expireWaits();
 
   // The progress of the cluster: see Spinning.h.
-  enum class Motion : uint8_t { Changes, Repeats, Unclear };
+  enum class Motion : uint8_t { Changes, Repeats, AwaitsHost, Unclear };
   Expected<State> pause();
   Expected<State> idle(bool still);
   bool lookIsDue() const;
   Motion look();
+  /// Returns true unless it is certain that no warp looks at the time in the loop that it is in.
+  bool looksAtTime(const LoopProbe &probe);
   LoopTrace trace();
   Status checkProgress(Motion seen);
+  Error hostWait();
 
   Cluster &cluster;
   ExecContext cx;

@@ -1,6 +1,8 @@
 //===- Spinning.cpp - Warps that run and get nowhere ----------------------===//
 #include "Sim/Run/Spinning.h"
+#include "Sim/Async/Arrivals.h"
 #include "Sim/Async/Deadlock.h"
+#include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Run/Polling.h"
 #include "Sim/State/ConcurrentBytes.h"
 #include "Sim/State/ExecContext.h"
@@ -8,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <optional>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -192,6 +195,37 @@ std::string describeReads(const Cluster &cluster, const LoopTrace &trace, const 
   return text.empty() ? "\n    it reads no memory: its registers alone decide" : text;
 }
 
+/// The value of an operand in a lane; none if it is not a register or constant of 8 bytes at most.
+std::optional<uint64_t> valueOf(const Warp &warp, const Operand &operand, int lane) {
+  uint64_t value = 0;
+  if (operand.kind != OperandKind::Reg || operand.width > sizeof(value))
+    return std::nullopt;
+  const std::byte *bank = operand.bank == kConstBank ? warp.constants : warp.registers;
+  std::memcpy(&value, bank + operand.offset + uint32_t(lane) * operand.width, operand.width);
+  return value;
+}
+
+/// "; line 20 compares 0x0 with 0x5: setp...", of the comparison in the loop that decides a guard.
+std::string describeComparison(const Launch &launch, const Loop &loop, uint32_t guard) {
+  const Warp &warp = loop.cta->warps[loop.warps.front()];
+  const auto running =
+      std::ranges::find_if(warp.groups, [](const LaneGroup &group) { return !group.wait; });
+  if (running == warp.groups.end())
+    return "";
+  const int lane = std::countr_zero(running->mask);
+  for (uint32_t pc : *loop.pcs) {
+    const Insn &insn = launch.kernel->code[pc];
+    if (opcodeTable()[insn.row].base != "setp" || insn.op[0].kind != OperandKind::Pred ||
+        insn.op[0].offset != guard)
+      continue;
+    const auto left = valueOf(warp, insn.op[2], lane), right = valueOf(warp, insn.op[3], lane);
+    if (left && right)
+      return fmt::format("\n    line {} has compared {:#x} with {:#x}: {}", insn.line, *left,
+                         *right, sourceAt(launch, insn.line));
+  }
+  return "";
+}
+
 /// The guarded branches and exits that lead out.
 std::string describeLeaves(const Launch &launch, const Loop &loop) {
   const auto inside = [&](uint32_t pc) { return std::ranges::binary_search(*loop.pcs, pc); };
@@ -202,7 +236,8 @@ std::string describeLeaves(const Launch &launch, const Loop &loop) {
     if (insn.guard == kNoGuard || (!branch && insn.flow != Flow::Exit))
       continue;
     if (!branch || !inside(insn.target) || !inside(pc + 1))
-      text += fmt::format("\n    line {} decides whether it ends: {}", insn.line,
+      text += describeComparison(launch, loop, insn.guard) +
+              fmt::format("\n    line {} decides whether it ends: {}", insn.line,
                           sourceAt(launch, insn.line));
   }
   return text.empty() ? "\n    no branch of it leads out" : text;
@@ -216,9 +251,7 @@ std::string describeLoop(const Cluster &cluster, const LoopTrace &trace, const L
     first = std::min(first, code[pc].line);
     last = std::max(last, code[pc].line);
   }
-  std::string others;
-  for (size_t i = 1; i < loop.warps.size(); ++i)
-    others += fmt::format("{}{}", i == 1 ? "" : ", ", loop.warps[i]);
+  const std::string others = listNumbers({loop.warps.begin() + 1, loop.warps.end()});
   std::string text =
       "\n  " + describeLocation(launch, *loop.cta, loop.warps.front(), -1, code[loop.pcs->front()]);
   text += first == last ? fmt::format(" repeats line {}", first)

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/Deadlock.h"
+#include "Sim/Decode/OpcodeTable.h"
 #include "Sim/Run/Polling.h"
 #include "Sim/Run/Scheduler.h"
 #include <algorithm>
@@ -23,6 +24,9 @@ static constexpr unsigned kLookRounds = 4096, kFirstRounds = 256, kTraceSteps = 
 static constexpr uint64_t kLookInstructions = 1 << 18;
 /// The factor by which a cluster that does change memory may go on longer.
 static constexpr uint64_t kChanging = 16;
+/// Instructions of a cluster that repeats itself until another thread of the host writes: some
+/// seconds.
+static constexpr uint64_t kLongestHostWait = 1 << 25;
 
 /// Returns true when a cluster that goes on has not been looked at for long.
 bool Scheduler::lookIsDue() const { return instructions - looked > kLastLook; }
@@ -71,11 +75,30 @@ Scheduler::Motion Scheduler::look() {
       motion = Motion::Changes;
     else if (instructions == ran && anyParked(cluster))
       motion = Motion::Repeats;
-    else if (clockless && recurrence.complete(probe.synchronized()))
-      motion = probe.readsHostMemory() ? Motion::Unclear : Motion::Repeats;
+    else if (recurrence.complete(probe.synchronized()) && (clockless || !looksAtTime(probe)))
+      motion = probe.readsHostMemory() ? Motion::AwaitsHost : Motion::Repeats;
   }
   cx.observer = before;
   return cluster.async->canAdvance() ? Motion::Changes : motion; // something was issued
+}
+
+bool Scheduler::looksAtTime(const LoopProbe &probe) {
+  constexpr unsigned longest = 1 << 16;
+  const auto &code = cluster.launch->kernel->code;
+  Recurrence recurrence(cluster);
+  for (unsigned step = 0; step < longest && !cx.failed; ++step) {
+    for (auto &cta : cluster.ctas)
+      for (Warp &warp : cta->warps) {
+        for (const LaneGroup &group : warp.groups)
+          if (!group.wait && code[group.pc].get<ClockModifiers>())
+            return true;
+        if (!warp.done() && !cx.failed)
+          runWarp(warp, 1);
+      }
+    if (recurrence.complete(probe.synchronized()))
+      return false;
+  }
+  return true;
 }
 
 /// An error when the limit is met.
@@ -86,6 +109,9 @@ Status Scheduler::checkProgress(Motion seen) {
     lastExit = lastChange = now;
   if (seen == Motion::Changes || now.tickets != lastChange.tickets)
     lastChange = now;
+  if (seen == Motion::AwaitsHost &&
+      now.instructions - lastChange.instructions > std::min(limit, kLongestHostWait))
+    return tl::unexpected<Error>(hostWait());
   const bool still = now.instructions - lastChange.instructions > limit;
   if (!still && (now.instructions - lastExit.instructions) / kChanging <= limit)
     return {};
@@ -126,13 +152,53 @@ LoopTrace Scheduler::trace() {
   return found;
 }
 
+Error Scheduler::hostWait() {
+  return {
+      ErrorKind::Simulation,
+      "livelock: warps wait for host memory, which no thread of the host has changed for some "
+      "seconds" +
+          describeLoops(cluster, trace()),
+      "a launch returns only when it has ended: what the program writes behind the launch comes "
+      "too late; write before the launch, or in another thread of the host; --limit 0 waits "
+      "for ever"};
+}
+
+/// What has not begun, and why: "CTAs 132-191 have not begun: ...". Empty when all have.
+static std::string describeUnstarted(const Cluster &cluster) {
+  Launch &launch = *cluster.launch;
+  const std::lock_guard<std::mutex> guard(launch.lock);
+  if (launch.nextCluster >= launch.totalClusters)
+    return "";
+  const uint64_t size = cluster.ctas.size(), first = launch.nextCluster * size;
+  return fmt::format(
+      "CTAs {}-{} have not begun: those that have fill {} SMs, with {} threads and {} "
+      "bytes of shared memory each; no CTA may wait for one that begins later, unless "
+      "all fit at once; ",
+      first, launch.totalClusters * size - 1, launch.sms, cluster.ctas.front()->threads,
+      cluster.ctas.front()->shared.end() - kSharedBase);
+}
+
+/// The launches that cannot change what a loop reads.
+static std::string describeLaunches(const Launch &launch) {
+  const bool triggers = std::ranges::any_of(launch.kernel->code, [](const Insn &insn) {
+    return opcodeTable()[insn.row].base == "griddepcontrol";
+  });
+  if (launch.config.dependence.mark && triggers)
+    return "a dependent launch begins only when every CTA of this one has executed "
+           "griddepcontrol.launch_dependents or has ended, and may begin later: do not wait for it";
+  return "launches run in the order in which the program makes them: one that is made later, also "
+         "in another stream, changes nothing here";
+}
+
 Error Scheduler::livelock() {
-  const std::string exited = describeExited(cluster);
-  return {ErrorKind::Simulation,
-          "livelock: warps repeat loops in which nothing changes, and no warp or asynchronous "
-          "operation is left that could change it" +
-              describeLoops(cluster, trace()),
+  const std::string exited = describeExited(cluster), unstarted = describeUnstarted(cluster);
+  return {
+      ErrorKind::Simulation,
+      "livelock: warps repeat loops in which nothing changes, and no warp or asynchronous "
+      "operation that has begun is left that could change it" +
+          describeLoops(cluster, trace()),
+      unstarted +
           "a loop goes on until what it reads changes: a store or an arrival is missing, or comes "
-          "too early" +
-              (exited.empty() ? "" : "; " + exited)};
+          "too early; " +
+          describeLaunches(*cluster.launch) + (exited.empty() ? "" : "; " + exited)};
 }

@@ -1,5 +1,7 @@
 //===- ExecContext.cpp - Memory access, blocking and errors of handlers ---===//
 #include "Sim/State/ExecContext.h"
+#include "Sim/State/Awaited.h"
+#include "Sim/State/SourcePlace.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 #include "fp4/Sim/Observer.h"
 #include <algorithm>
@@ -301,7 +303,7 @@ std::byte *ExecContext::sharedObject(uint64_t address, uint32_t bytes, uint32_t 
 
 namespace {
 /// Lanes that reached a convergent instruction early.
-class ConvergenceWait : public Wait {
+class ConvergenceWait : public Wait, public AwaitsWarps {
 public:
   ConvergenceWait(const Warp &warp, std::vector<MemberSet> sets, uint32_t line)
       : warp(warp), sets(std::move(sets)), line(line) {}
@@ -316,6 +318,7 @@ public:
                       text.empty() ? "" : ", and ", missing(set), line, set.lanes);
     return text;
   }
+  Awaited awaited() const override { return {Awaited::What::Lanes, warp.cta->rank, warp.index}; }
 
 private:
   uint32_t missing(const MemberSet &set) const { return set.members & warp.live & ~set.lanes; }
@@ -366,10 +369,8 @@ std::string fp4::sim::describeLocation(const Launch &launch, const Cta &cta, uin
   if (lane >= 0)
     text += fmt::format(", lane {}", lane);
   text += fmt::format(", at {}:{}:{}", launch.program->name, insn.line, insn.column);
-  if (insn.debugFile && insn.debugFile < launch.program->files.size())
-    text += fmt::format(" ({}:{}:{})", launch.program->files[insn.debugFile], insn.debugLine,
-                        insn.debugColumn);
-  return text;
+  const std::string source = sourcePlace(*launch.program, insn);
+  return source.empty() ? text : text + " (" + source + ")";
 }
 
 Outcome ExecContext::fail(std::string message, std::string note, int lane) {

@@ -135,4 +135,36 @@ TEST_F(MbarrierTest, HistoryNamesWhoArrived) {
               HasSubstr("in the phase before: warp 3 of CTA rank 0 (line 17)"));
 }
 
+TEST_F(MbarrierTest, HistoryGroupsArrivals) {
+  Mbarrier &b = make(97);
+  for (uint32_t warp : {0, 1, 2})
+    for (int lane = 0; lane < 32; ++lane)
+      ASSERT_TRUE(table.arrive(b, 1, {{0, 0, warp, 0}, {4, 20}}));
+  EXPECT_THAT(b.describeHistory(), HasSubstr("warps 0-2 of CTA rank 0 (line 20; each x32)"));
+  ASSERT_TRUE(table.arrive(b, 1, who));
+  ASSERT_TRUE(table.arrive(b, 1, {{0, 0, 1, 0}, {4, 20}}));
+  EXPECT_THAT(b.describeHistory(), HasSubstr("not yet again: warp 3 of CTA rank 0 (line 17), "
+                                             "warps 0, 2 of CTA rank 0 (line 20)"));
+}
+
+TEST_F(MbarrierTest, BytesAreToldByLine) {
+  Mbarrier &b = make(1);
+  ASSERT_TRUE(table.expectTx(b, 128, {1, 5}));
+  ASSERT_TRUE(table.completeTx(b, 32, who));
+  ASSERT_TRUE(table.completeTx(b, 32, who));
+  EXPECT_EQ(b.describeBytes(), "announced: 128 (line 5); delivered: 64 (line 17; in 2 times)");
+}
+
+/// A warp that waits for phase 1 and never waited for phase 0, unless another did.
+TEST_F(MbarrierTest, AParityThatIsOneAheadIsTold) {
+  Mbarrier &b = make(1);
+  EXPECT_THAT(b.describeParity(2, 0), HasSubstr("begins with parity 1"));
+  ASSERT_TRUE(table.arrive(b, 1, who));
+  EXPECT_THAT(b.describeParity(2, 1), HasSubstr("has never waited for phase 0, which has "
+                                                "completed: its parity is one ahead"));
+  b.waited(3, 0);
+  EXPECT_EQ(b.describeParity(2, 1), "");
+  EXPECT_EQ(b.describeParity(3, 1), "");
+}
+
 } // namespace

@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"
+#include "Sim/State/Awaited.h"
+#include "Sim/State/SourcePlace.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -81,15 +84,15 @@ bool forEachBarrier(ExecContext &cx, const Insn &insn, const Operand &o, int lan
 }
 
 /// Lanes blocked until one of their waits would succeed.
-class MbarrierWait final : public Wait {
+class MbarrierWait final : public Wait, public AwaitsWarps {
 public:
   struct Target {
     const Mbarrier *barrier;
     uint64_t phase; ///< the phase that must complete
     uint32_t address;
   };
-  MbarrierWait(const ExecContext &cx, uint32_t warp, bool limited)
-      : kernel(cx.kernel()), warp(warp), limited(limited) {}
+  MbarrierWait(ExecContext &cx, uint32_t warp, bool limited)
+      : launch(cx.launch()), warp(warp), limited(limited) {}
   std::vector<Target> targets;
 
   bool ready() const override {
@@ -100,14 +103,24 @@ public:
   }
   std::string describe() const override {
     const Target &target = targets.front();
-    const std::string symbol = kernel.sharedSymbol(target.address & kSharedOffsetMask);
-    return fmt::format("phase {} (parity {}) of the mbarrier{} at shared {:#x} of CTA rank {}, "
-                       "initialised at line {}: {}; {}{}",
-                       target.phase, target.phase & 1, symbol.empty() ? "" : " '" + symbol + "'",
-                       target.address & kSharedOffsetMask, target.address >> kSharedRankShift,
-                       target.barrier->initialised.at.line, target.barrier->describe(),
-                       target.barrier->describeHistory(),
-                       target.barrier->describeLap(warp, target.phase));
+    const Mbarrier &barrier = *target.barrier;
+    const std::string symbol = launch.kernel->sharedSymbol(barrier.offset);
+    std::string text = fmt::format(
+        "phase {} (parity {}) of the mbarrier{} at shared {:#x} of CTA rank {}, "
+        "initialised at {}: {}; {}",
+        target.phase, target.phase & 1, symbol.empty() ? "" : " '" + symbol + "'", barrier.offset,
+        target.address >> kSharedRankShift, describePoint(&launch, barrier.initialised.at),
+        barrier.describe(), barrier.describeHistory(&launch));
+    if (barrier.tx)
+      text += "; " + barrier.describeBytes(&launch);
+    return text + describeNoInc(barrier) + barrier.describeParity(warp, target.phase);
+  }
+  Awaited awaited() const override {
+    const uint32_t offset = targets.front().barrier->offset;
+    const std::string symbol = launch.kernel->sharedSymbol(offset);
+    return {Awaited::What::Mbarrier, targets.front().address >> kSharedRankShift, offset,
+            symbol.empty() ? fmt::format("the mbarrier at {:#x}", offset)
+                           : "'" + sourceName(symbol) + "'"};
   }
 
   bool expires() const override { return limited; }
@@ -119,7 +132,19 @@ public:
   }
 
 private:
-  const Kernel &kernel;
+  /// Explains arrivals after which as many are pending as before.
+  std::string describeNoInc(const Mbarrier &barrier) const {
+    const auto increments = [&](const ArrivalEvent &event) {
+      const auto *how = launch.kernel->code[event.at.pc].get<CopyArriveModifiers>();
+      return how && !how->noIncrement;
+    };
+    if (barrier.pending < barrier.expected || std::ranges::none_of(barrier.arrivals, increments))
+      return "";
+    return "; .noinc is missing: without it cp.async.mbarrier.arrive makes one more arrival "
+           "pending before it arrives";
+  }
+
+  const Launch &launch;
   uint32_t warp;
   bool limited; ///< try_wait: it may end without success
 };
@@ -203,7 +228,7 @@ Outcome mbarrierInval(ExecContext &cx, const Insn &insn) {
 
 /// expect_tx of `bytes` by one lane.
 bool expectBytes(ExecContext &cx, const Insn &insn, const Found &found, uint64_t bytes, int lane) {
-  Status status = found.table->expectTx(*found.barrier, bytes);
+  Status status = found.table->expectTx(*found.barrier, bytes, cx.here());
   if (!status)
     return failHere(cx, std::move(status.error()), lane), false;
   TicketQueue::of(cx).emit(cx.actor(), cx.here(), BarrierOp::MbarExpectTx, found.address, bytes,
@@ -251,7 +276,7 @@ Outcome mbarrierArrive(ExecContext &cx, const Insn &insn) {
                scopeOf(insn), more ? 0 : std::exchange(arrived, 0));
     auto phases = arriveAs(arrival, found, count, {cx.actor(), cx.here()});
     if (!phases)
-      return failHere(cx, std::move(phases.error()), lane), false;
+      return failHere(cx, queue.atMbarrier(std::move(phases.error()), found.address), lane), false;
     queue.emitPhase(cx.actor(), cx.here(), found.address, *found.barrier, *phases);
     if (insn.op[0])
       cx.setScalar(insn.op[0], lane, token);

@@ -1,8 +1,10 @@
 //===- Control.cpp - Branches, exits, barriers and fences -----------------===//
 // PTX ISA 9.7.12 "Control Flow", 9.7.13 "Parallel Synchronization": bar, barrier, fence, membar.
+#include "Sim/Async/TicketQueue.h"
 #include "Sim/Decode/Handlers.h"
 #include "Sim/Insn/Lanes.h"
 #include "Sim/Insn/Warp/Members.h"
+#include "Sim/State/Awaited.h"
 #include "Sim/State/Barriers.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 #include "fp4/Sim/Events/FenceEvent.h"
@@ -29,16 +31,29 @@ Outcome trap(ExecContext &cx, const Insn &) {
 // barrier.cta
 //===----------------------------------------------------------------------===//
 
-class BarrierWait : public Wait {
+BarrierArrivals &arrivalsAt(const Cta &cta, uint32_t id) {
+  return static_cast<TicketQueue &>(*cta.cluster->async).state(cta.rank).barrierArrivals[id];
+}
+
+class BarrierWait : public Wait, public AwaitsWarps {
 public:
   BarrierWait(const Cta &cta, uint32_t id)
       : cta(cta), id(id), generation(cta.barriers[id].generation) {}
   bool ready() const override { return cta.barriers[id].generation != generation; }
   std::string describe() const override {
     const CtaBarrier &b = cta.barriers[id];
-    uint32_t wanted = b.expected ? b.expected : cta.barrierThreads();
-    return fmt::format("barrier {} of its CTA: {} of {} threads have arrived", id, b.arrived,
-                       wanted);
+    const Launch *launch = cta.cluster->launch;
+    const BarrierArrivals &arrivals = arrivalsAt(cta, id);
+    const uint32_t wanted = b.expected ? b.expected : cta.barrierThreads();
+    std::string text =
+        fmt::format("barrier {} of its CTA: {} of {} threads have arrived: {}", id, b.arrived,
+                    wanted, listArrivals(arrivals.now(generation), launch));
+    if (const ArrivalEvents &before = arrivals.before(generation); !before.empty())
+      text += "; in the phase before: " + listArrivals(before, launch);
+    return text;
+  }
+  Awaited awaited() const override {
+    return {Awaited::What::Barrier, cta.rank, id, fmt::format("barrier {}", id)};
   }
 
 private:
@@ -81,11 +96,14 @@ bool arrive(ExecContext &cx, const Operand &idOperand, const Operand &countOpera
   if (barrier.arrived && barrier.expected != count) {
     cx.fail(fmt::format("barrier {} is used with {} threads here, but others arrived with {}", id,
                         count ? std::to_string(count) : "all",
-                        barrier.expected ? std::to_string(barrier.expected) : "all"));
+                        barrier.expected ? std::to_string(barrier.expected) : "all"),
+            "arrived already: " +
+                listArrivals(arrivalsAt(cx.cta(), id).now(barrier.generation), &cx.launch()));
     return false;
   }
   barrier.expected = count;
   emitBarrier(cx, BarrierOp::CtaArrive, id, barrier.generation);
+  arrivalsAt(cx.cta(), id).add({cx.actor(), cx.here()}, barrier.generation);
   bool whole = cx.mask == cx.warp().live;
   arriveAt(cx.cta(), id, whole ? 32u : static_cast<uint32_t>(std::popcount(cx.mask)));
   return true;
@@ -160,7 +178,7 @@ void barWarpSync(ExecContext &cx, const Insn &) { emitBarrier(cx, BarrierOp::War
 // barrier.cluster
 //===----------------------------------------------------------------------===//
 
-class ClusterWait : public Wait {
+class ClusterWait : public Wait, public AwaitsWarps {
 public:
   ClusterWait(const Warp &warp, uint32_t lanes) : warp(warp), lanes(lanes) {}
   bool ready() const override { return (warp.clusterArrived & lanes) == 0; }
@@ -168,6 +186,9 @@ public:
     const Cluster &cluster = *warp.cta->cluster;
     return fmt::format("the cluster barrier: {} of {} threads have arrived",
                        cluster.barrier.arrived, cluster.liveThreads);
+  }
+  Awaited awaited() const override {
+    return {Awaited::What::ClusterBarrier, 0, 0, "the cluster barrier"};
   }
 
 private:

@@ -1,0 +1,16 @@
+//===- SourcePlace.h - Places in the source of a program ------------------===//
+#pragma once
+
+#include "Sim/Decode/ProgramImpl.h"
+#include <string>
+
+namespace fp4::sim {
+
+/// "wrap.h:25:5, inlined at gemm.cu:70:9": the place that .loc gives an instruction, and the
+/// outermost call through which inlining brought it there. Empty when it is not known.
+std::string sourcePlace(const ProgramImpl &program, const Insn &insn);
+
+/// "full+8", the last name of a mangled symbol with an offset: "_ZZ4gemmPfE4full+8".
+std::string sourceName(const std::string &symbol);
+
+} // namespace fp4::sim
