@@ -107,7 +107,7 @@ gpu::KernelTableAttr kernelTable(gpu::GPUModuleOp module, const Compiled &compil
 /// lacks. The lists of chips that MLIR 22 has at the tcgen05 operations are not complete; for these
 /// the table of targets decides.
 LogicalResult checkInstructions(gpu::GPUModuleOp module, const fp4::hw::TargetModel &model) {
-  auto chip = NVVM::NVVMCheckSMVersion::getTargetSMVersionFromStr(model.name);
+  auto chip = NVVM::NVVMCheckSMVersion::getTargetSMVersionFromStr(fp4::chipOfLlvm(model.name));
   WalkResult walk = module.walk([&](NVVM::RequiresSMInterface op) {
     bool isTcgen05 = op->getName().stripDialect().starts_with("tcgen05.");
     bool hasThem = model.hasTcgen05; // law: the instructions of a kernel, of a GEMM or not

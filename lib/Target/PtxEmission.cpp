@@ -55,10 +55,10 @@ constexpr UnknownTarget kUnknownTargets[] = {{"sm_107a", "sm_103a"}}; // of the 
 
 /// The target whose code LLVM makes for `asked`.
 NamedTarget targetOfLlvm(const NamedTarget &asked) {
-  for (const UnknownTarget &row : kUnknownTargets)
-    if (row.name == asked.chip)
-      return {row.like.str(), std::string(fp4::hw::lookupTarget(row.like)->ptxFeature)};
-  return asked;
+  std::string chip = fp4::chipOfLlvm(asked.chip);
+  if (chip == asked.chip)
+    return asked;
+  return {chip, std::string(fp4::hw::lookupTarget(chip)->ptxFeature)};
 }
 
 /// Writes the target that was asked for in the header of PTX for another one. The instructions
@@ -202,6 +202,13 @@ FailureOr<std::string> generateCode(gpu::GPUModuleOp op, llvm::Module &module,
 }
 
 } // namespace
+
+std::string fp4::chipOfLlvm(llvm::StringRef target) {
+  for (const UnknownTarget &row : kUnknownTargets)
+    if (row.name == target)
+      return row.like.str();
+  return target.str();
+}
 
 FailureOr<std::string> fp4::emitPtx(gpu::GPUModuleOp module, const PtxOptions &options) {
   const NamedTarget asked = {options.chip, options.features}, ofLlvm = targetOfLlvm(asked);

@@ -18,6 +18,10 @@ struct PtxOptions {
   int optLevel = 3;     ///< LLVM's -O level
 };
 
+/// The chip whose instructions LLVM chooses for a target: its own, or that of a target whose code it
+/// executes where LLVM does not know it.
+std::string chipOfLlvm(llvm::StringRef target);
+
 /// The PTX text of `module`. A failure has been reported on the module's location.
 mlir::FailureOr<std::string> emitPtx(mlir::gpu::GPUModuleOp module, const PtxOptions &options);
 
