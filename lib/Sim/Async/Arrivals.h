@@ -36,7 +36,7 @@ std::string describePoint(const Launch *launch, CodePoint at);
 class BarrierArrivals {
 public:
   void add(const ArrivalEvent &event, uint64_t generation);
-  /// Those of the phase in progress, and of the phase before.
+  /// Arrivals of the phase in progress, and of the phase before.
   const ArrivalEvents &now(uint64_t generation) const {
     return phase == generation ? latest : none;
   }

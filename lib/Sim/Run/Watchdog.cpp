@@ -163,7 +163,7 @@ Error Scheduler::hostWait() {
       "for ever"};
 }
 
-/// What has not begun, and why: "CTAs 132-191 have not begun: ...". Empty when all have.
+/// "CTAs 132-191 have not begun: ...", with the reason. Empty when all have.
 static std::string describeUnstarted(const Cluster &cluster) {
   Launch &launch = *cluster.launch;
   const std::lock_guard<std::mutex> guard(launch.lock);

@@ -6,8 +6,9 @@
 
 namespace fp4::sim {
 
-/// "wrap.h:25:5, inlined at gemm.cu:70:9": the place that .loc gives an instruction, and the
-/// outermost call through which inlining brought it there. Empty when it is not known.
+/// "tcgen05_bugs.cu:32:20, inlined at tcgen05_bugs.cu:86:7": the place that .loc gives an
+/// instruction, and the outermost call through which inlining brought it there. Empty when it is
+/// not known.
 std::string sourcePlace(const ProgramImpl &program, const Insn &insn);
 
 /// "full+8", the last name of a mangled symbol with an offset: "_ZZ4gemmPfE4full+8".
