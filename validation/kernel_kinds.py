@@ -283,8 +283,7 @@ def hopper_weights():
             where = what.replace("cluster", "workspace") if joins else what
             fmt = "mxfp4" if element == "f8E4M3FN" else "nvfp4"
             rows = ends if packed == "plain" else (5, 13)
-            name = f"{packed} {fmt} weights x {element}{where}"
-            yield wgmma(name, text, split, rows=rows)
+            yield wgmma(f"{packed} {fmt} weights x {element}{where}", text, split, rows=rows)
     text = weights("bf16", "prepacked", 1, "16", 384, 1024, fmt="mxfp4")
     yield wgmma("prepacked mxfp4 weights x bf16", text, rows=(5, 21))._replace(dists=POWERS)
     broad = weights("bf16", "prepacked", 1, "128x256", 256, 768, fmt="mxfp4")

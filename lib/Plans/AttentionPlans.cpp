@@ -86,7 +86,7 @@ static bool hasLanes(const hw::TargetModel &target) {
   return !route::hasCore(target, route::Core::Wgmma);
 }
 
-/// Elements of a head of values whose sums a thread with a whole row has registers for.
+/// Elements of a head of values whose sums have columns of tensor memory beside the scores.
 static constexpr int64_t kMostLaneElements = 128;
 
 bool fp4::hasTiles(AttentionOp op, const hw::TargetModel &target) {

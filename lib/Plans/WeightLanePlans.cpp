@@ -3,8 +3,8 @@
 // A tile has 128 columns of the result, the TMEM lanes of weights, and as many rows as an
 // instruction has columns. The plan has the tile whose waves take the fewest cycles. A k tile costs
 // the largest of three times: of the tensor core, of its operands from the L2 cache, and of the
-// role that converts weights from one k tile to the next. Beside e4m3 weights become e4m3. Where
-// their rows have a power of two in each k tile, threads add its sums to those in their registers.
+// role that converts weights from one k tile to the next. Beside e4m3 weights become e4m3. Threads
+// add the sums of a k tile to those in their registers if rows have a power of two in each k tile.
 //
 //===----------------------------------------------------------------------===//
 

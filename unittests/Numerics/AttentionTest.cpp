@@ -288,7 +288,7 @@ TEST(AttentionModel, LiesWithinTheBound) {
     }
 }
 
-/// What a maximum grows by, and the keys of a block, change bits.
+/// The growth of a maximum, and the keys of a block, change bits.
 TEST(AttentionModel, HasTheBitsOfItsOrder) {
   const Drawn drawn;
   const AttentionModel always = drawn.model({16, 0});

@@ -10,7 +10,7 @@
 
 namespace fp4::numerics {
 
-/// How much the exponent of 2 of a row's maximum grows before a kernel with tcgen05 scales the sums
+/// The growth of the exponent of 2 of a row's maximum before a kernel with tcgen05 scales the sums
 /// of the row: powers are up to 2^8 until then, and most blocks of keys scale nothing.
 inline constexpr double kLazyGrowth = 8;
 
@@ -40,7 +40,7 @@ struct AttentionShape {
   std::span<const int32_t> queryOffsets = {}, keyOffsets = {};
   /// For each head of queries, what a score loses for each token of distance; none where empty.
   std::span<const float> slopes = {};
-  /// How far a kernel lets the exponent of 2 of a row's maximum grow before it scales sums.
+  /// Growth of the exponent of 2 of a row's maximum that a kernel allows before it scales sums.
   double growth = 0;
 
   bool isPacked() const { return !queryOffsets.empty(); }

@@ -125,15 +125,15 @@ def CheckTarget : Pass<"fp4-check-target", "::mlir::ModuleOp"> {
 
     ```mlir
     // fp4-opt --fp4-check-target
-    !data = tensor<128x128xf6E2M3FN>
-    !scales = tensor<128x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-    !operand = !fp4.scaled<mxfp6_e2m3, !data, !scales>
+    !data = tensor<128x128xf4E2M1FN>
+    !scales = tensor<128x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+    !operand = !fp4.scaled<nvfp4, !data, !scales>
     module attributes {fp4.target = #fp4.target<sm_90a>} {
       func.func @f(%a: !data, %s: !scales) -> tensor<128x128xf32> {
         %x = fp4.scaled %a, %s : !operand
-        // expected-error @+2 {{target 'sm_90a' has no GEMMs of elements of 6 bits}}
-        // expected-note @+1 {{targets that have them: sm_100a}}
-        %y = fp4.matmul %x, %x : (!operand, !operand) -> tensor<128x128xf32>
+        // expected-error @+2 {{target 'sm_90a' has no GEMMs of elements of 4 bits in instructions of K = 96}}
+        // expected-note @+1 {{targets that have them: sm_103a}}
+        %y = fp4.matmul %x, %x {arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>} : (!operand, !operand) -> tensor<128x128xf32>
         return %y : tensor<128x128xf32>
       }
     }

@@ -72,7 +72,7 @@ struct Attention {
   /// Tiles of packed sequences at most: each may end within one, and so may the rest of the tokens.
   int64_t tilesOfAll() { return queryTokens() / tileTokens() + batches() + 1; }
 
-  /// How much an exponent of 2 grows before sums are scaled: powers stay below 2^kLazyGrowth.
+  /// Growth of an exponent of 2 before sums are scaled: powers stay below 2^kLazyGrowth.
   double growth() { return hasLanes() ? numerics::kLazyGrowth : 0; }
 
   /// Numbers of a row that are the sum of its powers: one for each thread of the row.

@@ -84,7 +84,7 @@ Value AttentionBuilder::ownPiece(Value fragment) {
 
 /// Adds the powers of sinks to the sums of rows, and stores the logarithms of these. Returns what
 /// the sums of values are multiplied by. Powers are those of distances from the larger of maximum
-/// and sink, which none exceeds.
+/// and sink, which a lazy maximum lets them exceed by its growth.
 Value AttentionBuilder::closeRows(const QueryTile &tile, Value maximum, Value whole) {
   if (!args.sinks && !args.lse)
     return inverseOf(whole);

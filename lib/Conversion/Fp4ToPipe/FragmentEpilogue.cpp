@@ -107,9 +107,7 @@ void FragmentEpilogue::storePart(const Tile &tile, size_t part, FragmentSums::Fr
     bool isOwn = isStored || first == 0 || type.getDimSize(1) < fragments.partColumns;
     Place at = behind(place, first);
     SumConversion::Place ofSums{at.row, at.column, group.group, gemm.transposes()};
-    auto load = [&](Value from) {
-      return from ? conversion.loadAlphas(type, from, ofSums) : Value();
-    };
+    auto load = [&](Value x) { return x ? conversion.loadAlphas(type, x, ofSums) : Value(); };
     if (gemm.results.alpha == Alpha::One || group.alpha)
       factors = broadcastAlphas(type, group);
     else if (!ahead.empty())

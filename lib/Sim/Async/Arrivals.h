@@ -29,7 +29,7 @@ ArrivalEvents missingArrivals(const ArrivalEvents &before, const ArrivalEvents &
 /// "0, 4-7".
 std::string listNumbers(const std::vector<uint32_t> &sorted);
 
-/// "line 20", with the place in the source if it is known: "line 20, gemm.cu:31".
+/// "line 20", with the place in the source if it is known: "line 20, tcgen05_bugs.cu:31".
 std::string describePoint(const Launch *launch, CodePoint at);
 
 /// The arrivals at one barrier of a CTA (bar, barrier.cta).

@@ -1,4 +1,4 @@
-//===- WaitGraph.cpp - Who waits for whom ---------------------------------===//
+//===- WaitGraph.cpp - Chains of waits -------------------------------------===//
 #include "WaitGraph.h"
 #include "TicketQueue.h"
 
@@ -10,11 +10,11 @@
 namespace fp4::sim {
 namespace {
 
-constexpr int kLanesRank = 2; ///< rankOf lanes that wait for others of their warp
+constexpr int kLanesRank = 2; ///< rankOf of lanes that wait for others of their warp
 
 using WarpId = std::pair<uint32_t, uint32_t>; ///< rank of the CTA, index
 
-/// How much an end explains, the most first.
+/// Kinds of ends, the most telling first.
 enum class Verdict : uint8_t { Parity, Bytes, Exited, Other, Partial, Ring, Nobody, Unknown };
 
 struct Chain {
@@ -23,7 +23,7 @@ struct Chain {
   const Blocked *last = nullptr; ///< the group that waits at the end
   size_t length = 0;             ///< objects at which somebody waits
 
-  /// Of chains that end alike the longest one explains most waits.
+  /// The longest of chains that end alike explains most waits.
   bool explainsMoreThan(const Chain &other) const {
     return !other.last || verdict < other.verdict ||
            (verdict == other.verdict && length > other.length);

@@ -1,4 +1,4 @@
-//===- WaitGraph.h - Who waits for whom -----------------------------------===//
+//===- WaitGraph.h - Chains of waits ---------------------------------------===//
 //
 // A group of lanes waits at a barrier for the warps that are expected there: those of the CTA, or,
 // at an mbarrier and at a barrier with a count, those that arrived in the phase before and have not

@@ -443,3 +443,9 @@ gpu.func @roles(%c: i32) kernel {
   gpu.return
 }
 }
+
+func.func @rows_of_tensor_memory(%sums: !pipe.tmem<128x64xf32>, %f: tensor<128x1xf32, #pipe.distribution<lanes>>) {
+  pipe.scale_rows %sums by %f
+      : !pipe.tmem<128x64xf32>, tensor<128x1xf32, #pipe.distribution<lanes>>
+  return
+}

@@ -222,7 +222,8 @@ TEST(Hazards, CopiesOfThreadsAreOfTheGenericProxy) {
     }
 }
 
-/// Every warp may store the tile that all have (CuTe DSL's tma_store.py), but not one of its own.
+/// Every warp may store the tile that all have (as in an example of CuTe DSL), but not one of its
+/// own.
 TEST(Hazards, WarpsStoreOneTile) {
   const std::string same = "  mul.lo.u32 %r6, %r6, 0;\n", own = "  mul.lo.u32 %r6, %r6, 4;\n";
   const std::string text =

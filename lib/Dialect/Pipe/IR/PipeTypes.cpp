@@ -216,12 +216,11 @@ static int64_t accumulatorColumns(ArrayRef<int64_t> shape, bool pair) {
   return layout ? hw::accumulatorColumns(*layout, shape[1]) : shape[1];
 }
 
-/// Columns of 32 bits that so many elements of an operand take in tensor memory, and bytes of those
-/// that a thread makes of a row at a time.
+/// Columns of tensor memory, of 32 bits, of so many elements.
 static int64_t operandColumns(int64_t elements, Type element) {
   return elements * element.getIntOrFloatBitWidth() / 32;
 }
-static constexpr int64_t kOperandUnitBytes = 128;
+static constexpr int64_t kOperandUnitBytes = 128; ///< of a row that a thread makes at a time
 
 int64_t TmemType::getTmemColumns() const {
   if (isOperand())
@@ -527,17 +526,15 @@ LogicalResult TmemType::verify(EmitError emitError, ArrayRef<int64_t> shape, Typ
     if (failed(verifyScaleTile(emitError, shape, element, layout)))
       return failure();
   } else if (layout != Layout::Linear) {
-    return withNote(
-        emitError() << "layout of a tensor memory tile must be linear, tiled_128x4 or "
-                       "halves_128x4, but got "
-                    << stringifyLayout(layout),
-        "tensor memory has no swizzles: leave the layout out where the tile has no scales");
+    return withNote(emitError() << "layout of a tensor memory tile must be linear, tiled_128x4 or "
+                                   "halves_128x4, but got "
+                                << stringifyLayout(layout),
+                    "leave the layout out where the tile has no scales: there are no swizzles");
   } else if (failed(verifyNumbers(emitError, shape, element, pair))) {
     return failure();
   }
-  int64_t columns = isScales          ? scaleTileColumns(shape[0], shape[1], layout)
-                    : element.isF32() ? shape[1]
-                                      : operandColumns(shape[1], element);
+  int64_t columns =
+      isScales ? scaleTileColumns(shape[0], shape[1], layout) : operandColumns(shape[1], element);
   if (columns > hw::tmemColumnCount) // (C105)
     return withNote(emitError() << "tile must fit in " << hw::tmemColumnCount
                                 << " tensor memory columns, but needs " << columns,

@@ -176,10 +176,11 @@ def Fp4_MatmulArithmeticAttr : EnumAttr<Fp4_Dialect, Fp4_MatmulArithmetic,
     `tensor_core` sums as the tensor core of the target does. `fma` sums the products of a block
     exactly, and adds block after block in fp32 with fused multiply-adds, in 32 lanes that are added
     at the end: what threads without a tensor core do. `tensor_core_k96` sums 96 products in an
-    instruction, where `tensor_core` sums 64: sm_103a and sm_107a have it. `tensor_core_double_k` sums 128
-    of 4 bits, or 64 of 8 bits, at twice the rate: sm_107a has it. `fast_accumulation` leaves the
-    sums of e4m3 in the accumulator of `wgmma` for a whole split-K part, where `tensor_core` adds
-    those of 128 k in fp32 (docs/reference/numerics.md has all five).
+    instruction, where `tensor_core` sums 64: sm_103a and sm_107a have it. `tensor_core_double_k`
+    sums 128 of 4 bits, or 64 of 8 bits, at twice the rate: sm_107a has it, and it reads the padding
+    of scales up to its K, which must be zero. `fast_accumulation` leaves the sums of e4m3 in the
+    accumulator of the tensor core for a whole split-K part, where `tensor_core` adds those of 128 k
+    in fp32 (docs/reference/numerics.md has all five).
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -102,8 +102,8 @@ def Pipe_ScaleRowsOp : Pipe_EngineOp<"scale_rows", "Threads"> {
   let description = [{
     `tile[r, c] = tile[r, c] * factors[r, 0]`, one fp32 product each. A warp whose rows all have the
     factor 1 leaves them as they are, without a read: in the online softmax most blocks of keys are
-    such. Attention is the one producer. PTX: vote.sync.any, and tcgen05.ld, mul.rn.f32 and
-    tcgen05.st in a branch of the warp, with tcgen05.wait::st at its end.
+    such. One producer, attention, which rescales sums between MMAs. PTX: vote.sync.any, and
+    tcgen05.ld, mul.rn.f32 and tcgen05.st in a branch of the warp, with tcgen05.wait::st at its end.
 
     Example:
     ```mlir
