@@ -18,6 +18,7 @@ if torch is not None:
     from fp4.torch import execution, mixture_programs
     from fp4.torch.mixture import operands
     from fp4.torch.router import Rule, chosen, router_from
+    from fp4.torch.shards import Share
 
 E, H, SIZE = 8, 64, 96
 #: Rules of models, with whether scores have a correction, and the activation of experts.
@@ -244,6 +245,17 @@ class Mixtures(unittest.TestCase):
         parts = [experts_of(first=first, count=count)(x, ids, weights).float()
                  for first, count in ((0, 2), (2, 3), (5, 3))]
         torch.testing.assert_close(sum(parts), whole, rtol=0.02, atol=0.02)
+
+    def test_a_part_that_was_read_is_that_of_the_rank(self) -> None:
+        part = experts_of(first=4, count=4)
+        self.assertIs(Share().experts("mlp.experts", part), part)  # other ranks are elsewhere
+        part.was_read = True
+        self.assertIs(Share(1, 2).experts("mlp.experts", part), part)
+        for share in (Share(), Share(0, 2), Share(1, 4)):
+            with self.subTest(share=share), self.assertRaisesRegex(
+                    fp4.UsageError, "'mlp.experts' must be the . of 8 experts from number . on, "
+                    "but is 4 from 4 on\nnote: pass load_into the share"):
+                share.experts("mlp.experts", part)
 
     def test_rules_that_no_program_has(self) -> None:
         x = matrix(3, H)

@@ -18,6 +18,9 @@ from .scaled import Scaled
 from .weight_only import WeightOnlyLinear, layer_of_tiles, packed_tiles
 
 
+_SHARE_OF_PROCESS = "pass load_into the share=(rank, ranks) of this process in the group"
+
+
 @dataclasses.dataclass(frozen=True)
 class Part:
     """The rows (`dim` 0) or columns (1) of a matrix that number `rank` of `ranks` has."""
@@ -153,8 +156,12 @@ class Share:
     def experts(self, name: str, experts: RoutedExperts) -> RoutedExperts:
         """Some of the experts of a layer: results are added."""
         mine = experts.total // self.ranks
-        if self.ranks == 1 or (experts.num_experts == mine and experts.first == self.rank * mine
-                               and experts.was_read):
+        first = self.rank * mine
+        if experts.was_read and (experts.first, experts.num_experts) != (first, mine):
+            raise UsageError(f"'{name}' must be the {mine} of {experts.total} experts from number "
+                             f"{first} on, but is {experts.num_experts} from {experts.first} on",
+                             _SHARE_OF_PROCESS)
+        if self.ranks == 1 or experts.was_read:
             return experts
         try:
             return experts_of_rank(experts, self.rank, self.ranks)
@@ -186,9 +193,7 @@ class Share:
         if read is not None:
             mine, read = Part(dim, self.rank, self.ranks), Part(*read)
             if read != mine:
-                raise UsageError(f"'{name}' must be {mine}, but is {read}",
-                                 "pass load_into the share=(rank, ranks) of this process in the "
-                                 "group")
+                raise UsageError(f"'{name}' must be {mine}, but is {read}", _SHARE_OF_PROCESS)
             return layer
         if self.ranks == 1 or not isinstance(layer, WeightOnlyLinear):
             return layer
