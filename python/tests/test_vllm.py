@@ -72,6 +72,7 @@ class Schemes(unittest.TestCase):
         whole, down = "m.layers.0.self_attn.qkv_proj", "m.layers.0.mlp.down_proj"
         for targets, ignore, kept in (
                 (["Linear"], [], (False, False)), (["Linear"], [down], (False, True)),
+                (["FusedMoE"], [], (True, True)), (["FusedMoE", down], [], (True, False)),
                 (["re:.*mlp.*"], [], (True, False)), (["re:.*[qkv]_proj"], [], (False, True)),
                 ([whole], [], (False, True)), ([down], ["re:.*q_proj$"], (True, False))):
             with self.subTest(targets=targets, ignore=ignore):
@@ -79,9 +80,11 @@ class Schemes(unittest.TestCase):
                 self.assertEqual((found.stays(whole, qkv), found.stays(down, [down])), kept)
         experts = "m.layers.0.mlp.experts"
         for targets, kept in ((["Linear"], False), ([r"re:.*experts\.\d+\.w1"], False),
-                              (["re:.*self_attn.*"], True), ([experts], False)):
+                              (["re:.*self_attn.*"], True), ([experts], False),
+                              (["FusedMoE"], False), (["FusedMoE", "re:.*self_attn.*"], False)):
             self.assertEqual(self.scheme(targets, []).stays_experts(experts), kept)
-        self.assertTrue(self.scheme(["Linear"], [experts]).stays_experts(experts))
+        for target in ("Linear", "FusedMoE"):
+            self.assertTrue(self.scheme([target], [experts]).stays_experts(experts))
         with self.assertRaisesRegex(fp4.UsageError, "must all be in 4 bits or none.*v_proj stays"):
             self.scheme(["re:.*[qk]_proj"], []).stays(whole, qkv)
         with self.assertRaisesRegex(fp4.UsageError, "'targets' of .* but have Conv2d\nnote: leave"):

@@ -16,6 +16,9 @@ _REMEDY = "leave out '--quantization fp4', and vLLM loads its other formats"
 #: Linear layers of an expert.
 _EXPERT = ("gate_proj", "up_proj", "down_proj", "w1", "w2", "w3")
 
+#: The class of all experts.
+_EXPERTS = "FusedMoE"
+
 
 @dataclasses.dataclass(frozen=True)
 class Names:
@@ -40,7 +43,8 @@ class Scheme:
     Attributes:
         ignored: names or patterns of layers that stay as they are.
         experts_alone: linear layers stay, and experts have biases, as those of gpt-oss.
-        targets: names or patterns of the layers that are in 4 bits; none: all are.
+        targets: names or patterns of the layers that are in 4 bits, where FusedMoE names all
+            experts; none: all are.
     """
 
     format: str
@@ -66,7 +70,8 @@ class Scheme:
     def stays_experts(self, name: str) -> bool:
         """Returns True for experts that stay as they are: `name` is that of their module."""
         names = [name, *(f"{name}.0.{part}" for part in _EXPERT)]
-        return self._is_ignored(name) or not any(map(self._is_target, names))
+        return self._is_ignored(name) or not (_EXPERTS in self.targets
+                                              or any(map(self._is_target, names)))
 
     def _is_ignored(self, layer: str) -> bool:
         return any(_matches(layer, pattern) for pattern in self.ignored)
@@ -112,14 +117,13 @@ def _of_compressed_tensors(section: Mapping[str, Any]) -> Scheme:
 
 
 def _targets_of(groups: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The layers that groups name; none where one names all by their class."""
+    """The layers that groups name; none where one names all by the class of linear layers."""
     targets = [str(target) for group in groups for target in group.get("targets") or ()]
     classes = {target for target in targets if target.isidentifier() and target[0].isupper()}
-    if classes - {"Linear", "LinearBase", "FusedMoE"}:
-        raise UsageError("'targets' of 'quantization_config' must be Linear, or names of layers, "
-                         f"but have {min(classes - {'Linear', 'LinearBase', 'FusedMoE'})}", _REMEDY)
-    return () if "Linear" in classes or "LinearBase" in classes else tuple(
-        target for target in targets if target not in classes)
+    if others := classes - {"Linear", "LinearBase", _EXPERTS}:
+        raise UsageError("'targets' of 'quantization_config' must be Linear, FusedMoE, or names of "
+                         f"layers, but have {min(others)}", _REMEDY)
+    return () if "Linear" in classes or "LinearBase" in classes else tuple(targets)
 
 
 def _of_modelopt(section: Mapping[str, Any]) -> Scheme:
