@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from . import _cache
-from .errors import Error
+from .errors import Error, UsageError
 
 _EXIT_CODES = ("exit codes: 0 success, 1 a difference was found, 2 usage, 3 unknown recipe, "
                "4 device (Diagnostics)")
@@ -60,8 +60,9 @@ def _add_quantize_model(parser: argparse.ArgumentParser) -> None:
                         "largest error stay as they are until it is reached")
     parser.add_argument("--calibrate", type=pathlib.Path, metavar="TEXT", help="round by GPTQ, so "
                         "that the results of each layer on this text change least; needs "
-                        "transformers and the memory of the model")
-    parser.add_argument("--calibrate-tokens", type=int, default=65536, metavar="N",
+                        "transformers, memory for the model, and 4 * K * K bytes for each group of layers "
+                        "of a file that have one input of K features")
+    parser.add_argument("--calibrate-tokens", type=int, metavar="N",
                         help="of the text that are used (default 65536)")
     parser.add_argument("--device", default="cpu", help="that quantizes: cuda, or cpu, which is "
                         "the simulator (default)")
@@ -107,7 +108,11 @@ def _quantized(options: argparse.Namespace) -> tuple[str, int]:
     from .checkpoints._calibrate import Text
     from .checkpoints._quantize_model import Request, quantize_model
 
-    text = options.calibrate and Text(options.calibrate, options.calibrate_tokens)
+    tokens: int | None = options.calibrate_tokens
+    if tokens is not None and options.calibrate is None:
+        raise UsageError("--calibrate-tokens needs --calibrate TEXT",
+                         "name the text with --calibrate, or leave out --calibrate-tokens")
+    text = options.calibrate and Text(options.calibrate, Text.tokens if tokens is None else tokens)
     request = Request(options.format, options.recipe, tuple(options.exclude), options.bits,
                       options.head, options.device, text)
     report = quantize_model(options.source, options.target, request,

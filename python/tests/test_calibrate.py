@@ -273,6 +273,15 @@ class Model(Folders):
             file.unlink()
         self.refuses("must have a tokenizer", text)
 
+    def test_a_number_of_tokens_needs_a_text(self) -> None:
+        self.write(tensors())
+        call = ("quantize-model", str(self.source), str(self.target))
+        code, _, err = self.call(*call, "--calibrate-tokens", "64")
+        self.assertEqual(code, 2)
+        self.assertIn("--calibrate-tokens needs --calibrate TEXT\nnote: name the text", err)
+        self.assertFalse(pathlib.Path(self.target).exists())
+        self.assertEqual(self.call(*call)[0], 0)
+
     def test_without_transformers(self) -> None:
         self.write(tensors())
         with mock.patch.dict("sys.modules", {"transformers": None}):
