@@ -4,12 +4,13 @@
   benchmarks/time/families.py BUILD [--only WORD,...] [--points N] [--seed S] [--json FILE]
 
 A family is a group of rows of benchmarks/results: attention, caches, norms, GEMMs by operands, and
-so on. N points (150) are drawn with the seed (63), from each family as many as its share says, and
+so on. N points (166) are drawn with the seed (63), from each family as many as its share says, and
 are simulated at the clock of the table of rates, with `--time-only`. A prediction is the sum of the
-times of a program's kernels at the clock that the power limit leaves them, or, where kernels of one
-GEMM took turns, at that of their mean power (power.py). No rate was fitted to one of these times;
-power.py fits rates of power to clocks of other GEMMs. The table has errors in microseconds for each
-family, and FILE all points.
+times of a program's kernels at the clock that the power limit leaves them. Kernels of one GEMM that
+took turns had the clock of their mean power, which one of them does not tell: their families are
+"in cycles", that is at the clock that was measured. No rate was fitted to one of these times;
+power.py fits rates of power to clocks of other GEMMs. The table has errors for each family, and
+FILE all points. The exit code is 1 if a point has no prediction.
 """
 from __future__ import annotations
 
@@ -36,7 +37,6 @@ import attention  # noqa: E402
 import cached_attention  # noqa: E402
 import norms  # noqa: E402
 import packed_attention  # noqa: E402
-import power  # noqa: E402
 import programs  # noqa: E402
 import rotations  # noqa: E402
 from predictions import is_held_out, summarize  # noqa: E402
@@ -54,7 +54,7 @@ class Point:
     megahertz: float = 0.0  # while it was measured; 0: nobody noted it
     gpu: str = "h200"
     longest: bool = False  # measured: of its kernels the longest one alone
-    turns: float = 0.0  # GHz that power leaves to the kernels that took turns with it; 0: it was alone
+    clock: float = 0.0  # GHz that was measured, of kernels that took turns; 0: it was alone
     predicted: float = 0.0
     kernels: list[dict[str, Any]] = field(default_factory=list)
 
@@ -148,8 +148,7 @@ def all_rotations() -> Iterator[Point]:
 
 def tiles(stem: str, kinds: tuple[str, ...], family: str, gpu: str = "h200") -> Iterator[Point]:
     """Kernels of one GEMM with other tiles took turns, so that they had the clock of their mean
-    power."""
-    clocks = power.clocks_of_turns(stem)
+    power: predictions are for the measured one."""
     for row in result(stem):
         if row["kind"] not in kinds or (gpu == "h200" and not is_held_out(row["m"], row["n"], row["k"])):
             continue
@@ -158,7 +157,7 @@ def tiles(stem: str, kinds: tuple[str, ...], family: str, gpu: str = "h200") -> 
         ranges = f"{row['workers']}x{row['rows']}x{row['columns']}" if row.get("workers") else str(row["splits"])
         plan = f"tile_gemm, tile = [{row['rows']}, {row['columns']}, {row['depth']}]"
         yield Point(family, f"{form}{problem.name}, {ranges}, {plan}", row["us"], programs.program(problem, ranges, form),
-                    ["--plan", plan], {}, row["mhz"], gpu, turns=clocks[row["kind"], row["m"], row["n"], row["k"]])
+                    ["--plan", plan], {}, row["mhz"], gpu, clock=row["mhz"] / 1e3)
 
 
 def converted() -> Iterator[Point]:
@@ -200,14 +199,18 @@ def experts() -> Iterator[Point]:
             yield Point("experts, linears", f"{row['weights']}, {m} rows, {column}", row[column], text, plans, longest=True)
 
 
-#: Each source of points, and how many of 150 are of it.
+IN_CYCLES = ", in cycles"
+#: Each source of points, and how many of POINTS are of it.
 SOURCES: list[tuple[Callable[[], Iterator[Point]], int]] = [
     (attentions, 16), (packed, 8), (caches, 26), (all_norms, 26), (all_rotations, 10), (experts, 10), (converted, 10), (chosen_fp8, 8),
-    (lambda: tiles("gemm_tiles_h200_2026-11-29", ("fp8",), "FP8 GEMMs"), 14),
-    (lambda: tiles("gemm_weight_tiles_h200_2026-11-29", ("bf16_nvfp4", "bf16_mxfp4"), "prepacked weights, any tiles"), 12),
-    (lambda: tiles("gemm_weight_tiles_h200_2026-11-29", ("e4m3_mxfp4",), "prepacked weights, any tiles"), 10),
-    (lambda: tiles("gemm_tiles_h100_2026-11-27", tuple(KINDS), "H100: GEMMs, any tiles", "h100"), 16),
+    (lambda: tiles("gemm_tiles_h200_2026-11-29", ("fp8",), "FP8 GEMMs, any tiles" + IN_CYCLES), 14),
+    (lambda: tiles("gemm_weight_tiles_h200_2026-11-29", ("bf16_nvfp4", "bf16_mxfp4"), "prepacked weights, any tiles" + IN_CYCLES), 12),
+    (lambda: tiles("gemm_weight_tiles_h200_2026-11-29", ("e4m3_mxfp4",), "prepacked weights, any tiles" + IN_CYCLES), 10),
+    (lambda: tiles("gemm_tiles_h100_2026-11-27", tuple(KINDS), "H100: GEMMs, any tiles" + IN_CYCLES, "h100"), 16),
 ]
+
+POINTS = sum(share for _, share in SOURCES)
+
 
 def drawn(seed: int, points: int) -> list[Point]:
     """Points of all sources."""
@@ -215,7 +218,7 @@ def drawn(seed: int, points: int) -> list[Point]:
     for source, share in SOURCES:
         every = list(source())
         random.Random(seed).shuffle(every)
-        found += every[:max(1, round(share * points / 150))]
+        found += every[:max(1, round(share * points / POINTS))]
     return found
 
 
@@ -245,35 +248,36 @@ def predict(build: pathlib.Path, point: Point, mix: str, most: float) -> str:
     point.kernels = json.loads(done.stdout)["predicted_times"]
     if not all(kernel["predicted"] for kernel in point.kernels):
         return f"no prediction: {[kernel.get('unknown') for kernel in point.kernels]}"
-    times = [time_of(kernel, point.turns) for kernel in point.kernels]
+    times = [time_of(kernel, point.clock) for kernel in point.kernels]
     point.predicted = max(times) if point.longest else sum(times)
     return ""
 
 
-def time_of(kernel: dict[str, Any], turns: float) -> float:
-    """Microseconds of a kernel back to back, or at the clock that others leave it. The part that L2
-    or device memory bounds takes as long at any clock, as in Power.cpp."""
-    if not turns or turns >= kernel["gigahertz"]:
-        return float(kernel["microseconds"] if turns else kernel["power"]["sustained_microseconds"])
+def time_of(kernel: dict[str, Any], clock: float) -> float:
+    """Microseconds of a kernel back to back, or at a clock in GHz. The part that L2 or device memory
+    bounds takes as long at any clock, as in Power.cpp."""
+    if not clock:
+        return float(kernel["power"]["sustained_microseconds"])
     launch, busy = kernel["launch_microseconds"], kernel.get("busy", {})
     slowed = 1 - max(busy.get("L2", 0), busy.get("device memory", 0)) ** 4
-    return float(launch + (kernel["microseconds"] - launch) * (1 + slowed * (kernel["gigahertz"] / turns - 1)))
+    return float(launch + (kernel["microseconds"] - launch) * (1 + slowed * (kernel["gigahertz"] / clock - 1)))
 
 
 def by_family(points: list[Point]) -> dict[str, list[tuple[float, float]]]:
-    """Measured and predicted times of each family, and of all on an H200."""
+    """Measured and predicted times of each family, and of all at the model's own clocks."""
     families = collections.defaultdict(list)
     for source, _ in SOURCES:
         family = next(source()).family
         families[family] = []
     for point in points:
         families[point.family].append((point.measured, point.predicted))
-    families["all of an H200"] = [(point.measured, point.predicted) for point in points if point.gpu == "h200"]
+    families["all at own clocks"] = [(point.measured, point.predicted) for point in points if not point.clock]
     return {family: times for family, times in families.items() if times}
 
 
-def write_table(points: list[Point], file: pathlib.Path, revision: str) -> None:
-    """Writes the errors as a result of docgen/result_tables.py. `file`: NAME_h200_DATE.json"""
+def write_table(points: list[Point], of: int, file: pathlib.Path, revision: str) -> None:
+    """Writes the errors as a result of docgen/result_tables.py: those of the points that have a
+    prediction, `of` so many that were drawn. `file`: NAME_h200_DATE.json"""
     rows = []
     for family, times in by_family(points).items():
         errors = [100 * (predicted / measured - 1) for measured, predicted in times]
@@ -282,8 +286,8 @@ def write_table(points: list[Point], file: pathlib.Path, revision: str) -> None:
     columns = [("kernels", "kernels", None), ("points", "points", None), ("mean_absolute", "mean absolute error", "%"),
                ("worst", "worst error", "%")]
     table = {"area": "time-families", "card": "H200", "device": "NVIDIA H200", "driver": None, "date": file.stem.split("_")[-1],
-             "revision": revision, "clock": "predicted clocks",
-             "command": "benchmarks/time/families.py build --table FILE", "program": "errors of predictions against measured times, in microseconds",
+             "revision": revision, "clock": f"own clocks of the model, the measured ones in cycles; {len(points)} of {of} points drawn",
+             "command": "benchmarks/time/families.py build --table FILE", "program": "errors of predictions against measured times",
              "evidence": "predicted", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
              "key": ["kernels"], "rows": rows}
     file.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
@@ -293,7 +297,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--only", default="", help="points whose family and name contain one of these")
-    parser.add_argument("--points", type=int, default=150)
+    parser.add_argument("--points", type=int, default=POINTS)
     parser.add_argument("--seed", type=int, default=63)
     parser.add_argument("--mix", default="cubin", choices=("ptx", "cubin", "auto"))
     parser.add_argument("--most", type=float, default=300, help="seconds of one prediction")
@@ -323,8 +327,9 @@ def main() -> int:
     for family, times in by_family(done).items():
         summarize(family, times)
     if options.table:
-        write_table(done, options.table, options.revision)
-    return 0
+        write_table(done, len(points), options.table, options.revision)
+    print(f"{len(done)} of {len(points)} points have a prediction")
+    return 0 if len(done) == len(points) else 1
 
 
 if __name__ == "__main__":

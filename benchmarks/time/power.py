@@ -17,7 +17,6 @@ import collections
 import json
 import math
 import pathlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -133,20 +132,6 @@ def groups(*stems: str, held_out: bool = False) -> list[Group]:
                 found[row["kind"], row["m"], row["n"], row["k"]].append(tile_kernel(row))
     every = [Group(key[0], kernels) for key, kernels in found.items() if len(kernels) >= LEAST]
     return [group for group in every if group.clock < LIMITED]
-
-
-def rates_of_table() -> Rates:
-    text = (HERE.parents[1] / "include/fp4/ISA/TimingRates.def").read_text()
-    found = re.findall(r"FP4_TIMING_OF\(sm_90a, (\w+), ([\d.]+),", text)
-    return {name: float(value) for name, value in found if name in PRIOR}
-
-
-def clocks_of_turns(stem: str) -> dict[tuple[str, int, int, int], float]:
-    """The clock in GHz, by the rates of the table, of the kernels of each GEMM that took turns."""
-    found, rates = collections.defaultdict(list), rates_of_table()
-    for row in json.loads((HERE.parent / f"results/{stem}.json").read_text())["rows"]:
-        found[row["kind"], row["m"], row["n"], row["k"]].append(tile_kernel(row))
-    return {key: Group(key[0], kernels).predicted(rates) for key, kernels in found.items()}
 
 
 def residuals(logs: numpy.ndarray, of: Sequence[Group]) -> numpy.ndarray:
