@@ -136,11 +136,11 @@ TEST_P(TargetsTest, CompilesEveryProgram) {
     CompilerOptions options;
     options.target = target.name;
     options.diagnostics = &diagnostics;
-    Compiler compiler(options);
-    ASSERT_TRUE(compiler.loadFile(file));
     const bool assembles = ptxas && isExample && !isModel;
     if (assembles)
       options.ptxas = ptxas->path();
+    Compiler compiler(options);
+    ASSERT_TRUE(compiler.loadFile(file));
     Status status = compiler.compileTo(assembles ? Phase::Cubin : Phase::Ptx);
     EXPECT_TRUE(bool(status)) << diagnostics.str();
     EXPECT_FALSE(compiler.kernels().empty());
