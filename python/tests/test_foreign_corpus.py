@@ -45,6 +45,24 @@ class Verdicts(unittest.TestCase):
         self.assertIsNone(self.problem(words, ["lapped-wait"], True, "lazy"))
         self.assertIn("not expected", self.problem(words, ["lapped-wait"], True))
 
+    def test_what_compares_nothing_is_not_right(self) -> None:
+        records, running, table = of_corpus("records"), of_corpus("running"), of_corpus("table")
+        said = "::begin one\nKernel 4: FAILED\n::end one passed 1.00\n"
+        for fields, right in (({}, True), ({"compares": False}, False), ({"fails": "FAILED"}, False)):
+            record = records.Record("one", "set", "source", policies=("eager",), **fields)
+            with tempfile.TemporaryDirectory() as folder:
+                def start(_: Any, __: str, ___: str, ____: Any, log: Any) -> Any:
+                    log.write(said)
+                    return mock.Mock(poll=lambda: 0)
+
+                with mock.patch.object(running, "_start", start):
+                    options = argparse.Namespace(folder=pathlib.Path(folder))
+                    (outcome,) = running.run_python([record], "h200", "eager", options)
+            self.assertEqual(outcome["right"], right, fields)
+            self.assertEqual(running.problem(record, outcome) is None, "fails" not in fields, fields)
+            row = table.row("set", [record], [outcome])
+            self.assertEqual((row["right"], row["only"]), (int(right), int(not record.compares)))
+
 
 @unittest.skipIf(torch is None, "torch is not installed")
 class Differences(unittest.TestCase):
