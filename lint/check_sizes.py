@@ -100,7 +100,7 @@ def python_functions(text):
 
 
 def script_functions(text):
-    """Functions of a script's outermost level: one ends at the next line that begins with a brace."""
+    """Functions of a script's outermost level: one ends at the next line that begins with }."""
     lines = text.split("\n")
     for first, line in enumerate(lines):
         match = re.match(r"(?:async )?function (\w+)\(", line)

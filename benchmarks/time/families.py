@@ -37,7 +37,7 @@ import attention  # noqa: E402
 import cached_attention  # noqa: E402
 import norms  # noqa: E402
 import packed_attention  # noqa: E402
-import programs  # noqa: E402
+import programs_of_fp4 as programs  # noqa: E402
 import rotations  # noqa: E402
 from predictions import is_held_out, summarize  # noqa: E402
 from problems import KINDS, Problem  # noqa: E402
@@ -254,8 +254,8 @@ def predict(build: pathlib.Path, point: Point, mix: str, most: float) -> str:
 
 
 def time_of(kernel: dict[str, Any], clock: float) -> float:
-    """Microseconds of a kernel back to back, or at a clock in GHz. The part that L2 or device memory
-    bounds takes as long at any clock, as in Power.cpp."""
+    """Microseconds of a kernel back to back, or at a clock in GHz. The part that L2 or device
+    memory bounds takes as long at any clock, as in Power.cpp."""
     if not clock:
         return float(kernel["power"]["sustained_microseconds"])
     launch, busy = kernel["launch_microseconds"], kernel.get("busy", {})

@@ -60,8 +60,8 @@ def _add_quantize_model(parser: argparse.ArgumentParser) -> None:
                         "largest error stay as they are until it is reached")
     parser.add_argument("--calibrate", type=pathlib.Path, metavar="TEXT", help="round by GPTQ, so "
                         "that the results of each layer on this text change least; needs "
-                        "transformers, memory for the model, and 4 * K * K bytes for each group of layers "
-                        "of a file that have one input of K features")
+                        "transformers, memory for the model, and 4 * K * K bytes for each group of "
+                        "layers of a file that have one input of K features")
     parser.add_argument("--calibrate-tokens", type=int, metavar="N",
                         help="of the text that are used (default 65536)")
     parser.add_argument("--device", default="cpu", help="that quantizes: cuda, or cpu, which is "

@@ -48,7 +48,8 @@ class Verdicts(unittest.TestCase):
     def test_what_compares_nothing_is_not_right(self) -> None:
         records, running, table = of_corpus("records"), of_corpus("running"), of_corpus("table")
         said = "::begin one\nKernel 4: FAILED\n::end one passed 1.00\n"
-        for fields, right in (({}, True), ({"compares": False}, False), ({"fails": "FAILED"}, False)):
+        for fields, right in (({}, True), ({"compares": False}, False),
+                              ({"fails": "FAILED"}, False)):
             record = records.Record("one", "set", "source", policies=("eager",), **fields)
             with tempfile.TemporaryDirectory() as folder:
                 def start(_: Any, __: str, ___: str, ____: Any, log: Any) -> Any:
@@ -59,7 +60,8 @@ class Verdicts(unittest.TestCase):
                     options = argparse.Namespace(folder=pathlib.Path(folder))
                     (outcome,) = running.run_python([record], "h200", "eager", options)
             self.assertEqual(outcome["right"], right, fields)
-            self.assertEqual(running.problem(record, outcome) is None, "fails" not in fields, fields)
+            self.assertEqual(running.problem(record, outcome) is None, "fails" not in fields,
+                             fields)
             row = table.row("set", [record], [outcome])
             self.assertEqual((row["right"], row["only"]), (int(right), int(not record.compares)))
 

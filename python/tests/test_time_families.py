@@ -37,7 +37,8 @@ class Families(unittest.TestCase):
 
     def run_with(self, failures: "list[str]") -> "tuple[int, str, Any]":
         module, reasons = families(), iter(failures)
-        points = [module.Point("attention", str(i), 1.0, "", predicted=1.0) for i in range(len(failures))]
+        points = [module.Point("attention", str(i), 1.0, "", predicted=1.0)
+                  for i in range(len(failures))]
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "time_h200_2026-01-01.json"
             with (mock.patch.object(module, "drawn", return_value=points),

@@ -311,7 +311,7 @@ TEST(ByteWeights, FastAccumulationIsThatOfTheInstructions) {
   EXPECT_TRUE(differs);
 }
 
-TEST(ByteWeights, WorkersShareTilesWithFastAccumulationAlone) {
+TEST(ByteWeights, WorkersShareTilesOfPromotedAndOfFastSums) {
   const Weights weights(1);
   const auto bytes = decodeByteWeights(
       *packByteWeights(weights.codes, weights.scales, rows, columns, PowersOf::Rows), rows,
@@ -319,9 +319,11 @@ TEST(ByteWeights, WorkersShareTilesWithFastAccumulationAlone) {
   const std::vector<uint8_t> x(3 * columns, encodeE4M3(1.f));
   GemmProblem p = problemOf(x, *bytes, 32);
   p.streamK = StreamK{2, 16, 16};
-  EXPECT_FALSE(gemmMmaModel(p));
+  EXPECT_TRUE(gemmMmaModel(p));
   p.accumulatesFast = true;
   EXPECT_TRUE(gemmMmaModel(p));
+  p.splits = 2;
+  EXPECT_FALSE(gemmMmaModel(p));
 }
 
 } // namespace

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from plan_space import candidates
 from problems import BLOCK, PACKED, Operands, Problem, scale_type
-from programs import (
+from programs_of_fp4 import (
     FAST,
     PREPACKED,
     TILE,

@@ -14,8 +14,8 @@ from .. import __version__
 from .._library import find_library, wrong_machine
 from ..errors import UsageError
 
-_OPTIONS = ("device", "check", "policy", "mix", "clock", "sample-after", "seed", "timeline", "explore",
-            "limit", "threads", "unwritten", "dump-ptx", "ptx-dir")
+_OPTIONS = ("device", "check", "policy", "mix", "clock", "sample-after", "seed", "timeline",
+            "explore", "limit", "threads", "unwritten", "dump-ptx", "ptx-dir")
 _FLAGS = ("explain", "stats", "trace", "json", "time", "time-only")
 
 

@@ -368,7 +368,7 @@ class Redirect(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         device = kwargs.get("device")
-        if device is None or func in (torch.device, torch._C._nn._parse_to):  # type: ignore[attr-defined]
+        if device is None or func in (torch.device, torch._C._nn._parse_to):
             return func(*args, **kwargs)  # _to and torch.device take the name as it is
         to_cuda = _names_cuda(device)
         kwargs["device"] = torch.device("cpu") if to_cuda else device

@@ -17,7 +17,6 @@ from .routed import RoutedExperts
 from .scaled import Scaled
 from .weight_only import WeightOnlyLinear, layer_of_tiles, packed_tiles
 
-
 _SHARE_OF_PROCESS = "pass load_into the share=(rank, ranks) of this process in the group"
 
 

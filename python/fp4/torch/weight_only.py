@@ -292,8 +292,8 @@ class WeightOnlyLinear(torch.nn.Linear):
 
     x is [..., in_features] in bfloat16 or float16, of any strides; torch.autocast converts it, and
     float32 is rounded to bfloat16 and its y comes back as float32. CUDA tensors need an sm_90a,
-    sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of the
-    first.
+    sm_100a, sm_103a, sm_107a, sm_110a, sm_120a or sm_121a GPU; CPU tensors run in the simulator of
+    the first.
 
     Few rows may be computed with split-K, so the last bits of a row may depend on how many there
     are, unless `batch_invariant` is on.
