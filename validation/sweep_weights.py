@@ -16,8 +16,8 @@ checks every result.
 Weights are an argument with their scales, plain or packed by the program; K has one range or
 several; alpha is none, one number, one for each row or one for each column. M is dynamic, but
 static where tcgen05 has swapped operands, and of shared tiles. One library is compiled per program
-and run by fp4-run for every M under every schedule of the simulator, with its strict hazard check. Prints every
-failure with the command that repeats it, then "N passed, N failed".
+and run by fp4-run for every M under every schedule of the simulator, with its strict hazard check.
+Prints every failure with the command that repeats it, then "N passed, N failed".
 """
 import collections
 import itertools
