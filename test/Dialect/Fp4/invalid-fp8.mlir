@@ -117,7 +117,7 @@ func.func @fma(%a: tensor<4x512xf8E4M3FN>, %sa: tensor<4x4xf32>, %b: tensor<256x
   %b_scaled = fp4.scaled %b, %sb : !rhs
   %0 = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<4x256xf32>
   // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of fp8_block128 and a rhs of fp8_block128 with arithmetic fma}}
-  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: FP8 with f32 scales (fp8_block128); few rows with arithmetic fma (nvfp4, mxfp4)}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: FP8 with f32 scales in instructions of K = 64 (fp8_block128); FP8 with f32 scales (fp8_block128); few rows with arithmetic fma (nvfp4, mxfp4)}}
   %1 = fp4.matmul %a_scaled, %b_scaled {arithmetic = #fp4.matmul_arithmetic<fma>}
       : (!lhs, !rhs) -> tensor<4x256xf32>
   return
