@@ -13,7 +13,7 @@ func.func @wide_weights(%a: tensor<?x64xbf16>, %b: tensor<8x64xf4E2M1FN>, %sb: t
   %0 = fp4.matmul %a, %b_scaled : (tensor<?x64xbf16>, !rhs) -> tensor<?x8xf32>
   %d_scaled = fp4.scaled %d, %sb : !rhs2
   // expected-error @+2 {{expects a GEMM that a route has, but no route multiplies a lhs of 16-bit floats and a rhs of mxfp8_e4m3}}
-  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 8 bits with scales in instructions of K = 64 (mxfp8); elements of 8 bits with scales, or of 8 and 4 (mxfp4, mxfp8); elements of 6 bits (mxfp4, mxfp6, mxfp8); bf16 and f16 without scales and weights with scales (nvfp4, mxfp4)}}
+  // expected-note @+1 {{nearest operands that routes multiply, of one format or of two of OCP MX: elements of 8 bits with scales, or of 8 and 4 (mxfp4, mxfp8); elements of 6 bits (mxfp4, mxfp6, mxfp8); bf16 and f16 without scales and weights with scales (nvfp4, mxfp4)}}
   %1 = fp4.matmul %a, %d_scaled : (tensor<?x64xbf16>, !rhs2) -> tensor<?x8xf32>
   return
 }
