@@ -8,6 +8,7 @@
 #include "fp4/Sim/Events/MemoryEvent.h"
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 using namespace fp4;
@@ -184,7 +185,9 @@ TEST(Time, ATargetWithoutRatesNamesThemAndStillComputes) {
 /// The times that an observer may take for accesses of global memory.
 struct AccessTimes final : Observer {
   void onLaunch(const LaunchEvent &event) override { clock = event.nanoseconds; }
-  void onMemory(const MemoryEvent &) override { times.push_back(*clock); }
+  void onMemory(const MemoryEvent &) override {
+    times.push_back(clock ? *clock : std::numeric_limits<double>::quiet_NaN());
+  }
   const double *clock = nullptr;
   std::vector<double> times;
 };
