@@ -17,7 +17,11 @@ CORPUS = pathlib.Path(__file__).resolve().parents[2] / "integration_test/foreign
 
 
 def of_corpus(name: str) -> Any:
-    with mock.patch.object(sys, "path", [*sys.path, str(CORPUS)]):
+    """A module of the corpus; benchmarks, which other tests import, have some of the same name."""
+    module = sys.modules.get(name)
+    if module and CORPUS not in pathlib.Path(module.__file__ or "").parents:
+        del sys.modules[name]
+    with mock.patch.object(sys, "path", [str(CORPUS), *sys.path]):
         return importlib.import_module(name)
 
 
