@@ -30,7 +30,7 @@ inline constexpr uint32_t mmaRowBytes = 32;
 /// Bytes of K in a row of an MMA of K = 96, and elements of K in three panels of 128 bytes, which
 /// are whole slices.
 inline constexpr uint32_t mmaK96RowBytes = 48, mmaK96TileK = 768;
-/// The same bytes of any dense MMA.
+/// Bytes of K that one dense MMA of this depth reads of each row.
 constexpr uint32_t mmaRowBytesOf(MmaDepth depth) {
   return depth == MmaDepth::Single ? mmaRowBytes
          : depth == MmaDepth::K96  ? mmaK96RowBytes

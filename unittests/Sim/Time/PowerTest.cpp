@@ -51,7 +51,7 @@ TEST(Power, TheClockFallsUntilThePowerIsAtTheLimit) {
   EXPECT_NEAR(power->microseconds, 0.5 + 1000 * 1.98 / power->gigahertz, 0.01);
   EXPECT_NEAR(partOf(*power, "tensor cores"), hopper(TimingRate::PowerTensor), 1);
   EXPECT_EQ(power->parts.front().first, "tensor cores");
-  // The same launch at that clock is at the limit.
+  // A launch at that clock is at the limit.
   KernelTime slow = launchOf();
   slow.gigahertz = power->gigahertz;
   slow.microseconds = power->microseconds;

@@ -25,7 +25,7 @@ inline int64_t blockOfWeights(pipe::SharedType weights) {
 PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,
                                  pipe::SharedType type, Int32 thread, int64_t number);
 
-/// The same words of a tile for e4m3.
+/// Loads the words of thread `thread` of tile `number` for e4m3, as loadPrepackedTile does.
 PrepackedWords loadByteTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights, Int32 thread,
                             int64_t number);
 
