@@ -96,15 +96,21 @@ def cli(root, build):
 
 
 def facts(root):
-    """[(fact, meaning)] of TargetModel.h, in its order."""
+    """[(fact, meaning)] of TargetModel.h, in its order; a member that is a group stands for its members."""
     text = (root / "include/fp4/ISA/TargetModel.h").read_text()
-    struct = re.search(r"struct TargetModel \{\n(.*?)\n\};", text, re.S)[1]
+    structs = dict(re.findall(r"^struct (\w+) \{\n(.*?)\n\};", text, re.S | re.M))
+    return facts_of("TargetModel", structs)
+
+
+def facts_of(name, structs):
     found, above = [], []
-    for line in struct.splitlines():
+    for line in structs[name].splitlines():
         if line.strip().startswith("///"):
             above.append(line.strip().lstrip("/ "))
             continue
-        if declared := re.match(r"\s*[\w:]+ \*?([\w, ]+);\s*(?:///< (.*))?$", re.sub(r"^\s*const ", "", line)):
+        if (group := re.match(r"\s*(\w+) \w+;", line)) and group[1] in structs:
+            found += facts_of(group[1], structs)
+        elif declared := re.match(r"\s*[\w:]+ \*?([\w, ]+);\s*(?:///< (.*))?$", re.sub(r"^\s*const ", "", line)):
             for name in declared[1].split(", "):
                 found.append((name, declared[2] or " ".join(above)))
         above = []

@@ -35,7 +35,7 @@ constexpr PromotedRates fp8 = {
 } // namespace
 
 std::optional<PromotedRates> promotedRates(const TargetModel &target) {
-  if (!target.hasWgmma)
+  if (!target.features.hasWgmma)
     return std::nullopt;
   PromotedRates rates = fp8;
   rates.memoryBytes *= memoryOfDevice(target, terabytesOfTarget);

@@ -28,8 +28,8 @@ template <typename Predicate> static std::string targetsThat(Predicate has) {
   return names;
 }
 
-std::string targetsWith(bool TargetModel::*feature) {
-  return targetsThat([&](const TargetModel &target) { return target.*feature; });
+std::string targetsWith(bool TargetFeatures::*has) {
+  return targetsThat([&](const TargetModel &target) { return target.features.*has; });
 }
 
 /// The error for a missing feature. `others` are the targets that have it.
@@ -40,8 +40,9 @@ static Status makeLack(const TargetModel &target, std::string_view feature,
                    "targets with " + std::string(feature) + ": " + others);
 }
 
-Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature) {
-  if (target.*has)
+Status requireFeature(const TargetModel &target, bool TargetFeatures::*has,
+                      std::string_view feature) {
+  if (target.features.*has)
     return {};
   return makeLack(target, feature, targetsWith(has));
 }

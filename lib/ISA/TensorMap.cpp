@@ -176,10 +176,10 @@ Status TensorMap::validate() const {
 
 Status TensorMap::validateFor(const TargetModel &target) const {
   const bool newType = static_cast<uint32_t>(elementType) >= 13 && tensorMapTypeBits(elementType);
-  if (!target.hasPackedTensorMaps && newType)
+  if (!target.features.hasPackedTensorMaps && newType)
     return mapFail(
         fmt::format("target '{}' has no element type {}", target.name, stringify(elementType)));
-  if (!target.hasPackedTensorMaps && swizzle == SwizzleMode::B128Atom32)
+  if (!target.features.hasPackedTensorMaps && swizzle == SwizzleMode::B128Atom32)
     return mapFail(fmt::format("target '{}' has no {}", target.name, stringify(swizzle)));
   return validate();
 }

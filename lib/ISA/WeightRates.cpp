@@ -87,7 +87,7 @@ const WeightRates &ratesOf(WeightGemm kind) {
 } // namespace
 
 std::optional<WeightRates> weightRates(const TargetModel &target, WeightGemm kind) {
-  if (!target.hasWgmma)
+  if (!target.features.hasWgmma)
     return std::nullopt;
   WeightRates rates = ratesOf(kind);
   rates.memoryBytes *= memoryOfDevice(target, shareOfTarget * terabytesOfFit);

@@ -20,7 +20,7 @@ static constexpr int64_t kFreeBits = 0x3F;
 
 bool AdaptiveBlock::applies(const numerics::Recipe &recipe, const numerics::RecipeProgram &program,
                             Type stored, const hw::TargetModel &target) {
-  return !target.hasFp4Convert && program.candidates.size() == 2 &&
+  return !target.features.hasFp4Convert && program.candidates.size() == 2 &&
          recipe.candidateValue == numerics::CandidateValue::AmaxOverRange &&
          numerics::hasE4M3Scales(recipe.format) && stored.getIntOrFloatBitWidth() == 16 &&
          QuickBlock::factorOf(program) != numerics::noValue;

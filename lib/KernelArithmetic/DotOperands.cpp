@@ -8,8 +8,8 @@ using namespace fp4;
 
 std::unique_ptr<DotOperands> DotOperands::create(ImplicitLocOpBuilder &builder, Scalars &scalars,
                                                  bool isE4M3) {
-  return scalars.targetModel().hasFp4Convert ? createHalfDots(builder, scalars, isE4M3)
-                                             : createIntegerDots(builder, scalars, isE4M3);
+  return scalars.targetModel().features.hasFp4Convert ? createHalfDots(builder, scalars, isE4M3)
+                                                      : createIntegerDots(builder, scalars, isE4M3);
 }
 
 /// The sign of an E4M3 scale is ignored.

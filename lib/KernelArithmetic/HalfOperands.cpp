@@ -26,10 +26,10 @@ HalfOperands::HalfOperands(ImplicitLocOpBuilder &b, const hw::TargetModel &targe
   if (isa_and_nonnull<Float4E2M1FNType>(data))
     this->data = {};
   isSix = isa_and_nonnull<Float6E2M3FNType, Float6E3M2FNType>(data);
-  hasConversion = target.hasFp4Convert && !this->data && !isUnscaled;
+  hasConversion = target.features.hasFp4Convert && !this->data && !isUnscaled;
   if (!element)
     this->element = isE4M3 ? Type(b.getF16Type()) : Type(b.getBF16Type());
-  mixesFloats = hasConversion && target.hasMixedFma && isE4M3 && this->element.isBF16();
+  mixesFloats = hasConversion && target.features.hasMixedFma && isE4M3 && this->element.isBF16();
 }
 
 Value HalfOperands::asPair(Value word) {

@@ -31,8 +31,8 @@ bool QuickBlock::applies(const numerics::Recipe &recipe, const numerics::RecipeP
   if (program.candidates.size() > 1 || factorOf(program) == numerics::noValue)
     return false;
   if (stochastic)
-    return !target.hasStochasticConvert;
-  return !target.hasFp4Convert && stored.getIntOrFloatBitWidth() == 16 &&
+    return !target.features.hasStochasticConvert;
+  return !target.features.hasFp4Convert && stored.getIntOrFloatBitWidth() == 16 &&
          numerics::hasE4M3Scales(recipe.format);
 }
 

@@ -150,7 +150,7 @@ Value Scalars::widenHalf(Value word, Type element, unsigned half) {
 /// ptxas makes a shift of a multiplication by a power of two that it knows: here it comes with the
 /// block's z, which is 0.
 Value Scalars::shiftLeft(Value x, unsigned count) {
-  if (target.hasFp4Convert || savesRegisters)
+  if (target.features.hasFp4Convert || savesRegisters)
     return arith::ShLIOp::create(b, x, integer(count));
   Value z = NVVM::BlockIdZOp::create(b, b.getI32Type());
   return arith::MulIOp::create(b, x, arith::OrIOp::create(b, z, integer(int64_t(1) << count)));
@@ -243,7 +243,7 @@ Value Scalars::packAlignedE2M1(ArrayRef<Value> values) {
 }
 
 Value Scalars::packE2M1(ArrayRef<Value> values) {
-  if (!target.hasFp4Convert) {
+  if (!target.features.hasFp4Convert) {
     auto nibbles = [&](int first) {
       Value low = halvesE2M1(values[first + 2], values[first]);
       return nibblesE2M1(low, halvesE2M1(values[first + 6], values[first + 4]));
@@ -275,7 +275,7 @@ Value Scalars::valueE2M1(Value code) {
 
 SmallVector<Value> Scalars::unpackE2M1(Value word) {
   SmallVector<Value> values;
-  if (!target.hasFp4Convert) {
+  if (!target.features.hasFp4Convert) {
     for (int nibble = 0; nibble < 8; ++nibble)
       values.push_back(valueE2M1(arith::ShRUIOp::create(b, word, integer(4 * nibble))));
     return values;
@@ -332,7 +332,7 @@ Value Scalars::powerBits(Value scales, int64_t number, unsigned fractionBits) {
 /// Without the instruction: the exponent of the pattern plus almost one. fp32 subnormals up to
 /// 2^-127 give 0, infinity the largest power.
 Value Scalars::toUE8M0Up(Value x) {
-  if (target.hasFp4Convert)
+  if (target.features.hasFp4Convert)
     return toFP8(x, Float8E8M0FNUType::get(b.getContext()), NVVM::FPRoundingMode::RP);
   constexpr int64_t mantissa = 0x007FFFFF;
   Value pattern = bits(absolute(x));

@@ -82,7 +82,7 @@ Value Scalars::packAlignedE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value>
 }
 
 Value Scalars::packE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random) {
-  if (!target.hasStochasticConvert)
+  if (!target.features.hasStochasticConvert)
     return packAlignedE2M1Stochastic(
         llvm::map_to_vector(values, [&](Value x) { return multiply(x, constant(e2m1::kAlign)); }),
         random, /*belowSeven=*/false);

@@ -222,11 +222,11 @@ static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
   auto [rows, keys, heads] = plan.tile;
   int64_t parts = 1 + int64_t(partRoles(plan).size());
   bool hasKeys = (keys == kPanel || keys == 2 * kPanel) &&
-                 parts * columnsOfPart(op, keys) <= int64_t(target.tmemColumns);
+                 parts * columnsOfPart(op, keys) <= int64_t(target.limits.tmemColumns);
   if (rows != parts * pipe::kMmaM || !hasKeys || !hasHeadsOfTile(op, heads))
     return misfit(op, "tile",
                   "is [" + Twine(parts * pipe::kMmaM) + ", N, H], N 64, or 128 where " +
-                      Twine(target.tmemColumns) +
+                      Twine(target.limits.tmemColumns) +
                       " columns of tensor memory have room, and H 1, or a power of two from " +
                       Twine(op.getHeadsOfGroup()) + " to " + Twine(kGroupRows),
                   spell(plan.tile));

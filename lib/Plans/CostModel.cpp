@@ -255,7 +255,8 @@ public:
     int64_t lanes = kGemmTileM + scaleBlocksOfB(tile) * (tile.narrow ? 64 : 128) * size.products;
     int64_t columns = lanes / 32 * (size.tileSteps() * size.stepK / size.block) / 4;
     int64_t accumulators = hasTwoAccumulators() ? 2 : 1;
-    if (accumulators * tile.laneColumns() * size.products + 2 * columns <= target.tmemColumns)
+    if (accumulators * tile.laneColumns() * size.products + 2 * columns <=
+        target.limits.tmemColumns)
       return 0;
     return rate(tile.pair ? Tcgen05PairTail : Tcgen05Tail) + rate(MbarrierWake) +
            rate(MbarrierTest) + rate(ScaleCopyLatency);
@@ -319,7 +320,8 @@ public:
   double heldCycles(const StepCost &step, double steps, double main, double waited) const {
     constexpr double stagedResults = 2 * 128 * 128;
     double kTile = double(size.tileSteps());
-    double stages = (double(target.sharedBytesPerCta) - stagedResults) / (kTile * step.bytes);
+    double stages =
+        (double(target.limits.sharedBytesPerCta) - stagedResults) / (kTile * step.bytes);
     double filled = (std::floor(stages) - 1) * kTile * step.cycles;
     double multiplied = steps * step.issue + target.product->fillCycles;
     return std::max(multiplied + waited, main + std::max(0.0, waited - filled));

@@ -227,24 +227,24 @@ LogicalResult fp4::checkTiling(Operation *op, const KernelPlan &plan, const hw::
     return misfit(op, "roles", "is a #pipe.role_plan", spell(plan.roles));
   if (failed(checkRoles(op, roles, engines, rules)))
     return failure();
-  if (roles.getNumThreads() > int64_t(target.maxThreadsPerCta))
+  if (roles.getNumThreads() > int64_t(target.limits.maxThreadsPerCta))
     return misfit(op, "roles",
-                  "have at most " + Twine(target.maxThreadsPerCta / 32) + " warps on " +
+                  "have at most " + Twine(target.limits.maxThreadsPerCta / 32) + " warps on " +
                       StringRef(target.name),
                   spell(plan.roles));
   return checkThreads(op, roles.getNumThreads(), *plan.ctasPerSm, target);
 }
 
 int64_t fp4::mostCtasPerSm(int64_t threads, const hw::TargetModel &target) {
-  return std::min<int64_t>(target.maxThreadsPerSM / threads, target.maxCtasPerSM);
+  return std::min<int64_t>(target.limits.maxThreadsPerSM / threads, target.limits.maxCtasPerSM);
 }
 
 LogicalResult fp4::checkThreads(Operation *op, int64_t threads, int64_t resident,
                                 const hw::TargetModel &target) {
   std::string on = (" on " + StringRef(target.name)).str();
-  if (threads % 32 || threads > target.maxThreadsPerCta)
+  if (threads % 32 || threads > target.limits.maxThreadsPerCta)
     return misfit(op, "threads",
-                  "are a multiple of 32 up to " + Twine(target.maxThreadsPerCta) + on,
+                  "are a multiple of 32 up to " + Twine(target.limits.maxThreadsPerCta) + on,
                   Twine(threads));
   int64_t most = mostCtasPerSm(threads, target);
   if (resident > most)

@@ -141,7 +141,8 @@ constexpr int64_t kMostStages = 8;
 static bool fitsMemories(const KernelPlan &plan, const MatmulSize &size,
                          const hw::TargetModel &target) {
   auto [bytes, columns] = footprint(plan, size);
-  return bytes + kBarrierBytes <= target.sharedBytesPerCta && columns <= target.tmemColumns;
+  return bytes + kBarrierBytes <= target.limits.sharedBytesPerCta &&
+         columns <= target.limits.tmemColumns;
 }
 
 /// Adds clusters. Two pairs side by side load the rows of A once for both. Clusters of four CTAs
@@ -174,7 +175,8 @@ bool fp4::mayHaveCluster(const PlannedGemm &gemm) {
 static SmallVector<GemmTile> candidates(const PlannedGemm &gemm) {
   const KernelPlan &partial = gemm.plan;
   bool asksForOne = !partial.pair && (partial.cluster[0] || partial.tile[0] == kGemmTileM);
-  bool mayPair = gemm.target.hasCtaPairs && !asksForOne && mostRows(gemm.size) > kGemmTileM;
+  bool mayPair =
+      gemm.target.features.hasCtaPairs && !asksForOne && mostRows(gemm.size) > kGemmTileM;
   bool isAsked = gemm.isTransposed();
   bool mustPair = partial.pair || partial.tile[0] == 2 * kGemmTileM || isOfPairs(gemm.op);
   SmallVector<GemmTile> tiles;
@@ -255,7 +257,8 @@ std::pair<StringRef, std::string> fp4::whyStoresAreDirect(BlockScaledMatmulOp pr
 
 /// Returns true for a tile so large that no memory has it, and that its bytes may overflow.
 static bool isBeyondMemory(const KernelPlan &plan, const hw::TargetModel &target) {
-  return llvm::any_of(plan.tile, [&](int64_t size) { return size > target.sharedBytesPerCta; });
+  return llvm::any_of(plan.tile,
+                      [&](int64_t size) { return size > target.limits.sharedBytesPerCta; });
 }
 
 /// Returns true when results should leave through shared memory: if this takes the port to the L2
@@ -265,7 +268,7 @@ static bool isStagingBetter(const PlannedGemm &gemm, const KernelPlan &plan, con
   if (isBeyondMemory(plan, target))
     return false; // an error of the check
   int64_t bytes = footprint(plan, gemm.size).first;
-  int64_t room = target.sharedBytesPerCta - kBarrierBytes;
+  int64_t room = target.limits.sharedBytesPerCta - kBarrierBytes;
   auto stagesIn = [&](int64_t capacity) {
     return std::min(gemm.plan.stages.value_or(kMostStages), capacity / bytes);
   };
@@ -452,7 +455,7 @@ static LogicalResult checkBlockScaled(const PlannedGemm &gemm) {
   SmallVector<pipe::Engine> engines = {Tma, Tensor, ScaleCopy, Threads};
   if (plan.store == ResultStore::Tma)
     engines.push_back(BulkStore);
-  if (requestsWork(plan.schedule) && gemm.target.hasClusterLaunchControl)
+  if (requestsWork(plan.schedule) && gemm.target.features.hasClusterLaunchControl)
     engines.push_back(WorkQueue);
   RoleRules rules = RoleRules::ofLanes();
   if (plan.epilogueWarps == 8)

@@ -23,7 +23,7 @@ static KernelPlan proposeGemv(Operation *op, const KernelPlan &partial,
   int64_t rows =
       cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0) / product.getNumGroups();
   KernelPlan plan = planOfFamily(KernelFamily::Gemv);
-  bool isVector = rows == 1 && target.hasFp4Convert;
+  bool isVector = rows == 1 && target.features.hasFp4Convert;
   plan.route = route::findRoute(signatureOf(product), target)->route;
   plan.threads = partial.threads.value_or(isVector ? 32 : 64);
   plan.ctasPerSm = std::clamp<int64_t>(mostCtasPerSm(*plan.threads, target), 1,

@@ -64,7 +64,7 @@ static std::vector<SizedTile> laneTiles(const PlannedGemm &gemm) {
   std::vector<SizedTile> tiles;
   for (int64_t n : llvm::drop_begin(kTileNs)) // a tile of 16 columns is for so few
     for (bool pair : {false, true}) {
-      if (pair && !gemm.target.hasCtaPairs)
+      if (pair && !gemm.target.features.hasCtaPairs)
         continue;
       GemmTile tile{pair, n, pair ? 2 : 1, 1};
       tiles.push_back(sizedTile({tile.rows(), n, kTileK}, [=, &gemm](const MatmulSize &size) {
@@ -80,7 +80,8 @@ static SmallVector<GemmTile> candidatesOf(const PlannedGemm &gemm) {
   const KernelPlan &partial = gemm.plan;
   SmallVector<GemmTile> tiles;
   bool mustPair = partial.pair || partial.tile[0] == 2 * kTileM;
-  bool mayPair = mustPair || (!partial.tile[0] && !partial.cluster[0] && gemm.target.hasCtaPairs);
+  bool mayPair =
+      mustPair || (!partial.tile[0] && !partial.cluster[0] && gemm.target.features.hasCtaPairs);
   for (int64_t n : llvm::reverse(kTileNs)) {
     if ((gemm.size.splits > 1 && groupsOf(n) > 1) || (partial.tile[1] && partial.tile[1] != n))
       continue;

@@ -134,8 +134,8 @@ void Neighbours::addRoutes() {
 
 void Neighbours::addClusters() {
   add("cluster", [](KernelPlan &other) { other.cluster = {}; });
-  for (int64_t m : powers(target.maxClusterSize))
-    for (int64_t n : powers(target.maxClusterSize))
+  for (int64_t m : powers(target.limits.maxClusterSize))
+    for (int64_t n : powers(target.limits.maxClusterSize))
       add("cluster", [&](KernelPlan &other) { other.cluster = {m, n}; });
 }
 
@@ -196,7 +196,7 @@ std::vector<PlanNeighbour> Neighbours::collect() {
   addSlices();
   addAll("epilogue_warps", &KernelPlan::epilogueWarps, powers(8, /*first=*/4));
   addAll("mma_warps", &KernelPlan::mmaWarps, numbers(1, 2));
-  addAll("threads", &KernelPlan::threads, powers(target.maxThreadsPerCta, /*first=*/32));
+  addAll("threads", &KernelPlan::threads, powers(target.limits.maxThreadsPerCta, /*first=*/32));
   addAll("blocks_per_thread", &KernelPlan::blocksPerThread, powers(16));
   addAll("items_per_thread", &KernelPlan::itemsPerThread, powers(64));
   addAll("strip", &KernelPlan::strip, powers(64));

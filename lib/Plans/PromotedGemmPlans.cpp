@@ -230,7 +230,7 @@ static Tile chooseTile(const PlannedGemm &gemm) {
 static int64_t chooseStages(const PlannedGemm &gemm, const Tile &tile, int64_t otherBytes,
                             bool takeAll) {
   constexpr int64_t most = 16, ofBarriers = 1024, rowsOfLine = 8;
-  int64_t room = gemm.target.sharedBytesPerCta - ofBarriers - otherBytes;
+  int64_t room = gemm.target.limits.sharedBytesPerCta - ofBarriers - otherBytes;
   int64_t blocks = hasDynamicDepth(gemm.op) ? 0 : int64_t(llvm::divideCeil(gemm.size.k, kTileK));
   int64_t ofRow = 4 * stagedScales(blocks, tile[2] / kTileK).columns,
           rowsOfB = rowsOfLine * hw::RowSets{blocks % hw::RowSets::unit}.count();

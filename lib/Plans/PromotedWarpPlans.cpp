@@ -94,8 +94,8 @@ static LogicalResult checkPromotedWarp(const PlannedGemm &gemm) {
     return gemm.misfitTile(
         "is [64, n, 128] with n = 32, 64 or 128, or [128, n, 128] with n = 32 or 64");
   int64_t stage = (m + n) * k + (m + 1) * kScaleBytes;
-  if (fewestStages * stage + kOtherBytes > int64_t(gemm.target.sharedBytesPerCta))
-    return misfitStages(gemm, gemm.target.sharedBytesPerCta, stage);
+  if (fewestStages * stage + kOtherBytes > int64_t(gemm.target.limits.sharedBytesPerCta))
+    return misfitStages(gemm, gemm.target.limits.sharedBytesPerCta, stage);
   if (failed(checkNoCluster(gemm)) || failed(checkCtasPerSm(gemm)))
     return failure();
   using enum pipe::Engine;

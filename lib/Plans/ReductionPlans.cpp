@@ -48,7 +48,7 @@ static std::optional<GemmTile> joined(GemmTile tile, const KernelPlan &partial,
   int64_t blocks = size.splits * (tile.pair ? 2 : 1);
   bool isWanted = partial.reduction == ReductionPlace::Cluster;
   if (tile.narrow || (!isWanted && partial.cluster[0]) || tile.n > kMostReducedColumns ||
-      blocks > int64_t(isWanted ? hw::mostClusterCtas(target) : target.maxClusterSize))
+      blocks > int64_t(isWanted ? hw::mostClusterCtas(target) : target.limits.maxClusterSize))
     return std::nullopt;
   tile.clusterM = blocks;
   tile.clusterN = 1;
@@ -126,14 +126,14 @@ std::array<int64_t, 3> fp4::proposeReduction(const PlannedGemm &gemm, ReducedTil
   int64_t blocksOfTile = gemm.size.splits / partial.kSlices.value_or(1),
           blocks = tiles * blocksOfTile, places = resident * gemm.target.sms;
   bool haveRoom = blocksOfTile == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
-  bool joins = blocksOfTile > 1 && blocksOfTile <= gemm.target.maxClusterSize &&
+  bool joins = blocksOfTile > 1 && blocksOfTile <= gemm.target.limits.maxClusterSize &&
                tile.rows <= tile.mostRows && haveRoom;
   return joins ? std::array<int64_t, 3>{blocksOfTile, 1} : std::array<int64_t, 3>{};
 }
 
 LogicalResult fp4::checkReductionPlace(const PlannedGemm &gemm, ReducedTile tile) {
   auto [m, n, none] = gemm.plan.cluster;
-  int64_t most = gemm.target.maxClusterSize;
+  int64_t most = gemm.target.limits.maxClusterSize;
   bool joins =
       m * gemm.plan.kSlices.value_or(1) == gemm.splits() && m <= most && tile.rows <= tile.mostRows;
   if (m == 0 || (n == 1 && (m == 1 || joins)))

@@ -199,7 +199,7 @@ int64_t fitting(const RowWork &work, const RowShape &shape, const hw::TargetMode
   constexpr int64_t others = 32;
   int64_t words = work.words * shape.perThread;
   int64_t registers = isKept(work, shape) ? int64_t(llvm::alignTo(words + others, 8)) : 64;
-  int64_t fit = int64_t(target.registersPerSM) / (shape.threads * registers);
+  int64_t fit = int64_t(target.limits.registersPerSM) / (shape.threads * registers);
   return std::min(fit, mostCtasPerSm(shape.threads, target));
 }
 
@@ -310,7 +310,7 @@ SmallVector<RowShape> shapesOf(const RowWork &work, int64_t cluster,
                                const hw::TargetModel &target) {
   SmallVector<RowShape> shapes;
   int64_t most = cluster                          ? cluster
-                 : hw::knowsSmsOfClusters(target) ? int64_t(target.maxClusterSize)
+                 : hw::knowsSmsOfClusters(target) ? int64_t(target.limits.maxClusterSize)
                                                   : 2;
   for (int64_t ctas = std::max<int64_t>(1, cluster); ctas <= most; ctas *= 2) {
     shapes.push_back({ctas, kMost, int64_t(llvm::divideCeil(work.chunks, ctas * kMost))});

@@ -39,7 +39,7 @@ static bool transformsInThread(Operation *op) {
 /// Returns true when a thread tries two scales without an instruction for E2M1.
 static bool comparesScales(Operation *op, const hw::TargetModel &target) {
   auto quantize = dyn_cast<QuantizeOp>(op);
-  return quantize && !target.hasFp4Convert &&
+  return quantize && !target.features.hasFp4Convert &&
          quantize.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
 }
 
@@ -145,7 +145,7 @@ static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
   auto op = cast<QuantizeOp>(operation);
   bool squareBlocks = op.hasSquareBlocks();
   bool adaptive = op.getRecipe().getDecisions().adaptive != numerics::Adaptive::Off;
-  bool longSteps = op.getRng() && op.getBlockSize() == 32 && !target.hasStochasticConvert;
+  bool longSteps = op.getRng() && op.getBlockSize() == 32 && !target.features.hasStochasticConvert;
   bool isPlain = op.getBlockSize() == 16 && !squareBlocks && !op.getRng() && !op.getPerRow() &&
                  !op.getHadamard() && !op.getColumnwiseHadamard();
   bool isBF16 = cast<RankedTensorType>(op.getInput().getType()).getElementType().isBF16();

@@ -105,7 +105,7 @@ static LogicalResult checkTransform(Operation *op, const KernelPlan &plan,
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads})))
     return failure();
   int64_t threads = cast<pipe::RolePlanAttr>(plan.roles).getNumThreads();
-  int64_t most = target.registersPerSM / (threads * llvm::alignTo(kTransformRegisters, 8));
+  int64_t most = target.limits.registersPerSM / (threads * llvm::alignTo(kTransformRegisters, 8));
   if (*plan.ctasPerSm > most)
     return misfit(op, "ctas_per_sm",
                   "is at most " + Twine(most) + " for " + Twine(threads) + " threads of " +

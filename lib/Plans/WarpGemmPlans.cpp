@@ -135,8 +135,8 @@ static bool fitsTarget(BlockScaledMatmulOp product, int64_t m, int64_t n,
                        const hw::TargetModel &target) {
   WarpTile tile = {m, n, blockSize(product.getFormat()), product.isMXF8F6F4() ? 32 : 64,
                    product.isDual() ? 2 : 1};
-  return mayHaveTile(product, m, n) &&
-         sharedBytesOf(product, tile, kTileK, warpsOf(m, n)) <= int64_t(target.sharedBytesPerCta);
+  return mayHaveTile(product, m, n) && sharedBytesOf(product, tile, kTileK, warpsOf(m, n)) <=
+                                           int64_t(target.limits.sharedBytesPerCta);
 }
 
 /// Tiles that agree with a partial plan, the largest first.
@@ -215,9 +215,9 @@ static LogicalResult checkTile(const PlannedGemm &gemm) {
   pipe::RoleAttr math = // of roles that have not been checked yet
       cast<pipe::RolePlanAttr>(gemm.plan.roles).getDriver(pipe::Engine::Tensor);
   int64_t warps = math ? math.getNumWarps() : warpsOf(m, n);
-  if (sharedBytesOf(product, tile, k, warps) <= int64_t(gemm.target.sharedBytesPerCta))
+  if (sharedBytesOf(product, tile, k, warps) <= int64_t(gemm.target.limits.sharedBytesPerCta))
     return success();
-  return misfitStages(gemm, gemm.target.sharedBytesPerCta, tile.stageBytes(k));
+  return misfitStages(gemm, gemm.target.limits.sharedBytesPerCta, tile.stageBytes(k));
 }
 
 /// Checks that warps which quantize rows are whole warpgroups, and that a thread gets all its sums

@@ -367,8 +367,9 @@ static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
 
 /// Bytes of shared memory for each of `resident` CTAs per SM.
 static int64_t sharedBytesOf(int64_t resident, const hw::TargetModel &target) {
-  return std::min<int64_t>(target.sharedBytesPerCta,
-                           target.sharedBytesPerSM / resident - target.sharedReservedPerCta);
+  return std::min<int64_t>(target.limits.sharedBytesPerCta,
+                           target.limits.sharedBytesPerSM / resident -
+                               target.limits.sharedReservedPerCta);
 }
 
 /// Returns true when the stages fit that the tile of `plan` needs, if warps multiply and shared

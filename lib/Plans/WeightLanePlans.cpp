@@ -128,7 +128,7 @@ static bool mayReduce(const PlannedGemm &gemm, int64_t rows) {
   const MatmulSize &size = gemm.size;
   const hw::TargetModel &target = gemm.target;
   if (partial.reduction || partial.cluster[0] || size.splits < 2 || rows > mostRows ||
-      isPromoted(gemm.op) || size.splits > int64_t(target.maxClusterSize) ||
+      isPromoted(gemm.op) || size.splits > int64_t(target.limits.maxClusterSize) ||
       requestsWork(partial.schedule))
     return partial.reduction == ReductionPlace::Cluster;
   GemmTile tile{/*pair=*/false, rows, size.splits, 1, /*transposed=*/true};

@@ -30,7 +30,7 @@ constexpr std::string_view ptxNames[] = {
 #define FP4_CORE(Enumerator, word, ptx, needs) ptx,
 #include "fp4/Routes/Axes.def"
 };
-constexpr bool hw::TargetModel::*needs[] = {
+constexpr bool hw::TargetFeatures::*needs[] = {
 #define FP4_CORE(Enumerator, word, ptx, needs) needs,
 #include "fp4/Routes/Axes.def"
 };
@@ -175,8 +175,8 @@ const PairFacts &factsOf(Pair pair) { return pairs[static_cast<size_t>(pair)]; }
 bool hasRoute(const hw::TargetModel &target, const Record &record, Pair pair) {
   const Arithmetic arithmetic = pairs[static_cast<size_t>(pair)].arithmetic;
   return record.isOf(pair) && hasCore(target, *record.route.core) &&
-         (arithmetic != Arithmetic::K96 || target.hasFp4K96) &&
-         (arithmetic != Arithmetic::DoubleK || target.hasDoubleK);
+         (arithmetic != Arithmetic::K96 || target.features.hasFp4K96) &&
+         (arithmetic != Arithmetic::DoubleK || target.features.hasDoubleK);
 }
 
 bool hasPair(const hw::TargetModel &target, Pair pair) {
@@ -376,7 +376,7 @@ std::optional<Core> coreOf(const Signature &signature, const hw::TargetModel &ta
 
 bool hasCore(const hw::TargetModel &target, Core core) {
   const auto need = needs[static_cast<size_t>(core)];
-  return !need || target.*need;
+  return !need || target.features.*need;
 }
 
 Status requireCore(const hw::TargetModel &target, Core core) {

@@ -56,14 +56,15 @@ static uint32_t statedRegisters(const Kernel &kernel) {
 static Status checkRegisters(const Kernel &kernel, uint64_t threads,
                              const hw::TargetModel &target) {
   const uint64_t each = statedRegisters(kernel), counted = threadsWithRegisters(threads);
-  if (counted * each <= target.registersPerSM)
+  if (counted * each <= target.limits.registersPerSM)
     return {};
   return makeError(
       ErrorKind::Usage,
       fmt::format(
           "launch of '{}': a CTA must have at most the {} registers of an SM of {}, but got {} "
           "of {} threads that get {} each (.maxnreg)",
-          kernel.info.name, target.registersPerSM, target.name, counted * each, counted, each),
+          kernel.info.name, target.limits.registersPerSM, target.name, counted * each, counted,
+          each),
       fmt::format("warps get registers by fours: {} threads count as {}", threads, counted));
 }
 
@@ -77,9 +78,9 @@ static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
   if (volume(config.grid) == 0 || volume(config.block) == 0)
     return refuse(fmt::format("grid and CTA must not be empty, but got {} and {}",
                               textOf(config.grid), textOf(config.block)));
-  if (volume(config.block) > target.maxThreadsPerCta)
+  if (volume(config.block) > target.limits.maxThreadsPerCta)
     return refuse(fmt::format("a CTA must have at most {} threads, but got {}",
-                              target.maxThreadsPerCta, volume(config.block)));
+                              target.limits.maxThreadsPerCta, volume(config.block)));
   if (kernel.requiredCta[0] && kernel.requiredCta != config.block)
     return refuse(fmt::format("the kernel requires CTAs of {} (.reqntid), but got {}",
                               textOf(kernel.requiredCta), textOf(config.block)));
@@ -90,9 +91,9 @@ static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
     if (config.grid[i] % config.cluster[i] != 0)
       return refuse(fmt::format("the grid {} must be a multiple of the cluster {}",
                                 textOf(config.grid), textOf(config.cluster)));
-  if (sharedBytes > target.sharedBytesPerCta)
+  if (sharedBytes > target.limits.sharedBytesPerCta)
     return refuse(fmt::format("a CTA of {} has {} bytes of shared memory, but the kernel needs {}",
-                              target.name, target.sharedBytesPerCta, sharedBytes));
+                              target.name, target.limits.sharedBytesPerCta, sharedBytes));
   if (paramBytes != kernel.paramBytes)
     return refuse(fmt::format("the kernel has {} bytes of parameters, but got {}",
                               kernel.paramBytes, paramBytes));
@@ -296,7 +297,7 @@ static uint64_t residentCtas(const hw::TargetModel &target, const LaunchConfig &
   const uint64_t threads = (volume(config.block) + 31) / 32 * 32;
   return std::clamp<uint64_t>(
       std::min(kMostThreads / threads,
-               target.sharedBytesPerSM / (sharedBytes + target.sharedReservedPerCta)),
+               target.limits.sharedBytesPerSM / (sharedBytes + target.limits.sharedReservedPerCta)),
       1, kMostCtas);
 }
 

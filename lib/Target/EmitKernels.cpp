@@ -110,7 +110,7 @@ LogicalResult checkInstructions(gpu::GPUModuleOp module, const fp4::hw::TargetMo
   auto chip = NVVM::NVVMCheckSMVersion::getTargetSMVersionFromStr(fp4::chipOfLlvm(model.name));
   WalkResult walk = module.walk([&](NVVM::RequiresSMInterface op) {
     bool isTcgen05 = op->getName().stripDialect().starts_with("tcgen05.");
-    bool hasThem = model.hasTcgen05; // law: the instructions of a kernel, of a GEMM or not
+    bool hasThem = model.features.hasTcgen05; // law: the instructions of a kernel, of a GEMM or not
     if (isTcgen05 ? hasThem : op.getRequiredMinSMVersion().isCompatibleWith(chip))
       return WalkResult::advance();
     fp4::withNote(

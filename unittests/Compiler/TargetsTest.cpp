@@ -18,6 +18,7 @@
 #include <sstream>
 
 using namespace fp4;
+using hw::TargetFeatures;
 using hw::TargetModel;
 
 namespace {
@@ -66,7 +67,7 @@ std::string kernel(const TargetModel &target, std::string_view directives, std::
 
 struct Fact {
   const char *name;
-  bool TargetModel::*has;
+  bool TargetFeatures::*has;
   const char *instruction;
 };
 
@@ -76,30 +77,32 @@ constexpr const char *kTensorCopy =
 
 const std::vector<Fact> &facts() {
   static const std::vector<Fact> table = {
-      {"tcgen05", &TargetModel::hasTcgen05,
+      {"tcgen05", &TargetFeatures::hasTcgen05,
        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 "
        "[%r1], %rd1, %rd1, %r2, [%r3], [%r3], %p1;"},
-      {"CTA pairs", &TargetModel::hasCtaPairs,
+      {"CTA pairs", &TargetFeatures::hasCtaPairs,
        "tcgen05.mma.cta_group::2.kind::mxf4nvf4.block_scale.block16 "
        "[%r1], %rd1, %rd1, %r2, [%r3], [%r3], %p1;"},
-      {"wgmma", &TargetModel::hasWgmma, "wgmma.fence.sync.aligned;"},
-      {"block-scaled mma.sync", &TargetModel::hasMmaBlockScale,
+      {"wgmma", &TargetFeatures::hasWgmma, "wgmma.fence.sync.aligned;"},
+      {"block-scaled mma.sync", &TargetFeatures::hasMmaBlockScale,
        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32."
        "ue8m0 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r1, %r2}, {%f1, %f2, %f3, %f4}, "
        "%r1, {0, 0}, %r2, {0, 0};"},
-      {"TMA", &TargetModel::hasTma, kTensorCopy},
-      {"cluster launch control", &TargetModel::hasClusterLaunchControl,
+      {"TMA", &TargetFeatures::hasTma, kTensorCopy},
+      {"cluster launch control", &TargetFeatures::hasClusterLaunchControl,
        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 "
        "[%r1], [%r2];"},
-      {"fp4 conversion", &TargetModel::hasFp4Convert, "cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2;"},
-      {"ue8m0 conversion", &TargetModel::hasFp4Convert,
+      {"fp4 conversion", &TargetFeatures::hasFp4Convert,
+       "cvt.rn.satfinite.e2m1x2.f32 %b, %f1, %f2;"},
+      {"ue8m0 conversion", &TargetFeatures::hasFp4Convert,
        "cvt.rp.satfinite.ue8m0x2.f32 %h1, %f1, %f2;"},
-      {"stochastic conversion", &TargetModel::hasStochasticConvert,
+      {"stochastic conversion", &TargetFeatures::hasStochasticConvert,
        "cvt.rs.satfinite.e2m1x4.f32 %h1, {%f1, %f2, %f3, %f4}, %r1;"},
-      {"mixed fma", &TargetModel::hasMixedFma, "fma.rn.f32.f16 %f1, %h1, %h1, %f2;"},
-      {"tcgen05 of integers", &TargetModel::hasTcgen05Int8,
+      {"mixed fma", &TargetFeatures::hasMixedFma, "fma.rn.f32.f16 %f1, %h1, %h1, %f2;"},
+      {"tcgen05 of integers", &TargetFeatures::hasTcgen05Int8,
        "tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd1, %r2, %p1;"},
-      {"ue5m3 conversion", &TargetModel::hasUE5M3, "cvt.rn.satfinite.ue5m3x2.f32 %h1, %f1, %f2;"},
+      {"ue5m3 conversion", &TargetFeatures::hasUE5M3,
+       "cvt.rn.satfinite.ue5m3x2.f32 %h1, %f1, %f2;"},
   };
   return table;
 }
@@ -110,11 +113,12 @@ bool hasInstructionsOfEarlierRow(const TargetModel &target) {
   for (const TargetModel &row : hw::targets()) {
     if (&row == &target)
       return false;
-    bool isEqual = row.hasFp8MmaSync == target.hasFp8MmaSync && row.hasFp4K96 == target.hasFp4K96 &&
-                   row.hasDoubleK == target.hasDoubleK &&
-                   row.hasPackedTensorMaps == target.hasPackedTensorMaps;
+    const hw::TargetFeatures &earlier = row.features, &own = target.features;
+    bool isEqual = earlier.hasFp8MmaSync == own.hasFp8MmaSync &&
+                   earlier.hasFp4K96 == own.hasFp4K96 && earlier.hasDoubleK == own.hasDoubleK &&
+                   earlier.hasPackedTensorMaps == own.hasPackedTensorMaps;
     for (const Fact &fact : facts())
-      isEqual &= row.*fact.has == target.*fact.has;
+      isEqual &= earlier.*fact.has == own.*fact.has;
     if (isEqual)
       return true;
   }
@@ -152,7 +156,7 @@ TEST_P(TargetsTest, HasTheInstructionsThatPtxasAssembles) {
     GTEST_SKIP() << "without ptxas nobody knows: " << ptxas.error().message;
   for (const Fact &fact : facts()) {
     auto assembly = ptxas->assemble(kernel(target, "", fact.instruction), target.name);
-    EXPECT_EQ(target.*fact.has, bool(assembly))
+    EXPECT_EQ(target.features.*fact.has, bool(assembly))
         << fact.name << (assembly ? "" : ": " + assembly.error().message);
   }
 }
@@ -167,19 +171,19 @@ TEST_P(TargetsTest, HasTheCapacitiesThatPtxasAllows) {
     EXPECT_TRUE(assembly) << assembly.error().message;
     return assembly ? assembly->warnings.size() : 0;
   };
-  unsigned blocks = target.maxThreadsPerSM / 256;
+  unsigned blocks = target.limits.maxThreadsPerSM / 256;
   EXPECT_EQ(warnings(256, blocks), 0u);
   EXPECT_EQ(warnings(256, blocks + 1), 1u);
-  EXPECT_EQ(warnings(32, target.maxCtasPerSM), 0u);
-  EXPECT_EQ(warnings(32, target.maxCtasPerSM + 1), 1u);
+  EXPECT_EQ(warnings(32, target.limits.maxCtasPerSM), 0u);
+  EXPECT_EQ(warnings(32, target.limits.maxCtasPerSM + 1), 1u);
   auto assembles = [&](unsigned bytes) {
     std::string body = fmt::format(".shared .b8 s[{}];\n  mov.u32 %r1, s;\n"
                                    "  st.shared.b32 [%r1], %r1;",
                                    bytes);
     return bool(ptxas->assemble(kernel(target, "", body), target.name));
   };
-  EXPECT_TRUE(assembles(target.sharedBytesPerCta));
-  EXPECT_FALSE(assembles(target.sharedBytesPerCta + 16));
+  EXPECT_TRUE(assembles(target.limits.sharedBytesPerCta));
+  EXPECT_FALSE(assembles(target.limits.sharedBytesPerCta + 16));
 }
 
 namespace {

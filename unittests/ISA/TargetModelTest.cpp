@@ -12,10 +12,10 @@ TEST(TargetModel, defaultIsB200) {
   EXPECT_EQ(lookupTarget("sm_100a"), &t);
   EXPECT_EQ(t.ptxFeature, "+ptx88");
   EXPECT_EQ(t.sms, 148u);
-  EXPECT_EQ(t.sharedBytesPerCta, 227u * 1024);
-  EXPECT_EQ(t.sharedBytesPerCta + t.sharedReservedPerCta, t.sharedBytesPerSM);
-  EXPECT_EQ(t.tmemColumns, 512u);
-  EXPECT_EQ(t.tmemLanes * t.tmemColumns * 4, 256u * 1024);
+  EXPECT_EQ(t.limits.sharedBytesPerCta, 227u * 1024);
+  EXPECT_EQ(t.limits.sharedBytesPerCta + t.limits.sharedReservedPerCta, t.limits.sharedBytesPerSM);
+  EXPECT_EQ(t.limits.tmemColumns, 512u);
+  EXPECT_EQ(t.limits.tmemLanes * t.limits.tmemColumns * 4, 256u * 1024);
 }
 
 // CUDA C++ Programming Guide, technical specifications by compute capability; the data sheets of
@@ -36,18 +36,18 @@ TEST(TargetModel, capacities) {
     SCOPED_TRACE(row.name);
     const TargetModel *t = lookupTarget(row.name);
     ASSERT_TRUE(t);
-    EXPECT_EQ(t->sharedBytesPerCta, row.sharedPerCta);
-    EXPECT_EQ(t->sharedBytesPerSM, row.sharedPerSM);
-    EXPECT_EQ(t->sharedReservedPerCta, 1024u);
-    EXPECT_EQ(t->maxThreadsPerSM, row.threadsPerSM);
-    EXPECT_EQ(t->maxThreadsPerCta, 1024u);
-    EXPECT_EQ(t->maxCtasPerSM, row.ctasPerSM);
-    EXPECT_EQ(t->registersPerSM, 65536u);
-    EXPECT_EQ(t->maxRegistersPerThread, 255u);
-    EXPECT_EQ(t->maxClusterSize, 8u);
+    EXPECT_EQ(t->limits.sharedBytesPerCta, row.sharedPerCta);
+    EXPECT_EQ(t->limits.sharedBytesPerSM, row.sharedPerSM);
+    EXPECT_EQ(t->limits.sharedReservedPerCta, 1024u);
+    EXPECT_EQ(t->limits.maxThreadsPerSM, row.threadsPerSM);
+    EXPECT_EQ(t->limits.maxThreadsPerCta, 1024u);
+    EXPECT_EQ(t->limits.maxCtasPerSM, row.ctasPerSM);
+    EXPECT_EQ(t->limits.registersPerSM, 65536u);
+    EXPECT_EQ(t->limits.maxRegistersPerThread, 255u);
+    EXPECT_EQ(t->limits.maxClusterSize, 8u);
     EXPECT_EQ(t->sms, row.sms);
     EXPECT_EQ(t->l2Bytes, uint64_t(row.l2MB) << 20);
-    EXPECT_EQ(t->tmemColumns, row.tmemColumns);
+    EXPECT_EQ(t->limits.tmemColumns, row.tmemColumns);
   }
 }
 
@@ -55,13 +55,15 @@ TEST(TargetModel, capacities) {
 TEST(TargetModel, factsAgreeWithEachOther) {
   for (const TargetModel &t : targets()) {
     SCOPED_TRACE(t.name);
-    EXPECT_EQ(t.hasTcgen05, t.tmemColumns != 0);
-    EXPECT_EQ(t.hasTcgen05, t.product != nullptr);
-    EXPECT_TRUE(t.hasFp4Convert || !t.hasStochasticConvert);
-    EXPECT_TRUE(t.hasTcgen05 || !(t.hasFp4K96 || t.hasDoubleK || t.hasTcgen05Int8));
-    EXPECT_GE(t.tmemExclusiveColumns, t.tmemColumns);
-    EXPECT_TRUE(t.hasFp8MmaSync || !t.hasMmaBlockScale); // scaled products have no form in f16
-    EXPECT_TRUE(t.hasTcgen05 || !t.hasCtaPairs);
+    EXPECT_EQ(t.features.hasTcgen05, t.limits.tmemColumns != 0);
+    EXPECT_EQ(t.features.hasTcgen05, t.product != nullptr);
+    EXPECT_TRUE(t.features.hasFp4Convert || !t.features.hasStochasticConvert);
+    EXPECT_TRUE(t.features.hasTcgen05 ||
+                !(t.features.hasFp4K96 || t.features.hasDoubleK || t.features.hasTcgen05Int8));
+    EXPECT_GE(t.limits.tmemExclusiveColumns, t.limits.tmemColumns);
+    EXPECT_TRUE(t.features.hasFp8MmaSync ||
+                !t.features.hasMmaBlockScale); // scaled products have no form in f16
+    EXPECT_TRUE(t.features.hasTcgen05 || !t.features.hasCtaPairs);
     EXPECT_EQ(t.name, "sm_" + std::to_string(t.computeMajor) + std::to_string(t.computeMinor) + "a");
   }
 }
@@ -91,10 +93,11 @@ TEST(TargetModel, errorsSayWhatThereIs) {
     known += (known.empty() ? "" : ", ") + std::string(t.name);
   EXPECT_EQ(unknown.error().note, "known targets: " + known);
   ASSERT_TRUE(requireTarget("sm_90a"));
-  const auto missing = requireFeature(*lookupTarget("sm_90a"), &TargetModel::hasTcgen05, "tcgen05");
+  const auto missing =
+      requireFeature(*lookupTarget("sm_90a"), &TargetFeatures::hasTcgen05, "tcgen05");
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().message, "target 'sm_90a' has no tcgen05");
   EXPECT_EQ(missing.error().note,
-            "targets with tcgen05: " + targetsWith(&TargetModel::hasTcgen05));
-  EXPECT_TRUE(requireFeature(*lookupTarget("sm_100a"), &TargetModel::hasTcgen05, "tcgen05"));
+            "targets with tcgen05: " + targetsWith(&TargetFeatures::hasTcgen05));
+  EXPECT_TRUE(requireFeature(*lookupTarget("sm_100a"), &TargetFeatures::hasTcgen05, "tcgen05"));
 }

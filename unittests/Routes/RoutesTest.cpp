@@ -258,8 +258,8 @@ TEST(Routes, everyLackHasAReason) {
     for (unsigned pair = 0; pair <= unsigned(Pair::Fma); ++pair) {
       const bool has = std::ranges::any_of(table(), [&](const Record &record) {
         return record.isOf(Pair(pair)) && hasCore(model, *record.route.core) &&
-               (Pair(pair) != Pair::Fp4K96 || model.hasFp4K96) &&
-               (!doubled.contains(Pair(pair)) || model.hasDoubleK);
+               (Pair(pair) != Pair::Fp4K96 || model.features.hasFp4K96) &&
+               (!doubled.contains(Pair(pair)) || model.features.hasDoubleK);
       });
       EXPECT_EQ(reasonOfLack(Pair(pair), model).empty(), has)
           << model.name << ": " << wordsOf(Pair(pair));

@@ -21,7 +21,7 @@ namespace fp4::hw {
 /// Fails unless one launch may have clusters of two sizes on `target`. Compute capability 10.0
 /// brought such launches, with cluster launch control.
 inline Status requirePreferredClusters(const TargetModel &target) {
-  return requireFeature(target, &TargetModel::hasClusterLaunchControl,
+  return requireFeature(target, &TargetFeatures::hasClusterLaunchControl,
                         "clusters of a preferred size");
 }
 

@@ -13,7 +13,8 @@ namespace fp4::hw {
 /// launch asks for them (cudaFuncAttributeNonPortableClusterSizeAllowed), and a GPC has fewer
 /// places for them. Hopper and datacenter Blackwell run such clusters.
 constexpr uint32_t mostClusterCtas(const TargetModel &target) {
-  return target.hasWgmma || target.hasTcgen05 ? maxClusterCtas : target.maxClusterSize;
+  return target.features.hasWgmma || target.features.hasTcgen05 ? maxClusterCtas
+                                                                : target.limits.maxClusterSize;
 }
 
 /// Returns true when the SMs on which clusters of four CTAs and more find room are measured, or

@@ -19,30 +19,29 @@ namespace fp4::hw {
 
 struct GpuModel;
 
-struct TargetModel {
-  std::string_view name;               ///< chip as ptxas and NVVM spell it, e.g. "sm_100a"
-  std::string_view architecture;       ///< for people, e.g. "Blackwell, B200"
-  unsigned computeMajor, computeMinor; ///< compute capability, 10 and 0 for sm_100a
-  std::string_view ptxFeature; ///< the PTX version of what we emit, as NVPTX spells it: "+ptx88"
-
-  unsigned sms;                  ///< SMs of the product named in `architecture`
+/// Capacities that bound a CTA and an SM.
+struct TargetLimits {
   uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
   uint32_t sharedBytesPerSM;     ///< shared memory of one SM, reserved bytes included
   uint32_t sharedReservedPerCta; ///< bytes at the bottom of every CTA's window that are not ours
   uint32_t tmemColumns;          ///< 32-bit columns of tensor memory; 0 without tcgen05
   uint32_t tmemLanes;            ///< rows of tensor memory; 0 without tcgen05
+  uint32_t tmemExclusiveColumns; ///< columns that tcgen05.alloc.exclusive hands out
   unsigned maxThreadsPerCta;
   unsigned maxThreadsPerSM;
   unsigned maxCtasPerSM;
   unsigned registersPerSM; ///< 32-bit registers
   unsigned maxRegistersPerThread;
   unsigned maxClusterSize; ///< portable cluster size
+};
 
-  bool hasTcgen05;          ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
-  bool hasWgmma;            ///< wgmma.mma_async
-  bool hasMmaBlockScale;    ///< mma.sync with block_scale (fp4 without tensor memory)
-  bool hasFp8MmaSync;       ///< mma.sync multiplies fp8 as such, and does not widen it to f16
-  bool hasTma;              ///< cp.async.bulk.tensor and mbarrier transactions
+/// Instructions that a target has, and habits of its units that kernels must know.
+struct TargetFeatures {
+  bool hasTcgen05;       ///< tensor memory, tcgen05.mma, tcgen05.cp, tcgen05.ld/st
+  bool hasWgmma;         ///< wgmma.mma_async
+  bool hasMmaBlockScale; ///< mma.sync with block_scale (fp4 without tensor memory)
+  bool hasFp8MmaSync;    ///< mma.sync multiplies fp8 as such, and does not widen it to f16
+  bool hasTma;           ///< cp.async.bulk.tensor and mbarrier transactions
   /// Loads of boxes beyond the rows of a tensor take longer than those of whole boxes.
   bool hasSlowPartialBoxes;
   bool hasPackedTensorMaps; ///< tensor maps of 4-bit and 6-bit elements and of 32-byte atoms
@@ -55,12 +54,21 @@ struct TargetModel {
   bool hasDoubleK;           ///< MMAs of 64 bytes of K
   bool hasUE5M3;             ///< scales of ue5m3; of ue4m3 for 32 elements
   bool hasTcgen05Int8;       ///< tcgen05.mma of kind i8
+};
 
+/// A row of the table of targets.
+struct TargetModel {
+  std::string_view name;               ///< chip as ptxas and NVVM spell it, e.g. "sm_100a"
+  std::string_view architecture;       ///< for people, e.g. "Blackwell, B200"
+  unsigned computeMajor, computeMinor; ///< compute capability, 10 and 0 for sm_100a
+  std::string_view ptxFeature; ///< the PTX version of what we emit, as NVPTX spells it: "+ptx88"
+  unsigned sms;                ///< SMs of the product named in `architecture`
+  TargetLimits limits;
+  TargetFeatures features;
   uint64_t l2Bytes;
   /// CTAs of plain tile quantizers that an SM is to hold without spills.
   unsigned tileQuantizeBlocks;
-  uint32_t tmemExclusiveColumns; ///< those of tcgen05.alloc.exclusive
-  const MmaRates *product; ///< null without tcgen05
+  const MmaRates *product;          ///< null without tcgen05
   const GpuModel *device = nullptr; ///< the product that plans are for; null: all of the target
 };
 
@@ -73,11 +81,12 @@ const TargetModel *lookupTarget(std::string_view name);
 /// The target called `name`; the error lists the known ones.
 Expected<const TargetModel *> requireTarget(std::string_view name);
 
-/// "sm_100a, sm_103a": the targets for which the boolean fact `feature` holds.
-std::string targetsWith(bool TargetModel::*feature);
+/// "sm_100a, sm_103a": the targets that have a feature.
+std::string targetsWith(bool TargetFeatures::*has);
 
 /// Fails with "target 'sm_90a' has no tcgen05" and the targets that have it. `feature` is the word
 /// a user knows it by ("tcgen05", "fp4 conversion").
-Status requireFeature(const TargetModel &target, bool TargetModel::*has, std::string_view feature);
+Status requireFeature(const TargetModel &target, bool TargetFeatures::*has,
+                      std::string_view feature);
 
 } // namespace fp4::hw

@@ -101,7 +101,7 @@ struct TensorMap {
   /// the rule.
   Status validate() const;
   /// Checks the rules of validate(), and the features of the target
-  /// (TargetModel::hasPackedTensorMaps).
+  /// (TargetFeatures::hasPackedTensorMaps).
   Status validateFor(const TargetModel &target) const;
 
   /// Bytes one element row of the box takes in shared memory (padding of the Align16 types

@@ -97,11 +97,12 @@ static Results resultsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
 static bool loadsResidues(const Gemm &gemm, BlockScaledMatmulOp op, const KernelPlan &plan,
                           const hw::TargetModel &target) {
   if (gemm.route().core != route::Core::Tcgen05)
-    return target.hasSlowPartialBoxes;
+    return target.features.hasSlowPartialBoxes;
   const Tiling &tiling = gemm.tiling;
   int64_t most = mostRowsOf(op, plan),
           box = gemm.swapsOperands() ? tiling.blockN() : tiling.blockM();
-  return target.hasSlowPartialBoxes && !tiling.pair && !ShapedType::isDynamic(most) && most <= box;
+  return target.features.hasSlowPartialBoxes && !tiling.pair && !ShapedType::isDynamic(most) &&
+         most <= box;
 }
 
 /// Sets the tile: that of the plan, or its transpose where the plan has one matrix and the

@@ -116,10 +116,11 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
                              << fp4::pipe::PipeDialect::kTmemColumnsAttr,
           "pipe-specialize-warps makes such a role, and pipe-pipeline sets the attribute");
     int64_t shared = integer(fp4::pipe::PipeDialect::kSharedBytesAttr);
-    if (shared > model.sharedBytesPerCta)
-      return fp4::withNote(kernel.emitError() << "expects at most " << model.sharedBytesPerCta
-                                              << " bytes of shared memory on "
-                                              << std::string(model.name) << ", but got " << shared,
+    if (shared > model.limits.sharedBytesPerCta)
+      return fp4::withNote(kernel.emitError()
+                               << "expects at most " << model.limits.sharedBytesPerCta
+                               << " bytes of shared memory on " << std::string(model.name)
+                               << ", but got " << shared,
                            "take fewer stages, or a smaller tile in the kernel's plan");
     return success();
   }
@@ -138,7 +139,8 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     if (wanted == 0)
       return 0;
     int32_t counted = int32_t(llvm::alignTo(threads, 4 * 32));
-    int32_t share = std::min(model.registersPerSM / counted, model.maxRegistersPerThread) / 8 * 8;
+    int32_t share =
+        std::min(model.limits.registersPerSM / counted, model.limits.maxRegistersPerThread) / 8 * 8;
     // Warps without a request, or without a role, keep the share of the launch. A role waits
     // forever for more registers than there are.
     wanted += share * (threads - asking);

@@ -33,8 +33,8 @@ std::string_view trimmed(std::string_view text) {
 TicketQueue::TicketQueue(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.size()) {
   const hw::TargetModel *target = hw::lookupTarget(cluster.launch->options->target);
   for (CtaAsync &cta : ctas)
-    if (target && target->tmemColumns)
-      cta.tmem.setColumns(target->tmemExclusiveColumns);
+    if (target && target->limits.tmemColumns)
+      cta.tmem.setColumns(target->limits.tmemExclusiveColumns);
 }
 
 //===----------------------------------------------------------------------===//

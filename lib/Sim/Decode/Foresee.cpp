@@ -26,22 +26,22 @@ bool hasModifier(const Instruction &insn, std::string_view begin) {
 /// modifiers begins with `modifier`, where there is one.
 struct Need {
   std::string_view opcode, modifier;
-  bool hw::TargetModel::*has;
+  bool hw::TargetFeatures::*has;
   std::string_view feature;
 };
 constexpr Need needs[] = {
-    {"wgmma", "", &hw::TargetModel::hasWgmma, "wgmma"},
-    {"tcgen05", "", &hw::TargetModel::hasTcgen05, "tcgen05"},
-    {"tcgen05", "kind::i8", &hw::TargetModel::hasTcgen05Int8, "tcgen05 of integers"},
-    {"clusterlaunchcontrol", "", &hw::TargetModel::hasClusterLaunchControl,
+    {"wgmma", "", &hw::TargetFeatures::hasWgmma, "wgmma"},
+    {"tcgen05", "", &hw::TargetFeatures::hasTcgen05, "tcgen05"},
+    {"tcgen05", "kind::i8", &hw::TargetFeatures::hasTcgen05Int8, "tcgen05 of integers"},
+    {"clusterlaunchcontrol", "", &hw::TargetFeatures::hasClusterLaunchControl,
      "cluster launch control"},
-    {"cp", "bulk", &hw::TargetModel::hasTma, "TMA"},
-    {"tensormap", "", &hw::TargetModel::hasTma, "TMA"},
-    {"mma", "block_scale", &hw::TargetModel::hasMmaBlockScale, "block-scaled mma.sync"},
-    {"cvt", "rs", &hw::TargetModel::hasStochasticConvert, "stochastic conversion"},
-    {"cvt", "e2m1x", &hw::TargetModel::hasFp4Convert, "fp4 conversion"},
-    {"cvt", "ue8m0x", &hw::TargetModel::hasFp4Convert, "fp4 conversion"},
-    {"cvt", "ue5m3x", &hw::TargetModel::hasUE5M3, "scales of ue5m3"},
+    {"cp", "bulk", &hw::TargetFeatures::hasTma, "TMA"},
+    {"tensormap", "", &hw::TargetFeatures::hasTma, "TMA"},
+    {"mma", "block_scale", &hw::TargetFeatures::hasMmaBlockScale, "block-scaled mma.sync"},
+    {"cvt", "rs", &hw::TargetFeatures::hasStochasticConvert, "stochastic conversion"},
+    {"cvt", "e2m1x", &hw::TargetFeatures::hasFp4Convert, "fp4 conversion"},
+    {"cvt", "ue8m0x", &hw::TargetFeatures::hasFp4Convert, "fp4 conversion"},
+    {"cvt", "ue5m3x", &hw::TargetFeatures::hasUE5M3, "scales of ue5m3"},
 };
 
 /// Registers of a function that exactly one instruction gives a value, a constant.
@@ -84,8 +84,8 @@ public:
     };
     constexpr uint64_t largestCluster = 16; // with the attribute of the function
     limit(kernel, "bytes of static shared memory", kernel.staticSharedBytes,
-          target.sharedBytesPerCta);
-    limit(kernel, "threads in a CTA", volume(kernel.requiredCta), target.maxThreadsPerCta);
+          target.limits.sharedBytesPerCta);
+    limit(kernel, "threads in a CTA", volume(kernel.requiredCta), target.limits.maxThreadsPerCta);
     limit(kernel, "CTAs in a cluster", volume(kernel.requiredCluster), largestCluster);
   }
 
@@ -120,9 +120,10 @@ private:
       return {};
     const hw::MmaDepth depth = depthOf(*parsed, uint32_t(found->second));
     if (depth == hw::MmaDepth::K96)
-      FP4_TRY(hw::requireFeature(target, &hw::TargetModel::hasFp4K96, "product of K = 96"));
+      FP4_TRY(hw::requireFeature(target, &hw::TargetFeatures::hasFp4K96, "product of K = 96"));
     if (depth == hw::MmaDepth::Double)
-      FP4_TRY(hw::requireFeature(target, &hw::TargetModel::hasDoubleK, "product of the double K"));
+      FP4_TRY(
+          hw::requireFeature(target, &hw::TargetFeatures::hasDoubleK, "product of the double K"));
     return {};
   }
 

@@ -21,9 +21,10 @@ uint32_t registersOf(const KernelInfo &kernel, const TimedCode &code, const hw::
     return code.registersNeeded();
   if (kernel.maximumRegisters)
     return kernel.maximumRegisters;
-  const uint64_t share = target.registersPerSM / std::max(1u, kernel.minimumCtasPerSm) / threads;
-  return uint32_t(std::min<uint64_t>(
-      {code.registersNeeded(), share / granularity * granularity, target.maxRegistersPerThread}));
+  const uint64_t share =
+      target.limits.registersPerSM / std::max(1u, kernel.minimumCtasPerSm) / threads;
+  return uint32_t(std::min<uint64_t>({code.registersNeeded(), share / granularity * granularity,
+                                      target.limits.maxRegistersPerThread}));
 }
 
 /// Returns the code that ptxas makes of the kernel, if it is asked for.
@@ -40,12 +41,13 @@ uint32_t residentCtasPerSmOf(const hw::TargetModel &target, uint64_t threads, ui
   const uint64_t warps = (threads + 31) / 32, granularity = 8;
   const uint64_t perWarp =
       (std::max(registers, 16u) + granularity - 1) / granularity * granularity * 32;
-  const uint64_t warpsThatFit = target.registersPerSM / kSchedulers / perWarp * kSchedulers;
-  return uint32_t(std::clamp<uint64_t>(
-      std::min({uint64_t(target.maxThreadsPerSM) / (warps * 32),
-                uint64_t(target.sharedBytesPerSM) / (sharedBytes + target.sharedReservedPerCta),
-                warpsThatFit / warps}),
-      1, target.maxCtasPerSM));
+  const uint64_t warpsThatFit = target.limits.registersPerSM / kSchedulers / perWarp * kSchedulers;
+  return uint32_t(
+      std::clamp<uint64_t>(std::min({uint64_t(target.limits.maxThreadsPerSM) / (warps * 32),
+                                     uint64_t(target.limits.sharedBytesPerSM) /
+                                         (sharedBytes + target.limits.sharedReservedPerCta),
+                                     warpsThatFit / warps}),
+                           1, target.limits.maxCtasPerSM));
 }
 
 } // namespace
@@ -63,7 +65,7 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
       machine(ratesOfCode(), rates[TimingRate::Gigahertz], target.l2Bytes), members(membersOf()) {
   machine.processors.resize(slots.size() * clusterSize);
   const double l1 = rates[TimingRate::L1Bytes] * 1024 -
-                    double(residentCtasPerSm * (sharedBytes + target.sharedReservedPerCta));
+                    double(residentCtasPerSm * (sharedBytes + target.limits.sharedReservedPerCta));
   for (Sm &sm : machine.processors) {
     sm.l1.resize(uint64_t(std::max(l1, 8.0 * 1024)));
     sm.code.fill(CodeCache(uint32_t(rates[TimingRate::FetchInstructions])));

@@ -21,9 +21,9 @@ static std::map<int, int> attributesOf(const Chip &chip) {
   const hw::TargetModel &m = chip.model();
   auto of = [](auto value) { return static_cast<int>(value); };
   std::map<int, int> table = {
-      {1, of(m.maxThreadsPerCta)},
-      {2, of(m.maxThreadsPerCta)}, // maxBlockDim
-      {3, of(m.maxThreadsPerCta)},
+      {1, of(m.limits.maxThreadsPerCta)},
+      {2, of(m.limits.maxThreadsPerCta)}, // maxBlockDim
+      {3, of(m.limits.maxThreadsPerCta)},
       {4, 64},
       {5, 0x7FFFFFFF}, // maxGridDim
       {6, 65535},
@@ -32,7 +32,7 @@ static std::map<int, int> attributesOf(const Chip &chip) {
       {9, of(kConstantBytes)},
       {10, 32},         // warpSize
       {11, 0x7FFFFFFF}, // maxPitch
-      {12, of(m.registersPerSM)},
+      {12, of(m.limits.registersPerSM)},
       {13, 1'800'000}, // clockRate in kHz: a round number, nothing here has a clock
       {14, 512},       // textureAlignment
       {16, of(m.sms)},
@@ -40,16 +40,16 @@ static std::map<int, int> attributesOf(const Chip &chip) {
       {36, 3'200'000}, // memoryClockRate
       {37, of(chip.memoryBusBits)},
       {38, of(m.l2Bytes)},
-      {39, of(m.maxThreadsPerSM)},
+      {39, of(m.limits.maxThreadsPerSM)},
       {40, 3},  // asyncEngineCount
       {51, 32}, // texturePitchAlignment
       {75, chip.major()},
       {76, chip.minor()},
-      {81, of(m.sharedBytesPerSM)},
-      {82, of(m.registersPerSM)},
-      {97, of(m.sharedBytesPerCta)},
-      {106, of(m.maxCtasPerSM)},
-      {111, of(m.sharedReservedPerCta)},
+      {81, of(m.limits.sharedBytesPerSM)},
+      {82, of(m.limits.registersPerSM)},
+      {97, of(m.limits.sharedBytesPerCta)},
+      {106, of(m.limits.maxCtasPerSM)},
+      {111, of(m.limits.sharedReservedPerCta)},
       {120, chip.major() >= 9}, // clusterLaunch
       {126, 4},                 // memSyncDomainCount
   };

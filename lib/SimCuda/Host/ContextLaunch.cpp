@@ -30,10 +30,10 @@ Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
                   "set cudaFuncAttributeMaxDynamicSharedMemorySize first");
   const uint64_t cluster =
       std::max(volume(request.asked.cluster), volume(request.asked.preferredCluster));
-  if (cluster > currentChip->model().maxClusterSize && !kernel.nonPortableCluster)
+  if (cluster > currentChip->model().limits.maxClusterSize && !kernel.nonPortableCluster)
     return refuse(InvalidClusterSize,
                   fmt::format("a cluster of {} CTAs is larger than the portable {}", cluster,
-                              currentChip->model().maxClusterSize),
+                              currentChip->model().limits.maxClusterSize),
                   "set cudaFuncAttributeNonPortableClusterSizeAllowed first");
   if (request.grid.y > 65535 || request.grid.z > 65535)
     return refuse(InvalidConfiguration,
@@ -52,15 +52,15 @@ Status Context::checkLaunch(const Function &kernel, const sim::KernelInfo &info,
 int Context::residentCtasPerSm(const sim::KernelInfo &kernel, int threads,
                                uint64_t dynamicShared) const {
   const hw::TargetModel &m = currentChip->model();
-  if (threads < 1 || static_cast<unsigned>(threads) > m.maxThreadsPerCta)
+  if (threads < 1 || static_cast<unsigned>(threads) > m.limits.maxThreadsPerCta)
     return 0;
   uint64_t shared = kernel.staticSharedBytes + dynamicShared;
-  if (shared > m.sharedBytesPerCta)
+  if (shared > m.limits.sharedBytesPerCta)
     return 0;
   uint64_t rounded = (static_cast<uint64_t>(threads) + 31) / 32 * 32;
-  uint64_t byThreads = m.maxThreadsPerSM / rounded;
-  uint64_t byShared = m.sharedBytesPerSM / (shared + m.sharedReservedPerCta);
-  return static_cast<int>(std::min({byThreads, byShared, uint64_t(m.maxCtasPerSM)}));
+  uint64_t byThreads = m.limits.maxThreadsPerSM / rounded;
+  uint64_t byShared = m.limits.sharedBytesPerSM / (shared + m.limits.sharedReservedPerCta);
+  return static_cast<int>(std::min({byThreads, byShared, uint64_t(m.limits.maxCtasPerSM)}));
 }
 
 void Context::reportHazards() {

@@ -38,7 +38,7 @@ FP4_ENTRY int cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, F
   if (!info)
     return info.error();
   const hw::TargetModel &m = context().chip().model();
-  const int most = static_cast<int>(m.maxThreadsPerCta);
+  const int most = static_cast<int>(m.limits.maxThreadsPerCta);
   int bestCtasPerSm = 0;
   *block = 0;
   for (int threads = limit > 0 ? std::min(limit, most) : most; threads > 0;

@@ -102,7 +102,8 @@ Code fp4::simcuda::setFunctionAttribute(const char *function, Function &kernel, 
     const auto info = context.kernelOf(function, kernel);
     if (!info)
       return info.error();
-    int64_t limit = context.chip().model().sharedBytesPerCta - int64_t((*info)->staticSharedBytes);
+    int64_t limit =
+        context.chip().model().limits.sharedBytesPerCta - int64_t((*info)->staticSharedBytes);
     if (value < 0 || value > limit)
       return context.fail(function, InvalidValue,
                           fmt::format("kernel '{}' may have at most {} bytes of dynamic shared "
@@ -140,10 +141,11 @@ Code fp4::simcuda::functionAttributes(const char *function, Function &kernel, Fu
   out.sharedSizeBytes = info.staticSharedBytes;
   out.localSizeBytes = info.localBytes;
   uint64_t threads = uint64_t(info.maximumCta[0]) * info.maximumCta[1] * info.maximumCta[2];
-  out.maxThreadsPerBlock = static_cast<int>(threads ? threads : m.maxThreadsPerCta);
+  out.maxThreadsPerBlock = static_cast<int>(threads ? threads : m.limits.maxThreadsPerCta);
   // PTX has no register allocation: what a CTA of the largest size leaves each thread.
-  out.numRegs = static_cast<int>(std::min(
-      m.maxRegistersPerThread, m.registersPerSM / unsigned(out.maxThreadsPerBlock) / 8 * 8));
+  out.numRegs = static_cast<int>(
+      std::min(m.limits.maxRegistersPerThread,
+               m.limits.registersPerSM / unsigned(out.maxThreadsPerBlock) / 8 * 8));
   out.ptxVersion = out.binaryVersion = context.chip().major() * 10 + context.chip().minor();
   out.maxDynamicSharedSizeBytes = static_cast<int>(kernel.maxDynamicShared);
   out.preferredShmemCarveout = -1;
@@ -192,9 +194,10 @@ Code fp4::simcuda::availableShared(const char *function, Function &kernel, int b
     return found.error();
   const sim::KernelInfo &info = **found;
   const hw::TargetModel &m = context.chip().model();
-  const uint64_t taken = m.sharedReservedPerCta + info.staticSharedBytes;
-  const uint64_t share = std::min<uint64_t>(m.sharedBytesPerSM / static_cast<unsigned>(blocks),
-                                            m.sharedBytesPerCta + m.sharedReservedPerCta);
+  const uint64_t taken = m.limits.sharedReservedPerCta + info.staticSharedBytes;
+  const uint64_t share =
+      std::min<uint64_t>(m.limits.sharedBytesPerSM / static_cast<unsigned>(blocks),
+                         m.limits.sharedBytesPerCta + m.limits.sharedReservedPerCta);
   bytes = share > taken ? share - taken : 0;
   return Success;
 }
@@ -222,8 +225,9 @@ Code fp4::simcuda::parameterOf(const char *function, Function &kernel, size_t in
 
 int fp4::simcuda::largestCluster(const Function &kernel) {
   constexpr int nonPortable = 16;
-  return kernel.nonPortableCluster ? nonPortable
-                                   : static_cast<int>(Context::get().chip().model().maxClusterSize);
+  return kernel.nonPortableCluster
+             ? nonPortable
+             : static_cast<int>(Context::get().chip().model().limits.maxClusterSize);
 }
 
 const char *fp4::simcuda::errorText(int code, ErrorText what) {

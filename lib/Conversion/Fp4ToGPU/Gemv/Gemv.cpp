@@ -40,7 +40,7 @@ constexpr int64_t kRegistersOfTwo = 104;
 /// one each, and fewer warps two.
 int64_t chunksTogether(const LoweringContext &context) {
   int64_t threads = *context.plan.threads * context.plan.ctasPerSm.value_or(1);
-  return context.target.registersPerSM / threads < kRegistersOfTwo ? 1 : 2;
+  return context.target.limits.registersPerSM / threads < kRegistersOfTwo ? 1 : 2;
 }
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }

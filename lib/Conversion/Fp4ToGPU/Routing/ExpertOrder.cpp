@@ -38,7 +38,7 @@ public:
   ExpertOrder(ExpertOrderOp op, LoweringContext &context)
       : kernel(op, "expert_order", context), b(kernel.body()), op(op),
         experts(int64_t(op.getExperts())), warps(kernel.numThreads() / kWarp),
-        mostCtas(context.target.maxClusterSize),
+        mostCtas(context.target.limits.maxClusterSize),
         perToken(cast<RankedTensorType>(op.getIds().getType()).getDimSize(1)) {}
 
   void emit();

@@ -269,14 +269,15 @@ static void overlapAccumulators(MemoryPlan &plan, ChannelPlan &channel, int64_t 
 }
 
 int64_t fp4::pipe::sharedBytesOfEach(const hw::TargetModel &target, int64_t blocks) {
-  return int64_t(target.sharedBytesPerSM) / blocks - target.sharedReservedPerCta;
+  return int64_t(target.limits.sharedBytesPerSM) / blocks - target.limits.sharedReservedPerCta;
 }
 
 Capacity fp4::pipe::capacityOf(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
   auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
   int64_t blocks = attr ? std::max<int64_t>(attr.getInt(), 1) : 1;
   int64_t share = sharedBytesOfEach(target, blocks);
-  return {std::min<int64_t>(target.sharedBytesPerCta, share), target.tmemColumns / blocks};
+  return {std::min<int64_t>(target.limits.sharedBytesPerCta, share),
+          target.limits.tmemColumns / blocks};
 }
 
 int64_t StageTilePlan::getSetColumns() const {

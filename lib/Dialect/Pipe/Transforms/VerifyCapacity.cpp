@@ -231,7 +231,7 @@ static LogicalResult checkRing(gpu::GPUFuncOp kernel, const hw::TargetModel &tar
   int64_t depth = workRingDepth(kernel);
   if (depth == 0)
     return success();
-  if (Status status = hw::requireFeature(target, &hw::TargetModel::hasClusterLaunchControl,
+  if (Status status = hw::requireFeature(target, &hw::TargetFeatures::hasClusterLaunchControl,
                                          "cluster launch control");
       !status)
     return withNote(kernel.emitOpError()

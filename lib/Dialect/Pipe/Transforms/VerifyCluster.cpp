@@ -94,7 +94,7 @@ static LogicalResult verifyTiles(gpu::GPUFuncOp kernel) {
 
 /// (C148)
 static LogicalResult verifyPairs(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
-  if (Status status = hw::requireFeature(target, &hw::TargetModel::hasCtaPairs, "pairs of CTAs");
+  if (Status status = hw::requireFeature(target, &hw::TargetFeatures::hasCtaPairs, "pairs of CTAs");
       !status)
     return withNote(kernel.emitOpError() << "a tile of a pair must be on a target with pairs: "
                                          << status.error().message,

@@ -271,20 +271,21 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
 }
 
 Status checkMmaTarget(ExecContext &cx, const MmaRequest &mma) {
-  using hw::TargetModel;
-  const TargetModel *target = hw::lookupTarget(cx.launch().options->target);
+  using hw::TargetFeatures;
+  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
   if (!target)
     return {};
   if (mma.variant.depth == hw::MmaDepth::K96)
-    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasFp4K96, "product of K = 96"));
+    FP4_TRY(hw::requireFeature(*target, &TargetFeatures::hasFp4K96, "product of K = 96"));
   if (mma.variant.depth == hw::MmaDepth::Double)
-    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasDoubleK, "product of the double K"));
+    FP4_TRY(hw::requireFeature(*target, &TargetFeatures::hasDoubleK, "product of the double K"));
   if (mma.scaleType == hw::ScaleType::UE5M3)
-    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasUE5M3, "scales of ue5m3"));
+    FP4_TRY(hw::requireFeature(*target, &TargetFeatures::hasUE5M3, "scales of ue5m3"));
   if (mma.scaleType == hw::ScaleType::UE4M3 && mma.vector == hw::ScaleVector::X2)
-    FP4_TRY(hw::requireFeature(*target, &TargetModel::hasUE5M3, "scales of ue4m3 of 32 elements"));
+    FP4_TRY(
+        hw::requireFeature(*target, &TargetFeatures::hasUE5M3, "scales of ue4m3 of 32 elements"));
   const bool hasFp4 = mma.kind == hw::MmaKind::MXF4 || mma.kind == hw::MmaKind::MXF4NVF4;
-  if (mma.variant.sparse && hasFp4 && target->hasDoubleK)
+  if (mma.variant.sparse && hasFp4 && target->features.hasDoubleK)
     return fail(fmt::format("sparse products of fp4 on {} choose single elements, which is not "
                             "simulated",
                             target->name),

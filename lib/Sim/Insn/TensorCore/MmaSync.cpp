@@ -182,7 +182,7 @@ uint32_t addHalves(uint32_t a, uint32_t b) {
 bool goesByHalves(ExecContext &cx, const MmaModifiers &mma) {
   const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
   return containerBits(mma.aType) == 8 && mma.scaling == Scaling::Unscaled && target &&
-         !target->hasFp8MmaSync;
+         !target->features.hasFp8MmaSync;
 }
 
 void multiplyFloats(const MmaModifiers &mma, Tile &tile) {
