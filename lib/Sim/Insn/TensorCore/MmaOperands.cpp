@@ -46,10 +46,10 @@ Status checkShape(MmaRequest &mma) {
     return fail(fmt::format("expects {} at TMEM lane {}{}, but got lane {}", name,
                             halfLanes ? mma.d.lane : 0, halfLanes ? ", like D," : "", lane));
   };
-  if (mma.aInTmem)
-    FP4_TRY(checkLane("A", mma.aTmem.lane));
+  if (mma.aTmem)
+    FP4_TRY(checkLane("A", mma.aTmem->lane));
   if (mma.variant.sparse)
-    FP4_TRY(checkLane("sparsity metadata", mma.metadata.lane));
+    FP4_TRY(checkLane("sparsity metadata", mma.sparsity.metadata.lane));
   if (mma.shiftA && mma.m < 128)
     return fail(fmt::format(".ashift expects M = 128 or 256, but got {}", mma.m));
   return {};
@@ -108,11 +108,11 @@ Status checkK96Operand(const hw::SmemDescriptor &tile, std::string_view name) {
 /// there.
 Status checkDoubleOperands(const MmaRequest &mma) {
   const bool hasBytes = mma.kind == hw::MmaKind::F8F6F4 || mma.kind == hw::MmaKind::MXF8F6F4;
-  for (hw::MmaType type : {mma.aType, mma.bType})
+  for (hw::MmaType type : {mma.a.type, mma.b.type})
     if (hasBytes && type != hw::MmaType::E4M3 && type != hw::MmaType::E5M2)
       return fail(fmt::format("the double K of kind::{} expects e4m3 and e5m2, but got {}",
                               stringify(mma.kind), stringify(type)));
-  for (const hw::SmemDescriptor *tile : {&mma.a, &mma.b})
+  for (const hw::SmemDescriptor *tile : {&mma.a.tile, &mma.b.tile})
     if (tile->swizzle == hw::SwizzleMode::B32)
       return fail("the double K expects 64 bytes of K in a line, but got swizzle_32B",
                   "use swizzle_64B or swizzle_128B");
@@ -120,24 +120,24 @@ Status checkDoubleOperands(const MmaRequest &mma) {
 }
 
 Status checkOperandLayouts(const MmaRequest &mma) {
-  if (mma.variant.depth != hw::MmaDepth::Single && mma.aInTmem)
+  if (mma.variant.depth != hw::MmaDepth::Single && mma.aTmem)
     return fail(mma.variant.depth == hw::MmaDepth::K96 ? "K = 96 expects A in shared memory"
                                                        : "the double K expects A in shared memory");
   if (mma.variant.depth == hw::MmaDepth::Double)
     FP4_TRY(checkDoubleOperands(mma));
   if (mma.variant.depth == hw::MmaDepth::K96) {
-    FP4_TRY(checkK96Operand(mma.a, "A"));
-    FP4_TRY(checkK96Operand(mma.b, "B"));
+    FP4_TRY(checkK96Operand(mma.a.tile, "A"));
+    FP4_TRY(checkK96Operand(mma.b.tile, "B"));
   }
-  if (mma.aInTmem && mma.transposeA)
+  if (mma.aTmem && mma.a.transpose)
     return fail("A in tensor memory must not be transposed");
-  if (!mma.aInTmem)
-    FP4_TRY(checkMajorness(mma.a, mma.aType, mma.transposeA, "A", mma.rows()));
+  if (!mma.aTmem)
+    FP4_TRY(checkMajorness(mma.a.tile, mma.a.type, mma.a.transpose, "A", mma.rows()));
   // Bytes behind the line of a swizzled row are not documented.
-  if (mma.variant.sparse && !mma.transposeB && mma.b.swizzle == hw::SwizzleMode::B32)
+  if (mma.variant.sparse && !mma.b.transpose && mma.b.tile.swizzle == hw::SwizzleMode::B32)
     return fail("a sparse product expects 64 bytes of K in a line of B, but got swizzle_32B",
                 "use swizzle_64B or swizzle_128B");
-  return checkMajorness(mma.b, mma.bType, mma.transposeB, "B", mma.n / mma.ctaGroup);
+  return checkMajorness(mma.b.tile, mma.b.type, mma.b.transpose, "B", mma.n / mma.ctaGroup);
 }
 
 /// Returns the offsets of the 16-byte chunks of the rows: for each row those of its K; for a
@@ -247,21 +247,20 @@ std::shared_ptr<MmaRequest> makeRequest(const Insn &insn) {
 
 bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma) {
   mma.d = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[0], lane)));
-  mma.aInTmem = insn.op[1].kind == OperandKind::Address;
-  if (mma.aInTmem) {
+  if (insn.op[1].kind == OperandKind::Address) {
     mma.aTmem = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[1], lane)));
   } else {
     auto a = hw::SmemDescriptor::decode(cx.scalar(insn.op[1], lane));
     if (!a)
       return failHere(cx, std::move(a.error()), lane), false;
-    mma.a = *a;
+    mma.a.tile = *a;
   }
   auto b = hw::SmemDescriptor::decode(cx.scalar(insn.op[2], lane));
   if (!b)
     return failHere(cx, std::move(b.error()), lane), false;
-  mma.b = *b;
+  mma.b.tile = *b;
   if (mma.variant.sparse)
-    mma.metadata = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[3], lane)));
+    mma.sparsity.metadata = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[3], lane)));
   if (Status ok = checkShape(mma); !ok)
     return failHere(cx, std::move(ok.error()), lane), false;
   if (Status ok = checkOperandLayouts(mma); !ok)
@@ -279,9 +278,9 @@ Status checkMmaTarget(ExecContext &cx, const MmaRequest &mma) {
     FP4_TRY(hw::requireFeature(*target, &TargetFeatures::hasFp4K96, "product of K = 96"));
   if (mma.variant.depth == hw::MmaDepth::Double)
     FP4_TRY(hw::requireFeature(*target, &TargetFeatures::hasDoubleK, "product of the double K"));
-  if (mma.scaleType == hw::ScaleType::UE5M3)
+  if (mma.scales.type == hw::ScaleType::UE5M3)
     FP4_TRY(hw::requireFeature(*target, &TargetFeatures::hasUE5M3, "scales of ue5m3"));
-  if (mma.scaleType == hw::ScaleType::UE4M3 && mma.vector == hw::ScaleVector::X2)
+  if (mma.scales.type == hw::ScaleType::UE4M3 && mma.scales.vector == hw::ScaleVector::X2)
     FP4_TRY(
         hw::requireFeature(*target, &TargetFeatures::hasUE5M3, "scales of ue4m3 of 32 elements"));
   const bool hasFp4 = mma.kind == hw::MmaKind::MXF4 || mma.kind == hw::MmaKind::MXF4NVF4;
@@ -290,7 +289,7 @@ Status checkMmaTarget(ExecContext &cx, const MmaRequest &mma) {
                             "simulated",
                             target->name),
                 "earlier targets choose pairs of elements");
-  if (mma.scalesInLanes)
+  if (mma.scales.inLanes)
     return fail(
         "scales of A in all TMEM lanes (bit 26 of the instruction descriptor) are not simulated",
         "no published text has their layout: clear the bit, and copy the scales to every "
@@ -372,14 +371,14 @@ void shiftRowsDown(std::vector<uint8_t> &rows) {
 /// The metadata of a row: 64 bits, or 32 for elements of 16 and 32 bits.
 uint64_t metadataOf(TensorMemory &tmem, const MmaRequest &mma, unsigned row) {
   const auto word = [&](unsigned of, unsigned column) -> uint64_t {
-    return *tmem.cell(mma.metadata.lane + hw::operandLane(mma.layout, of, 0),
-                      mma.metadata.column + column);
+    return *tmem.cell(mma.sparsity.metadata.lane + hw::operandLane(mma.layout, of, 0),
+                      mma.sparsity.metadata.column + column);
   };
   if (mma.sparseFormat().elementBits < 16)
     return word(row, 0) | word(row, 1) << 32;
   const unsigned shift = hw::metadataShift(row);
   const auto half = [&](unsigned h) {
-    return word(hw::metadataRow(row, h), mma.selector) >> shift & 0xFFFF;
+    return word(hw::metadataRow(row, h), mma.sparsity.selector) >> shift & 0xFFFF;
   };
   return half(0) | half(1) << 16;
 }
@@ -388,13 +387,13 @@ uint64_t metadataOf(TensorMemory &tmem, const MmaRequest &mma, unsigned row) {
 
 SparseFormat MmaRequest::sparseFormat() const {
   const bool packed = kind == hw::MmaKind::MXF4 || kind == hw::MmaKind::MXF4NVF4;
-  return {packed ? 4u : containerBits(aType), SparseIndices::Tcgen05};
+  return {packed ? 4u : containerBits(a.type), SparseIndices::Tcgen05};
 }
 
 constexpr unsigned kColumnsOfA = hw::mmaRowBytes / 4; ///< in tensor memory
 
 std::vector<PartOfD> partsOfD(TicketQueue &queue, const MmaRequest &mma, unsigned member) {
-  if (!mma.aInTmem || !findDifference(queue, mma, mma.ranks[member], mma.aTmem, kColumnsOfA))
+  if (!mma.aTmem || !findDifference(queue, mma, mma.ranks[member], *mma.aTmem, kColumnsOfA))
     return {{0, 0, mma.n}};
   // [uncertain] PTX wants copies. FlashMLA makes two products at once of two halves of K instead.
   const unsigned copies = hw::operandCopies(mma.layout), columns = mma.n / copies;
@@ -408,17 +407,17 @@ Status gatherA(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, un
                const PartOfD &part, std::vector<uint8_t> &out) {
   const uint32_t rank = mma.ranks[member];
   out.resize(mma.rowBytes() * mma.rows());
-  if (!mma.aInTmem)
-    return gatherTile(queue, self, rank, mma.a,
-                      {0, mma.rows(), mma.transposeA ? transposableBytes(mma.aType) : 0,
-                       mma.rowBytes(), usedBytes(mma.kind, mma.aType)},
+  if (!mma.aTmem)
+    return gatherTile(queue, self, rank, mma.a.tile,
+                      {0, mma.rows(), mma.a.transpose ? transposableBytes(mma.a.type) : 0,
+                       mma.rowBytes(), usedBytes(mma.kind, mma.a.type)},
                       out.data());
-  FP4_TRY(readOperand(queue, self, mma, rank, mma.aTmem, kColumnsOfA, "A"));
+  FP4_TRY(readOperand(queue, self, mma, rank, *mma.aTmem, kColumnsOfA, "A"));
   TensorMemory &tmem = queue.state(rank).tmem;
   for (unsigned row = 0; row < mma.rows(); ++row)
     std::memcpy(
         out.data() + hw::mmaRowBytes * row,
-        tmem.cell(mma.aTmem.lane + hw::operandLane(mma.layout, row, part.copy), mma.aTmem.column),
+        tmem.cell(mma.aTmem->lane + hw::operandLane(mma.layout, row, part.copy), mma.aTmem->column),
         hw::mmaRowBytes);
   if (mma.shiftA)
     shiftRowsDown(out);
@@ -430,12 +429,13 @@ Status gatherB(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
   const unsigned count = mma.n / mma.ctaGroup, bytes = mma.columnBytes();
   out.resize(size_t(bytes) * mma.n);
   for (unsigned member = 0; member < mma.ctaGroup; ++member)
-    FP4_TRY(gatherTile(queue, self, mma.ranks[member], mma.b,
-                       {mma.columnShift, count, mma.transposeB ? transposableBytes(mma.bType) : 0,
-                        bytes, usedBytes(mma.kind, mma.bType)},
-                       out.data() + size_t(bytes) * count * member));
-  for (size_t column = 0; column < mma.zeroColumns.size(); ++column)
-    if (mma.zeroColumns[column])
+    FP4_TRY(
+        gatherTile(queue, self, mma.ranks[member], mma.b.tile,
+                   {mma.columns.shift, count, mma.b.transpose ? transposableBytes(mma.b.type) : 0,
+                    bytes, usedBytes(mma.kind, mma.b.type)},
+                   out.data() + size_t(bytes) * count * member));
+  for (size_t column = 0; column < mma.columns.zero.size(); ++column)
+    if (mma.columns.zero[column])
       std::fill_n(out.begin() + ptrdiff_t(column * bytes), bytes, uint8_t(0));
   return {};
 }
@@ -449,7 +449,8 @@ Status gatherSelections(TicketQueue &queue, const Ticket &self, const MmaRequest
   const uint32_t rank = mma.ranks[member];
   const SparseFormat format = mma.sparseFormat();
   const bool wide = format.elementBits >= 16;
-  const hw::TmemAddress at = {mma.metadata.lane, mma.metadata.column + mma.selector};
+  const hw::TmemAddress at = {mma.sparsity.metadata.lane,
+                              mma.sparsity.metadata.column + mma.sparsity.selector};
   const unsigned columns = wide ? 1 : 2;
   FP4_TRY(readOperand(queue, self, mma, rank, at, columns, "sparsity metadata"));
   FP4_TRY(checkCopies(queue, mma, rank, at, columns, "sparsity metadata"));

@@ -10,41 +10,57 @@
 #include "Sim/Insn/TensorCore/Tcgen05.h"
 #include "fp4/ISA/InstrDescriptor.h"
 #include "fp4/ISA/SmemDescriptor.h"
+#include <optional>
 
 namespace fp4::sim {
+
+/// A or B as the instruction descriptor has it, and its tile in shared memory.
+struct MmaFactor {
+  hw::MmaType type{};
+  bool negate = false, transpose = false;
+  hw::SmemDescriptor tile;
+};
+
+/// The scales of a block-scaled kind.
+struct MmaScales {
+  hw::ScaleVector vector = hw::ScaleVector::X1;
+  hw::ScaleType type{};
+  unsigned aId = 0, bId = 0; ///< SFA_ID and SFB_ID of the instruction descriptor
+  bool inLanes = false;      ///< of A: row r in TMEM lane r
+  uint32_t a = 0, b = 0;     ///< addresses in TMEM
+};
+
+/// The metadata of .sp.
+struct MmaSparsity {
+  hw::TmemAddress metadata;
+  unsigned selector = 0; ///< of its columns
+};
+
+/// The columns of B that .ws with a mask reads.
+struct MmaColumns {
+  unsigned shift = 0;     ///< B begins at this column
+  std::vector<bool> zero; ///< columns that count as zero; or empty
+};
 
 /// One tcgen05.mma, decoded. Sizes are those of the pair for cta_group::2.
 struct MmaRequest {
   hw::MmaKind kind{};
   uint32_t ctaGroup = 1;
   unsigned m = 0, n = 0;
-  hw::MmaType aType{}, bType{};
+  MmaFactor a, b;
+  std::optional<hw::TmemAddress> aTmem; ///< A in tensor memory, and not in a tile
   hw::AccumulatorType dType = hw::AccumulatorType::F32;
-  bool negateA = false, negateB = false, transposeA = false, transposeB = false, saturate = false;
-  bool accumulate = false;
+  bool saturate = false, accumulate = false;
   hw::MmaVariant variant; ///< .sp, .ws, depth
   hw::AccumulatorLayout layout{};
   std::vector<uint32_t> ranks; ///< CTAs, even first
   hw::TmemAddress d;
-  bool aInTmem = false;
-  hw::TmemAddress aTmem;
-  hw::SmemDescriptor a, b;
   std::vector<uint32_t> disabled; ///< one bit per unwritten TMEM lane of each CTA; or empty
   bool shiftA = false;            ///< .ashift
   int scaleD = 0;                 ///< D counts 2^-scaleD of itself when it is added to
-
-  // .sp and .ws.
-  hw::TmemAddress metadata;
-  unsigned selector = 0;         ///< of its columns
-  unsigned columnShift = 0;      ///< B begins at this column
-  std::vector<bool> zeroColumns; ///< columns of B that count as zero; or empty
-
-  // Block-scaled kinds.
-  hw::ScaleVector vector = hw::ScaleVector::X1;
-  hw::ScaleType scaleType{};
-  unsigned sfaId = 0, sfbId = 0;
-  bool scalesInLanes = false; ///< of A: row r in TMEM lane r
-  uint32_t sfa = 0, sfb = 0;
+  MmaSparsity sparsity;
+  MmaColumns columns;
+  MmaScales scales;
 
   unsigned rows() const { return m / ctaGroup; } ///< of one CTA
   /// Bytes of K in a row of A and in a column of B.

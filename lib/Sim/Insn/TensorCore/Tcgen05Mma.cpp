@@ -69,7 +69,7 @@ void scaleFactors(FloatingPart &part, std::vector<size_t> &invalid) {
 
 void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member, const PartOfD &of,
                   FloatingPart &part) {
-  DenseRowOptions options{fractionBits(mma.aType) + fractionBits(mma.bType), mma.dType, {}};
+  DenseRowOptions options{fractionBits(mma.a.type) + fractionBits(mma.b.type), mma.dType, {}};
   // [uncertain] PTX does not say whether the scaled D is rounded; here it is not.
   options.addendShift = mma.scaleD;
   Accumulator d(queue, mma, member, of);
@@ -97,11 +97,12 @@ void multiplyRows(TicketQueue &queue, const MmaRequest &mma, unsigned member, co
 Status runFloating(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, unsigned member,
                    const PartOfD &of, const std::vector<uint8_t> &aBytes,
                    const std::vector<uint8_t> &bBytes) {
-  FloatingPart part{DenseRows(mma.aType, aBytes, mma.aInTmem, mma.negateA, mma.rowBytes()),
-                    DenseColumns(mma.bType, bBytes, mma.columnBytes(), false, mma.negateB),
-                    {},
-                    {},
-                    {}};
+  FloatingPart part{
+      DenseRows(mma.a.type, aBytes, mma.aTmem.has_value(), mma.a.negate, mma.rowBytes()),
+      DenseColumns(mma.b.type, bBytes, mma.columnBytes(), false, mma.b.negate),
+      {},
+      {},
+      {}};
   if (mma.kind == MmaKind::MXF8F6F4) {
     FP4_TRY(gatherScaleBytes(queue, self, mma.ranks[member], mma, true, part.scalesA));
     FP4_TRY(gatherScaleBytes(queue, self, mma.ranks[member], mma, false, part.scalesB));
@@ -134,8 +135,8 @@ Status runInteger(TicketQueue &queue, const Ticket &self, const MmaRequest &mma,
         factors = chosen.data();
       }
       uint32_t &cell = d.words()[row * d.pitch() + column];
-      cell = integerElement(a.data() + hw::mmaRowBytes * row, factors, mma.aType == MmaType::S8,
-                            mma.bType == MmaType::S8, mma.saturate, mma.accumulate ? cell : 0);
+      cell = integerElement(a.data() + hw::mmaRowBytes * row, factors, mma.a.type == MmaType::S8,
+                            mma.b.type == MmaType::S8, mma.saturate, mma.accumulate ? cell : 0);
     }
   d.writeBack();
   return {};
@@ -155,16 +156,16 @@ Status decodeDense(uint32_t bits, MmaRequest &mma) {
   if (desc.sparse && desc.sparsitySelector > (wide ? 1u : 0u))
     return fail(fmt::format("the sparsity selector of kind::{} must be {}, but got {}",
                             stringify(mma.kind), wide ? "0 or 1" : "0", desc.sparsitySelector));
-  mma.selector = desc.sparse ? desc.sparsitySelector : 0;
+  mma.sparsity.selector = desc.sparse ? desc.sparsitySelector : 0;
   mma.m = desc.m;
   mma.n = desc.n;
-  mma.aType = desc.aType;
-  mma.bType = desc.bType;
+  mma.a.type = desc.aType;
+  mma.b.type = desc.bType;
   mma.dType = desc.dType;
-  mma.negateA = desc.negateA;
-  mma.negateB = desc.negateB;
-  mma.transposeA = desc.transposeA;
-  mma.transposeB = desc.transposeB;
+  mma.a.negate = desc.negateA;
+  mma.b.negate = desc.negateB;
+  mma.a.transpose = desc.transposeA;
+  mma.b.transpose = desc.transposeB;
   mma.saturate = desc.saturate;
   mma.variant.depth = desc.doubleK ? hw::MmaDepth::Double : hw::MmaDepth::Single;
   return {};
@@ -175,8 +176,8 @@ Status decodeColumnMask(uint64_t bits, MmaRequest &mma) {
   if (mask.columnShift > hw::maxColumnShift(mma.m))
     return fail(fmt::format("the column shift must be at most {} with M = {}, but got {}",
                             hw::maxColumnShift(mma.m), mma.m, mask.columnShift));
-  mma.columnShift = mask.columnShift;
-  mma.zeroColumns = mask.zeroColumns(mma.m, mma.n);
+  mma.columns.shift = mask.columnShift;
+  mma.columns.zero = mask.zeroColumns(mma.m, mma.n);
   return {};
 }
 

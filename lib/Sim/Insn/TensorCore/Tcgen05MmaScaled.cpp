@@ -36,7 +36,7 @@ Status gatherScales(TicketQueue &queue, const Ticket &self, uint32_t rank, const
   FP4_TRY(queue.checkCells(rank, range, self.id, name));
   emitTmem(queue, self, rank, range);
   TensorMemory &tmem = queue.state(rank).tmem;
-  const unsigned vector = unsigned(mma.vector), copies = pair ? 2 : 4, repeat = 4 / vector;
+  const unsigned vector = unsigned(mma.scales.vector), copies = pair ? 2 : 4, repeat = 4 / vector;
   out.resize(4 * rows);
   for (unsigned row = 0; row < rows; ++row) {
     const auto first = hw::scaleCell(row, 0, id, 0, operand, rows);
@@ -72,7 +72,7 @@ Status gatherLongScales(TicketQueue &queue, const Ticket &self, uint32_t rank,
                         std::string_view name, std::vector<uint8_t> &out) {
   const unsigned groups = groupsOf(mma);
   const auto base = hw::TmemAddress::unpack(address);
-  const unsigned scales = hw::scalesOfMma(mma.vector, mma.variant.depth);
+  const unsigned scales = hw::scalesOfMma(mma.scales.vector, mma.variant.depth);
   const unsigned next = hw::nextScaleColumns(rows), words = (id + scales + 3) / 4;
   for (unsigned word = 0; word < words; ++word) {
     const TmemRange range{0, hw::tmemLaneCount, base.column + word * next, (rows + 31) / 32};
@@ -156,9 +156,9 @@ Status runPart(TicketQueue &queue, const Ticket &self, const MmaRequest &mma, un
   operands.b = b.data();
   operands.scalesA = scalesA.data();
   operands.scalesB = scalesB.data();
-  operands.format = mma.scaleType;
-  operands.negateA = mma.negateA;
-  operands.negateB = mma.negateB;
+  operands.format = mma.scales.type;
+  operands.negateA = mma.a.negate;
+  operands.negateB = mma.b.negate;
   operands.accumulate = mma.accumulate;
   Accumulator accumulator(queue, mma, member, part);
   operands.d = accumulator.data();
@@ -182,9 +182,9 @@ Status run(TicketQueue &queue, const Ticket &self, const MmaRequest &mma) {
 /// scales begin at byte 0.
 Status checkScaleIds(const MmaRequest &mma) {
   const bool isK96 = mma.variant.depth == hw::MmaDepth::K96;
-  const unsigned scales = hw::scalesOfMma(mma.vector, mma.variant.depth);
-  const unsigned unit = isK96 ? unsigned(mma.vector) / 2 : std::min(scales, 4u);
-  for (unsigned id : {mma.sfaId, mma.sfbId})
+  const unsigned scales = hw::scalesOfMma(mma.scales.vector, mma.variant.depth);
+  const unsigned unit = isK96 ? unsigned(mma.scales.vector) / 2 : std::min(scales, 4u);
+  for (unsigned id : {mma.scales.aId, mma.scales.bId})
     if (id % unit || (id + unit > 4 && !isK96))
       return makeError(
           ErrorKind::Simulation,
@@ -203,22 +203,22 @@ Status decodeScaled(const Insn &insn, uint32_t bits, MmaRequest &mma) {
                            "clear");
   mma.m = desc.m;
   mma.n = desc.n;
-  mma.aType = desc.aType;
-  mma.bType = desc.bType;
-  mma.scaleType = desc.scaleType;
-  mma.sfaId = desc.sfaId;
-  mma.sfbId = desc.sfbId;
-  mma.negateA = desc.negateA;
-  mma.negateB = desc.negateB;
-  mma.transposeA = desc.transposeA;
-  mma.transposeB = desc.transposeB;
-  mma.scalesInLanes = desc.scalesInLanes;
+  mma.a.type = desc.aType;
+  mma.b.type = desc.bType;
+  mma.scales.type = desc.scaleType;
+  mma.scales.aId = desc.sfaId;
+  mma.scales.bId = desc.sfbId;
+  mma.a.negate = desc.negateA;
+  mma.b.negate = desc.negateB;
+  mma.a.transpose = desc.transposeA;
+  mma.b.transpose = desc.transposeB;
+  mma.scales.inLanes = desc.scalesInLanes;
   const unsigned scales = insn.as<Tcgen05MmaModifiers>().scalesPerRow;
-  mma.vector = hw::ScaleVector(scales);
-  if (!hw::isLegalScaleVector(mma.kind, mma.scaleType, mma.vector))
+  mma.scales.vector = hw::ScaleVector(scales);
+  if (!hw::isLegalScaleVector(mma.kind, mma.scales.type, mma.scales.vector))
     return makeError(ErrorKind::Simulation,
                      fmt::format("kind::{} with scales of type {} does not take {} scales per row",
-                                 stringify(mma.kind), stringify(mma.scaleType), scales),
+                                 stringify(mma.kind), stringify(mma.scales.type), scales),
                      "check the scale type in bits 23-24 of the instruction descriptor");
   return checkScaleIds(mma);
 }
@@ -238,10 +238,10 @@ bool scaleAddress(ExecContext &cx, const Operand &o, int lane, unsigned id, uint
 /// Returns the columns of the scales of so many rows; the scales of long MMAs may reach into the
 /// next block.
 TmemRange scaleColumns(const MmaRequest &mma, uint32_t address, unsigned rows) {
-  const unsigned blocks =
-      hw::scalesOfMma(mma.vector, mma.variant.depth) > 4 || mma.variant.depth == hw::MmaDepth::K96
-          ? 2
-          : 1;
+  const unsigned blocks = hw::scalesOfMma(mma.scales.vector, mma.variant.depth) > 4 ||
+                                  mma.variant.depth == hw::MmaDepth::K96
+                              ? 2
+                              : 1;
   return {0, hw::tmemLaneCount, hw::TmemAddress::unpack(address).column,
           blocks * hw::nextScaleColumns(rows)};
 }
@@ -254,16 +254,16 @@ Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
     if (Status ok = decodeScaled(insn, uint32_t(cx.scalar(mmaOperand(insn, 3), lane)), *mma); !ok)
       return failHere(cx, std::move(ok.error()), lane);
     mma->accumulate = cx.predicate(mmaOperand(insn, 6)) >> lane & 1;
-    if (!scaleAddress(cx, mmaOperand(insn, 4), lane, mma->sfaId, mma->sfa) ||
-        !scaleAddress(cx, mmaOperand(insn, 5), lane, mma->sfbId, mma->sfb))
+    if (!scaleAddress(cx, mmaOperand(insn, 4), lane, mma->scales.aId, mma->scales.a) ||
+        !scaleAddress(cx, mmaOperand(insn, 5), lane, mma->scales.bId, mma->scales.b))
       return Outcome::Error;
     if (Status ok = checkMmaTarget(cx, *mma); !ok)
       return failHere(cx, std::move(ok.error()), lane);
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;
     Ticket ticket = mmaTicket(cx, insn, lane, *mma);
-    ticket.scales = {scaleColumns(*mma, mma->sfa, mma->m / mma->ctaGroup),
-                     scaleColumns(*mma, mma->sfb, mma->n)};
+    ticket.scales = {scaleColumns(*mma, mma->scales.a, mma->m / mma->ctaGroup),
+                     scaleColumns(*mma, mma->scales.b, mma->n)};
     const bool fp4 = mma->kind != hw::MmaKind::MXF8F6F4;
     ticket.stages.push_back([&queue, mma, fp4](const Ticket &self) {
       return fp4 ? run(queue, self, *mma) : runDense(queue, self, *mma);
@@ -289,17 +289,17 @@ uint8_t scalesPerRow(std::string_view kind, std::string_view vector) {
 Status gatherScaleBytes(TicketQueue &queue, const Ticket &self, uint32_t rank,
                         const MmaRequest &mma, bool ofA, std::vector<uint8_t> &out) {
   if (mma.variant.depth != hw::MmaDepth::Single)
-    return ofA ? gatherLongScales(queue, self, rank, mma, mma.sfa, mma.m / mma.ctaGroup, mma.sfaId,
-                                  "scale factors of A", out)
-               : gatherLongScales(queue, self, rank, mma, mma.sfb, mma.n, mma.sfbId,
+    return ofA ? gatherLongScales(queue, self, rank, mma, mma.scales.a, mma.m / mma.ctaGroup,
+                                  mma.scales.aId, "scale factors of A", out)
+               : gatherLongScales(queue, self, rank, mma, mma.scales.b, mma.n, mma.scales.bId,
                                   "scale factors of B", out);
   const bool pair = mma.layout == AccumulatorLayout::B;
   const auto operand = !pair ? hw::ScaleOperand::Rows
                        : ofA ? hw::ScaleOperand::RowsPairM128
                              : hw::ScaleOperand::ColumnsPairM128;
-  return ofA ? gatherScales(queue, self, rank, mma, mma.sfa, mma.m / mma.ctaGroup, mma.sfaId,
-                            operand, "scale factors of A", out)
-             : gatherScales(queue, self, rank, mma, mma.sfb, mma.n, mma.sfbId, operand,
+  return ofA ? gatherScales(queue, self, rank, mma, mma.scales.a, mma.m / mma.ctaGroup,
+                            mma.scales.aId, operand, "scale factors of A", out)
+             : gatherScales(queue, self, rank, mma, mma.scales.b, mma.n, mma.scales.bId, operand,
                             "scale factors of B", out);
 }
 
