@@ -51,7 +51,8 @@ struct KernelCode {
 /// A program as text, and for each of its lines the lines of another text that it came from.
 struct Listing {
   std::string text;
-  std::vector<std::vector<unsigned>> origins; ///< from 1; empty for a line of nothing's own
+  /// Lines of the other text, from 1, for each line; empty for a line that came from none.
+  std::vector<std::vector<unsigned>> origins;
 };
 
 /// An operation that becomes a kernel, and its plan as inside of #fp4.plan<...>.

@@ -35,12 +35,13 @@ inline bool predicts(const sim::SimulationOptions &options) {
 
 /// A text of the page, and the lines of other texts that each of its lines came from.
 struct Text {
-  std::string name;        ///< "source", "ptx", or of a file; unique for each module
-  std::string module = {}; ///< PTX module that it is of; empty: of the whole program
+  std::string name;        ///< "source", "ptx", or the name of a file; unique for each module
+  std::string module = {}; ///< PTX module of the text; empty: the whole program
   std::string text = {};
   std::vector<std::string> bases = {};             ///< names of the other texts
-  std::vector<std::vector<unsigned>> origins = {}; ///< of each line, from 1
-  std::vector<unsigned> base = {}; ///< of each line, the one of `bases`; empty: the first
+  /// Lines of its base text that each line came from, counted from 1.
+  std::vector<std::vector<unsigned>> origins = {};
+  std::vector<unsigned> base = {}; ///< index in `bases` of each line's base text; empty: 0
 };
 Json toJson(Text text);
 

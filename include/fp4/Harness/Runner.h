@@ -77,20 +77,21 @@ struct RunReport {
   std::vector<Operand> arguments, results;
   std::vector<Kernel> kernels;
   std::vector<Verdict> verdicts;
-  bool verified = false;                  ///< the reference was run
+  bool verified = false;                  ///< true when the reference was run
   std::string check;                      ///< mode of the hazard checker; empty on a GPU
   std::vector<sim::HazardReport> hazards; ///< findings of the checker
   bool counted = false;                   ///< accesses were counted
   std::vector<sim::KernelTime> times;     ///< predicted, with --time
-  std::vector<sim::OrderReport> orders;   ///< one of each launch, with --policy exhaustive
-  std::vector<std::string> instructionMixes; ///< for each: "of the cubin", "estimated from PTX"
+  std::vector<sim::OrderReport> orders;   ///< one report of each launch, with --policy exhaustive
+  /// Source of each instruction mix: "of the cubin", "estimated from PTX".
+  std::vector<std::string> instructionMixes;
   std::vector<sim::AccessCount> wasteful; ///< accesses that cost more than they must
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
-  bool benchmarked = false;                 ///< with --benchmark, and the result was right
-  std::optional<BenchmarkReport> benchmark; ///< on hardware
-  std::vector<Comparison> comparisons;      ///< with --compare
-  std::optional<TimeComparison> timeComparison; ///< with --time --compare
+  bool benchmarked = false;                 ///< true with --benchmark, when the result was right
+  std::optional<BenchmarkReport> benchmark; ///< measured times, on hardware
+  std::vector<Comparison> comparisons;      ///< comparisons with a baseline, with --compare
+  std::optional<TimeComparison> timeComparison; ///< comparison of times, with --time --compare
 
   /// A few lines for a person.
   std::string text() const;

@@ -36,8 +36,8 @@ struct MmaRates {
   Rate fillCycles;              ///< filling the ring of stages and draining the last instructions
   Rate epilogueCyclesPerColumn; ///< reading, converting and storing 128 rows of the accumulator
   Rate serialShare;             ///< share of the epilogue that one accumulator alone cannot hide
-  Rate tailCycles;              ///< time of a kernel besides its tiles
-  Rate launchCycles;            ///< from one kernel to the next besides the kernel
+  Rate tailCycles;              ///< cycles of a kernel besides its tiles
+  Rate launchCycles;            ///< cycles of a launch besides its kernel
   Rate memoryBytesPerCycle;     ///< rate at which device memory delivers to all SMs
   Rate clusteredShare;          ///< share of the SMs that clusters of 4 CTAs and more reach
   Rate gigahertz;               ///< the clock at which the fitted rates were measured

@@ -77,9 +77,9 @@ struct TensorMap {
   TensorMapType elementType = TensorMapType::UInt8;
   uint32_t rank = 2;
   uint64_t address = 0;                        ///< global address of element 0
-  std::array<uint64_t, maxRank> dims{};        ///< in elements, dimension 0 fastest
-  std::array<uint64_t, maxRank - 1> strides{}; ///< in bytes, of dimensions 1 .. rank-1
-  std::array<uint32_t, maxRank> box{};         ///< in elements
+  std::array<uint64_t, maxRank> dims{};        ///< extents in elements, dimension 0 fastest
+  std::array<uint64_t, maxRank - 1> strides{}; ///< strides of dimensions 1 .. rank-1 in bytes
+  std::array<uint32_t, maxRank> box{};         ///< extents of the box in elements
   std::array<uint32_t, maxRank> elementStrides{1, 1, 1, 1, 1};
   SwizzleMode swizzle = SwizzleMode::None;
   TensorMapInterleave interleave = TensorMapInterleave::None;

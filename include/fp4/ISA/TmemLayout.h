@@ -21,7 +21,7 @@ namespace fp4::hw {
 
 inline constexpr uint32_t tmemLaneCount = 128;
 inline constexpr uint32_t tmemColumnCount = 512;
-inline constexpr uint32_t tmemMaxColumnCount = 576; ///< of sm_107a
+inline constexpr uint32_t tmemMaxColumnCount = 576; ///< columns of tensor memory on sm_107a
 inline constexpr uint32_t tmemMinAllocColumns = 32;
 
 /// A tensor-memory address: TMEM lane in bits 16-31, column in bits 0-15.

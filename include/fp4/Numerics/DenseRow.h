@@ -49,8 +49,8 @@ private:
 
   unsigned k = 0;
   std::vector<int32_t> significands, exponents;
-  std::vector<uint8_t> kinds;   ///< Factor::Class; empty where all are finite
-  std::vector<uint8_t> special; ///< by row: has NaN or infinity; empty where none has
+  std::vector<uint8_t> kinds;   ///< Factor::Class of each element; empty where all are finite
+  std::vector<uint8_t> special; ///< flag of each row with NaN or infinity; empty where none has one
   bool isScaled = false;        ///< fp32 may not hold a factor
   // For AVX-512 alone.
   std::vector<float> values;  ///< significand * 2^(exponent - 10)
@@ -89,8 +89,8 @@ private:
 
   unsigned k = 0, count = 0;
   std::vector<int32_t> significands, exponents;
-  std::vector<uint8_t> kinds;   ///< as in DenseRows
-  std::vector<uint8_t> special; ///< by column
+  std::vector<uint8_t> kinds;   ///< Factor::Class of each element; empty where all are finite
+  std::vector<uint8_t> special; ///< flag of each column with NaN or infinity; empty: none has one
   bool isScaled = false;
   // For AVX-512 alone, in blocks of 32 columns: as in DenseRows.
   std::vector<float> values;
@@ -107,7 +107,7 @@ struct DenseRowOptions {
 /// A row of D, which has as many columns as B.
 struct DenseRow {
   uint32_t *d = nullptr;              ///< C, and then the result
-  const int32_t *scales = nullptr;    ///< by column; null: none
+  const int32_t *scales = nullptr;    ///< exponent of the scale of each column; null: no scales
   const uint8_t *selection = nullptr; ///< sparse A: the k of each of its elements, half as many
 };
 

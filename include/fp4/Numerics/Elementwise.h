@@ -79,9 +79,9 @@ enum class ElementOp : uint8_t {
   Unordered,
   Select, ///< operand 0 not 0 ? operand 1 : operand 2
   // Integers of 32 bits, in two's complement; sums and products wrap.
-  ToSigned, ///< toward zero; saturates, and NaN is 0, as PTX's cvt.rzi has it
+  ToSigned, ///< conversion toward zero: saturates, and NaN gives 0, as PTX's cvt.rzi does
   ToUnsigned,
-  FromSigned, ///< to nearest even, in fp32
+  FromSigned, ///< conversion to fp32, to nearest even
   FromUnsigned,
   AddIntegers,
   SubtractIntegers,
@@ -89,7 +89,7 @@ enum class ElementOp : uint8_t {
   And,
   Or,
   Xor,
-  ShiftLeft, ///< by operand 1; by 32 and more nothing is left but signs, as PTX has it
+  ShiftLeft, ///< shifts by operand 1; 32 and more leave 0, or copies of the sign, as in PTX
   ShiftRightSigned,
   ShiftRightUnsigned,
   MaximumSigned,

@@ -17,13 +17,13 @@ inline constexpr int64_t mostOrderedIds = 1 << 20;
 /// The experts that have rows: ids from `first` on.
 struct Experts {
   uint64_t count = 1, first = 0;
-  uint64_t multiple = 1; ///< of which the first row of an expert is one
+  uint64_t multiple = 1; ///< alignment of each expert's first row, in rows
 };
 
 struct ExpertOrder {
   std::vector<int64_t> offsets; ///< first rows of experts, and the end of the last
-  std::vector<int64_t> rows;    ///< of each id; -1 where it is that of no expert
-  std::vector<int64_t> tokens;  ///< of each row; 0 where it has no id
+  std::vector<int64_t> rows;    ///< row of each id; -1 for an id that names no expert
+  std::vector<int64_t> tokens;  ///< token of each row; 0 for a row without an id
 };
 
 /// Orders `ids`, of which each token has `perToken`, one after the other.

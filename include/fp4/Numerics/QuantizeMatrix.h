@@ -60,7 +60,7 @@ struct QuantizedSide {
   bool packed = true;             ///< two codes per byte
   ScaleLayout layout = ScaleLayout::Linear;
   std::vector<uint8_t> data;   ///< rows x rowBytes()
-  std::vector<uint8_t> scales; ///< in `layout`; f32 scales have 4 bytes each
+  std::vector<uint8_t> scales; ///< scales in the order of `layout`; an f32 scale has 4 bytes
   std::vector<float> amax;     ///< nvfp4: one, or one per row; mx: none
 
   uint64_t rowBytes() const {

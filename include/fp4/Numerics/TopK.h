@@ -16,7 +16,7 @@ namespace fp4::numerics {
 /// The numbers of results and of groups.
 struct TopK {
   size_t k = 1;
-  size_t numGroups = 1; ///< of consecutive columns, of one size
+  size_t numGroups = 1; ///< groups of consecutive columns, all of one size
   size_t topGroups = 1; ///< groups that are chosen, by the f32 sum of their two best scores
 };
 

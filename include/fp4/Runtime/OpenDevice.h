@@ -11,7 +11,7 @@ namespace fp4::rt {
 /// simulator.
 struct DeviceOptions : sim::SimulationOptions {
   DeviceOptions() { check = "off"; }
-  bool showProgress = true; ///< on stderr, when it is a terminal and the run is long
+  bool showProgress = true; ///< progress on stderr, when it is a terminal and the run is long
 };
 
 /// Opens the device a user named: "sim", "cuda", "cuda:N", or "auto" (a GPU that runs

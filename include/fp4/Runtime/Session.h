@@ -53,17 +53,17 @@ public:
 /// Memory for one result of an entry function.
 struct ResultBuffer {
   DevicePtr address = 0; ///< a multiple of 16; 0: the session allocates the result
-  uint64_t bytes = 0;    ///< at least those of the result's buffer (docs/guides/libraries.md)
+  uint64_t bytes = 0;    ///< size, at least that of the result's buffer (docs/guides/libraries.md)
   /// Bytes from one row of a strided result to the next, a multiple of 16; 0: rows without gaps, or
   /// with gaps up to the next multiple of 16 bytes.
   uint64_t pitch = 0;
 };
 
 struct SessionOptions {
-  StreamHandle stream = 0;                ///< all work is issued to it
+  StreamHandle stream = 0;                ///< stream to which all work is issued
   Allocator *allocator = nullptr;         ///< null: the device's own
   std::vector<ResultBuffer> results = {}; ///< places by number; absent ones are allocated
-  ModuleCache *cache = nullptr;           ///< of the same device; null: a session's own
+  ModuleCache *cache = nullptr; ///< modules of the same device; null: the session's own cache
   bool measure = true;                    ///< keep a LaunchRecord with its time for each launch
 };
 

@@ -37,8 +37,8 @@ struct Allocation {
   uint64_t size = 0;    ///< bytes
   std::unique_ptr<std::byte[], StorageDeleter> bytes;
   bool readOnly = false;               ///< .const variables: the device may not write them
-  bool polled = false;                 ///< the host reads it while kernels run
-  bool lent = false;                   ///< by the host, which leaves it alone while kernels run
+  bool polled = false;                 ///< memory that the host reads while kernels run
+  bool lent = false;                   ///< host memory that the host leaves alone while kernels run
   std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
 
   /// Host and device share it and use the same address.

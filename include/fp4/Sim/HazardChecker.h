@@ -40,7 +40,7 @@ std::string explain(HazardRule rule);
 /// One side of a race.
 struct HazardAccess {
   Actor actor;
-  uint32_t line = 0, column = 0; ///< in the PTX
+  uint32_t line = 0, column = 0; ///< place in the PTX
   std::string what;              ///< "write by warp 1 of CTA rank 0"
   std::string source;            ///< the text of the line
   std::string origin;            ///< "gemm.mlir:14:5", where the PTX has .loc

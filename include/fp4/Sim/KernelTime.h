@@ -50,10 +50,10 @@ struct ResourceTime {
 /// The power of a GPU while the launch is repeated back to back on random operands, and the clock
 /// that its limit leaves.
 struct PowerUse {
-  double watts = 0, limit = 0; ///< at KernelTime::gigahertz, whatever the limit is
+  double watts = 0, limit = 0; ///< power at KernelTime::gigahertz, and the power limit
   std::vector<std::pair<std::string, double>> parts; ///< W of each consumer, the largest first
   double gigahertz = 0;    ///< clock at which the power is within the limit
-  double microseconds = 0; ///< of a launch at that clock
+  double microseconds = 0; ///< time of a launch at that clock
   bool limited() const { return watts > limit; }
 };
 
@@ -70,15 +70,15 @@ struct KernelTime {
   /// any, there is no prediction, and the numbers below are 0.
   std::vector<std::string> missing;
 
-  double microseconds = 0;       ///< with the launch
-  double launchMicroseconds = 0; ///< part of the above
+  double microseconds = 0;       ///< time with the launch
+  double launchMicroseconds = 0; ///< launch's part of that time
   double cycles = 0;             ///< cycles of the SMs, without the launch
   double gigahertz = 0;
   double flops = 0;       ///< flops of GEMMs
-  double memoryBytes = 0; ///< to and from device memory
+  double memoryBytes = 0; ///< bytes to and from device memory
   double l2Bytes = 0;
-  uint32_t ctasPerSm = 0, registers = 0; ///< registers are estimated
-  uint32_t spilledBytes = 0;             ///< of a thread; 0 too where ptxas was not asked
+  uint32_t ctasPerSm = 0, registers = 0; ///< CTAs of an SM, and estimated registers of a thread
+  uint32_t spilledBytes = 0; ///< bytes that a thread spills; 0 too where ptxas was not asked
   SampleSize sample;
   std::optional<PowerUse> power;       ///< nothing where the target has no rates of it
   std::vector<ResourceTime> resources; ///< the busiest first

@@ -28,12 +28,12 @@ struct KernelTime;
 
 /// The time at which an asynchronous operation (TMA, bulk copy, tcgen05) moves its data.
 enum class CompletionPolicy : uint8_t {
-  Eager,  ///< as soon as the operation is issued
-  Lazy,   ///< only when no warp of the cluster can run
-  Random, ///< at a random point in the schedule, by the seed
-  Delay,  ///< after a fixed number of scheduling rounds, on the chosen engine; others eager
-  Timed,  ///< when it would on the device, as far as is known (KernelTime.h); one host thread
-  Exhaustive, ///< in every order that makes a difference (Orders.h); one host thread
+  Eager,      ///< the moment at which the operation is issued
+  Lazy,       ///< the moment at which no warp of the cluster can run
+  Random,     ///< a random point in the schedule, by the seed
+  Delay,      ///< a fixed number of scheduling rounds later, on the chosen engine; others eager
+  Timed,      ///< the time on the device, as far as is known (KernelTime.h); one host thread
+  Exhaustive, ///< every order that makes a difference (Orders.h); one host thread
 };
 
 /// eager, lazy, random, delay, timed, exhaustive.
@@ -45,13 +45,12 @@ enum class UninitializedReads : uint8_t { Error, Ignore };
 /// The rules for what the PTX text leaves undefined although published kernels that are right on
 /// hardware rely on it (docs/reference/simulator.md, "Default and strict").
 enum class Judgement : uint8_t {
-  Letter,   ///< an error
-  Practice, ///< a register of tcgen05.ld that is used before tcgen05.wait::ld waits for the load;
-            ///< the TMEM lane of tcgen05.ld and .st counts within the quarter of the warp; a load
-            ///< of 32
-            ///< lanes may find 16 that nothing has written; the index of a cluster that was not
-            ///< canceled may be asked for; lanes may initialize one mbarrier with one count; of a
-            ///< phase parity the lowest bit counts
+  Letter, ///< an error
+  /// A register of tcgen05.ld that is used before tcgen05.wait::ld waits for the load; the TMEM
+  /// lane of tcgen05.ld and .st counts within the quarter of the warp; a load of 32 lanes may find
+  /// 16 that nothing has written; the index of a cluster that was not canceled may be asked for;
+  /// lanes may initialize one mbarrier with one count; of a phase parity the lowest bit counts.
+  Practice,
 };
 
 /// Choice of the CTAs that get clusters of the preferred size, in a launch that prefers one.
@@ -96,9 +95,9 @@ struct SimOptions {
 };
 
 struct LaunchConfig {
-  std::array<uint32_t, 3> grid{1, 1, 1};    ///< in CTAs
-  std::array<uint32_t, 3> block{1, 1, 1};   ///< in threads
-  std::array<uint32_t, 3> cluster{0, 0, 0}; ///< in CTAs; zeros: as the kernel requires, else 1
+  std::array<uint32_t, 3> grid{1, 1, 1};    ///< CTAs of the grid
+  std::array<uint32_t, 3> block{1, 1, 1};   ///< threads of a CTA
+  std::array<uint32_t, 3> cluster{0, 0, 0}; ///< CTAs of a cluster; zeros: as the kernel asks, or 1
   uint32_t dynamicSharedBytes = 0;
   /// Zeroed device memory through which the grid of a cooperative launch synchronizes
   /// (cooperative_groups::grid_group). All CTAs of such a launch run at once.

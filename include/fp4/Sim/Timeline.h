@@ -56,7 +56,7 @@ private:
     uint32_t firstLine = 0, lastLine = 0;
   };
   struct Track {
-    double end = 0; ///< of the last thing on it
+    double end = 0; ///< time at which the track's last entry ends
     Stretch running;
   };
 
@@ -82,14 +82,14 @@ private:
 
   std::ostream &out;
   bool first = true;
-  double now = 0, begin = 0; ///< events, or nanoseconds; of the launch
-  double latest = 0;         ///< when the next launch begins
+  double now = 0, begin = 0; ///< present time and the launch's begin, in nanoseconds or events
+  double latest = 0;         ///< begin of the next launch
   const double *clock = nullptr;
   uint64_t launches = 0;
   uint32_t sms;
-  std::map<uint64_t, Track> tracks;                         ///< of this launch
-  std::unordered_map<uint64_t, uint64_t> smOfCta;           ///< of this launch
-  std::map<std::pair<uint32_t, uint64_t>, uint64_t> phases; ///< open ones, by cluster and address
+  std::map<uint64_t, Track> tracks;                         ///< tracks of this launch
+  std::unordered_map<uint64_t, uint64_t> smOfCta;           ///< SM of each CTA of this launch
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> phases; ///< open phases, by cluster and address
 };
 
 } // namespace fp4::sim

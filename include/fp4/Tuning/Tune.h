@@ -20,13 +20,13 @@ struct TuneOptions {
   harness::RunOptions run;
   uint64_t limit = 128; ///< most predictions
   bool retune = false;  ///< ignore what the cache knows
-  Progress progress;    ///< of the search; null: not shown
+  Progress progress;    ///< display of the search's progress; null: none
 };
 
 struct TuneReport {
-  std::vector<PlannedKernel> kernels; ///< with the plans of the compiler
+  std::vector<PlannedKernel> kernels; ///< kernels with the plans of the compiler
   Plans own;                          ///< the plans of the compiler
-  std::vector<Trial> trials;          ///< by predicted time; the finalists are first
+  std::vector<Trial> trials;          ///< trials by predicted time; the finalists are first
   size_t best = 0;                    ///< number of the best trial
   uint64_t predictions = 0;
   bool fromCache = false;

@@ -18,13 +18,13 @@ enum class FenceKind : uint8_t {
   Tcgen05WaitSt,
   TicketWaited, ///< the warp knows that ticket `groups` is done: it used a register of a tcgen05.ld
                 ///< before its wait, or waited for a cp.async
-  WgmmaUnfenced, ///< a wgmma names a register that was used otherwise since the last wgmma.fence,
-                 ///< by the instruction `groups` - 1 as `use` says; 0: the warp has executed no
-                 ///< wgmma.fence
-  GridTrigger,   ///< griddepcontrol.launch_dependents
-  GridWait,      ///< griddepcontrol.wait
-  BulkCommit,    ///< cp.async.bulk.commit_group
-  BulkWait,      ///< cp.async.bulk.wait_group passed; `groups` may still be pending
+  /// A wgmma names a register that was used otherwise since the last wgmma.fence: instruction
+  /// `groups` - 1 used it as `use` says. `groups` 0: the warp has executed no wgmma.fence.
+  WgmmaUnfenced,
+  GridTrigger, ///< griddepcontrol.launch_dependents
+  GridWait,    ///< griddepcontrol.wait
+  BulkCommit,  ///< cp.async.bulk.commit_group
+  BulkWait,    ///< cp.async.bulk.wait_group passed; `groups` may still be pending
 };
 
 /// The use that an instruction made of a register of a wgmma.

@@ -50,8 +50,8 @@ struct ChunkWindow {
   llvm::SmallVector<int64_t> lanes;
   int64_t span = 0;      ///< elements of the window
   int64_t lane = 0;      ///< the lane that reads the first element
-  int64_t alignment = 0; ///< of the first elements of all windows, in elements
-  bool isOwn = false;    ///< each chunk reads itself, in another order
+  int64_t alignment = 0; ///< alignment of the first elements of all windows, in elements
+  bool isOwn = false;    ///< true when each chunk reads itself, in another order
 };
 
 /// The windows of the chunks of `chunk` of `columns` columns; none where lanes differ from one

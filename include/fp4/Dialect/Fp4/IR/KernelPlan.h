@@ -60,9 +60,9 @@ struct Guard {
 struct KernelPlan {
   KernelFamily family = {};
   route::Route route;                      ///< core, operands, sums; or the axes that are asked for
-  std::array<int64_t, 3> tile = {};        ///< 0 where there is no such dimension
+  std::array<int64_t, 3> tile = {}; ///< extents of m, n and k; 0 where there is no such dimension
   std::array<int64_t, 3> cluster = {};     ///< CTAs along m and n
-  std::array<int64_t, 3> fallback = {};    ///< ... of clusters where `cluster` finds no room
+  std::array<int64_t, 3> fallback = {};    ///< CTAs along m and n where `cluster` finds no room
   std::optional<ReductionPlace> reduction; ///< place of the reduction of split-K parts
   std::optional<int64_t> kSlices;          ///< k slices of a CTA
   bool slicedK = false;                    ///< warpgroups of their own for each k slice
@@ -80,8 +80,8 @@ struct KernelPlan {
   std::optional<CtaOrder> order;
   std::optional<AmaxKernel> amax;
   std::optional<PdlMode> pdl;
-  std::array<int64_t, 3> waveCost = {}; ///< predicted: of a launch, of a wave, of a k tile of one
-  Guard guard;                          ///< that of a case of `dispatch`, and no field of the text
+  std::array<int64_t, 3> waveCost = {}; ///< predicted costs: a launch, a wave, a k tile of a wave
+  Guard guard; ///< conditions of a case of `dispatch`; no field of the text
 
   bool operator==(const KernelPlan &) const = default;
 
