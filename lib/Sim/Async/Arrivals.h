@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  uint64_t phase = 0; ///< of `latest`
+  uint64_t phase = 0; ///< phase of `latest`
   ArrivalEvents latest, earlier, none;
 };
 

@@ -165,7 +165,7 @@ struct ScaleBounds {
 template <int groups> struct DecodedRow {
   alignas(64) int8_t values[16 * groups];
   float scales[groups];       ///< value of the scale / 4, because both fp4 operands are doubled
-  int32_t exponents[groups];  ///< of the scales; of a zero scale -absentExponent
+  int32_t exponents[groups];  ///< exponents of the scales; -absentExponent for a zero scale
   int32_t correction[groups]; ///< -12 * sum of the group's values: undoes the unsigned offset of B
   ScaleBounds bounds;
 };

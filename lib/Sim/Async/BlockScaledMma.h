@@ -31,7 +31,7 @@ namespace fp4::sim {
 struct BlockScaledOperands {
   int rows = 0;                     ///< M of this CTA
   int columns = 0;                  ///< N of this CTA, a multiple of 8
-  int groups = 4;                   ///< of 16 k: 4, 6 of K = 96 or 8 of K = 128
+  int groups = 4;                   ///< groups of 16 k: 4, 6 of K = 96 or 8 of K = 128
   const uint8_t *a = nullptr;       ///< rows x 8 * groups bytes
   const uint8_t *b = nullptr;       ///< columns x 8 * groups bytes
   const uint8_t *scalesA = nullptr; ///< rows x groups bytes

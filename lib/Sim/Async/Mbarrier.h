@@ -31,8 +31,8 @@ struct Transactions {
 };
 
 struct Mbarrier {
-  static constexpr int64_t maxCount = (1 << 20) - 1; ///< of arrivals and of transaction bytes
-  static constexpr int64_t maxReportingCount = (1 << 9) - 1; ///< of arrivals, .layout::v1
+  static constexpr int64_t maxCount = (1 << 20) - 1; ///< most arrivals, and most transaction bytes
+  static constexpr int64_t maxReportingCount = (1 << 9) - 1; ///< most arrivals with .layout::v1
 
   uint32_t offset = 0;    ///< shared::cta byte offset
   uint32_t expected = 0;  ///< E
@@ -42,9 +42,9 @@ struct Mbarrier {
   bool reporting = false; ///< .layout::v1: copies may report to it; none does here
   MbarrierEvent initialised;
   int64_t maxArrivals() const { return reporting ? maxReportingCount : maxCount; }
-  ArrivalEvents arrivals;                 ///< in the current phase, at most kMostArrivals
-  ArrivalEvents previousArrivals;         ///< in the last completed phase
-  std::vector<Transactions> transactions; ///< in the current phase, by instruction
+  ArrivalEvents arrivals;                 ///< arrivals in the current phase, at most kMostArrivals
+  ArrivalEvents previousArrivals;         ///< arrivals in the last completed phase
+  std::vector<Transactions> transactions; ///< transactions in the current phase, by instruction
   /// By warp: 2 + the last phase that it has waited for, which is -1 before the first; 0: none.
   std::vector<uint64_t> awaited;
 

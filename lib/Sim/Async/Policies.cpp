@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  std::string_view engine; ///< of SimOptions
+  std::string_view engine; ///< first letters of the kinds that are delayed, or "all"
   uint32_t delay;          ///< rounds
 };
 

@@ -10,7 +10,7 @@ namespace fp4::sim {
 namespace {
 
 constexpr uint32_t chunk = 16;            ///< bytes that every swizzle keeps together
-constexpr uint32_t sharedAlignment = 128; ///< of a box in shared memory
+constexpr uint32_t sharedAlignment = 128; ///< alignment of a box in shared memory, in bytes
 
 /// Returns true when 16 packed elements take 16 bytes of shared memory, padding behind them.
 bool isPadded(const hw::TensorMap &map) {

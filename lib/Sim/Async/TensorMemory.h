@@ -81,7 +81,8 @@ public:
 private:
   static constexpr uint32_t lanesPerGranule = 16;
   static constexpr uint32_t granuleRows = hw::tmemLaneCount / lanesPerGranule;
-  static constexpr uint64_t validOwner = ~uint64_t(0); ///< in `state`: written, owned by nobody
+  /// Owner of a granule that was written and that no ticket in flight will write.
+  static constexpr uint64_t validOwner = ~uint64_t(0);
 
   uint32_t *storage();
   std::optional<uint32_t> findFree(uint32_t columns, bool exclusive) const;
@@ -89,7 +90,8 @@ private:
   template <typename F> void forEachGranule(const TmemRange &range, F &&f) const;
 
   std::unique_ptr<uint32_t[]> cells;
-  std::vector<uint64_t> state; ///< by column * granuleRows + lane / 16: 0, validOwner or a ticket
+  /// Owner of each granule, at column * granuleRows + lane / 16: 0, validOwner or a ticket.
+  std::vector<uint64_t> state;
   std::vector<Allocation> live;
   std::optional<uint32_t> previousSize;
   bool relinquished = false;

@@ -56,8 +56,8 @@ struct Ticket {
   Engine engine{}; ///< the engine that does the work
   Thread issuer;
   const Insn *insn = nullptr;
-  uint32_t pc = 0;     ///< of insn
-  uint64_t issued = 0; ///< by the clock of the policy
+  uint32_t pc = 0;     ///< program counter of insn
+  uint64_t issued = 0; ///< time of issue, by the clock of the policy
 
   std::vector<uint64_t> after; ///< tickets that must be done before a stage runs
   std::vector<Stage> stages;
@@ -67,20 +67,20 @@ struct Ticket {
   // Destinations are poison while the operation is in flight, and valid when it is done.
   std::vector<SharedRange> sharedWrites;
   std::vector<TmemCells> tmemWrites;
-  std::vector<RegisterRange> registerWrites; ///< of the issuing warp
+  std::vector<RegisterRange> registerWrites; ///< registers of the issuing warp
   Handler chained = nullptr; ///< instructions that may name registerWrites and run after it
 
-  uint64_t bytes = 0; ///< bytes written; 0: those of the destinations above
+  uint64_t bytes = 0; ///< bytes written; 0: as many as the destinations above have
   uint64_t flops = 0;
   std::vector<GlobalRun> global; ///< memory read or written; for a policy that predicts time
   uint32_t outsideRows = 0;      ///< rows of the box that lie outside of the tensor
   Proxy proxy = Proxy::Async;
   uint32_t sharedReads = 0; ///< mask of CTA ranks whose shared memory the first stage reads
   uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2
-  bool bulkGroup = false;   ///< of a cp.async.bulk group
+  bool bulkGroup = false;   ///< part of a cp.async.bulk group
   std::optional<PipelinedOp> pipelined; ///< tcgen05.mma, .cp, .shift
   std::array<TmemRange, 2> scales{};    ///< tcgen05.mma: the scales that it reads in each CTA
-  bool published = false;        ///< its thread executed tcgen05.fence::before_thread_sync since
+  bool published = false;        ///< a tcgen05.fence::before_thread_sync of its thread followed
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
 
   Actor actor(const Cluster &cluster) const;

@@ -35,7 +35,7 @@ struct UnwaitedLoad {
 struct BulkGroups {
   std::vector<uint64_t> open;
   std::deque<std::vector<uint64_t>> committed; ///< oldest first
-  size_t waited = 0; ///< of wgmma: this many of them were waited for and are empty
+  size_t waited = 0; ///< number of the first wgmma groups that were waited for and are empty
 };
 
 /// The cp.async groups of a warp's threads: threads that have done the same share theirs.
@@ -68,11 +68,11 @@ struct CtaAsync {
   MbarrierTable mbarriers;
   TensorMemory tmem;
   std::map<Thread, BulkGroups> bulkGroups;
-  std::map<uint32_t, WarpCopyGroups> copyGroups;     ///< of cp.async without bulk, by warp
-  std::map<uint32_t, BulkGroups> wgmmaGroups;        ///< by warp
-  std::map<uint32_t, WgmmaRegisters> wgmmaRegisters; ///< by warp, once it executed wgmma.fence
-  std::vector<std::vector<uint64_t>> claims;         ///< by warp: TicketQueue::claimsOf
-  std::array<BarrierArrivals, 16> barrierArrivals;   ///< by number of the barrier
+  std::map<uint32_t, WarpCopyGroups> copyGroups;     ///< groups of cp.async without bulk, by warp
+  std::map<uint32_t, BulkGroups> wgmmaGroups;        ///< groups of wgmma, by warp
+  std::map<uint32_t, WgmmaRegisters> wgmmaRegisters; ///< register uses since wgmma.fence, by warp
+  std::vector<std::vector<uint64_t>> claims; ///< registers of loads in flight, by warp: claimsOf
+  std::array<BarrierArrivals, 16> barrierArrivals; ///< arrivals at each barrier, by its number
 };
 
 /// tcgen05.alloc or dealloc of cta_group::2, by one CTA of a pair.
@@ -184,22 +184,23 @@ private:
   void addReady(uint64_t id);
   void removeFromReady(uint64_t id);
   Warp &warpOf(const Ticket &ticket);
-  uint64_t chooseReady(); ///< by the policy; one must be ready
+  uint64_t chooseReady(); ///< ready ticket that the policy chooses; one must be ready
   void event(const Ticket &ticket, TicketState state);
   /// `insn` used a register of the load, whose end the warp therefore waited for.
   void emitWaited(const Warp &warp, const Insn &insn, uint64_t id);
 
   Cluster &owner;
   std::vector<CtaAsync> ctas;
-  std::map<uint64_t, Ticket> inFlight; ///< by id, so in issue order
-  std::vector<uint64_t> readyTickets;  ///< those that wait for no other, in the same order
-  std::map<uint64_t, std::vector<uint64_t>> waiting; ///< by a ticket, those that wait for it
+  std::map<uint64_t, Ticket> inFlight; ///< tickets by id, so in issue order
+  std::vector<uint64_t> readyTickets;  ///< tickets that wait for no other, in issue order
+  std::map<uint64_t, std::vector<uint64_t>> waiting; ///< waiting tickets, by the one they wait for
   std::map<Thread, std::vector<uint64_t>> acquiredTickets;
-  std::map<uint32_t, std::array<std::vector<PairCall>, 2>> calls; ///< by pair
+  /// Calls of tcgen05.alloc and dealloc, by pair and by CTA of the pair.
+  std::map<uint32_t, std::array<std::vector<PairCall>, 2>> calls;
   std::vector<UnwaitedLoad> unwaitedLoads; ///< counted in Warp::loadsInFlight
   uint64_t nextId = 1;
-  const Cta *leaving = nullptr; ///< its last thread has just exited; its memory is still there
-  uint32_t missedPolls = 0;     ///< since the last stage ran
+  const Cta *leaving = nullptr; ///< CTA whose last thread just exited; its memory is still there
+  uint32_t missedPolls = 0;     ///< missed polls since the last stage ran
 
   // The registers of unwaitedLoads, by warp, in units: most instructions name none of them.
   static constexpr uint32_t claimUnit = 64; ///< bytes

@@ -33,7 +33,7 @@ int rankOf(const Blocked &blocked);
 /// The end of a chain of waits.
 struct WaitEnd {
   std::string text; ///< "warp 0 <- 'empty' <- warps 4-7 <- 'full' <- warp 0: a ring"; may be empty
-  const Cta *cta = nullptr; ///< of the group that waits there
+  const Cta *cta = nullptr; ///< CTA of the group that waits there
   std::optional<Awaited> awaited;
 };
 

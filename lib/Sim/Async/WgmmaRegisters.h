@@ -19,7 +19,7 @@ public:
   /// An access that a wgmma must not follow without a fence.
   struct Access {
     uint32_t pc = 0;
-    uint32_t offset = 0; ///< of the register in bank 0, or of a part of it
+    uint32_t offset = 0; ///< offset in bank 0 of the register, or of a part of it
     RegisterUse use{};
   };
 
@@ -36,16 +36,16 @@ public:
 private:
   struct Unit {
     uint32_t usedBy = 0;      ///< pc + 1 of an access that is no wgmma
-    bool written = false;     ///< by it
-    bool onlyMoved = false;   ///< and all of them were by mov
-    bool ofD = false;         ///< while multiply looks for copies
+    bool written = false;     ///< true when that access wrote it
+    bool onlyMoved = false;   ///< true when all such accesses were by mov
+    bool ofD = false;         ///< part of D, while multiply looks for copies
     uint32_t accumulated = 0; ///< pc + 1 of a wgmma that had it in D,
     uint32_t shape = 0;       ///< and its shape
   };
   template <typename F> void forEachUnit(const Operand &o, const Operand *pool, F &&f);
   std::optional<Access> copyOutOfD(const Operand *pool);
 
-  std::vector<Unit> units; ///< by offset in the bank / 32: a register has as many as it has bytes
+  std::vector<Unit> units; ///< units by offset in the bank / 32: as many as a register has bytes
   std::map<uint32_t, const Insn *> copies; ///< mov from register to register since the fence, by pc
 };
 

@@ -11,7 +11,7 @@ namespace fp4::sim::debug {
 /// the begin of their opcode, or all that synchronize; a kernel.
 struct Breakpoint {
   int id = 0;
-  std::string file;   ///< of the source, or the end of its path; empty: the PTX
+  std::string file;   ///< source file, or the end of its path; empty: the PTX
   uint32_t line = 0;  ///< 0: no line
   std::string opcode; ///< "mbarrier.try_wait", or "barriers"
   std::string kernel;

@@ -68,11 +68,11 @@ private:
   bool begins = false; ///< the launch has not executed anything yet
   Mode mode = Mode::Run;
   uint32_t target = 0;            ///< the warp that steps
-  uint64_t steps = 0;             ///< that are left
-  uint32_t line = 0;              ///< that Mode::Line leaves
+  uint64_t steps = 0;             ///< steps that are left
+  uint32_t line = 0;              ///< line that Mode::Line leaves
   uint64_t count = 0;             ///< instructions
-  std::string found;              ///< of the hazard checker, since the last stop
-  std::map<uint32_t, Place> seen; ///< by warp: its last instruction
+  std::string found;              ///< findings of the hazard checker since the last stop
+  std::map<uint32_t, Place> seen; ///< last instruction of each warp
   // The instruction that is about to be executed is that of
   const Launch *launch = nullptr;
   Cluster *cluster = nullptr;

@@ -10,7 +10,7 @@
 namespace fp4::sim::debug {
 namespace {
 
-constexpr uint32_t kMostWarps = 64; ///< of a CTA
+constexpr uint32_t kMostWarps = 64; ///< most warps of a CTA
 
 TicketQueue &queueOf(Cluster &cluster) { return static_cast<TicketQueue &>(*cluster.async); }
 

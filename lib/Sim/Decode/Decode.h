@@ -19,7 +19,7 @@ class Match {
 public:
   struct Slot {
     std::string_view name;
-    std::string_view text; ///< as written, without the dot; empty when absent
+    std::string_view text; ///< modifier as written, without the dot; empty when absent
     int choice = -1;       ///< index of the alternative (literals) or in the class; -1: absent
   };
   std::vector<Slot> slots;

@@ -174,12 +174,12 @@ private:
   ConstantPool constants;
   RegisterFile registers;
   std::vector<NameScope> scopes;                                             ///< innermost last
-  std::vector<std::unordered_map<std::string_view, uint32_t>> labelsOfScope; ///< by scope number
+  std::vector<std::unordered_map<std::string_view, uint32_t>> labelsOfScope; ///< labels, by scope
   size_t nextScope = 0;
   std::vector<RegisterName> named; ///< registers that have a place
   std::unordered_map<const ptx::Variable *, Symbol> sharedSymbols;
   std::unordered_map<std::string_view, Symbol> moduleShared; ///< .shared at module scope
-  std::vector<const ptx::Function *> callees;                ///< as Kernel::functions
+  std::vector<const ptx::Function *> callees; ///< callees in the order of Kernel::functions
   std::unordered_map<std::string_view, int32_t> calleeIndex;
   std::unordered_map<uint8_t, uint32_t> specials;
 };

@@ -58,7 +58,7 @@ enum class OperandKind : uint8_t {
 
 inline constexpr uint8_t kRegBank = 0;
 inline constexpr uint8_t kConstBank = 1;
-inline constexpr uint8_t kValueBank = 2; ///< of handlers that are executed on shadows: true values
+inline constexpr uint8_t kValueBank = 2; ///< bank of true values, for handlers that run on shadows
 
 struct Operand {
   OperandKind kind = OperandKind::None;
@@ -96,8 +96,8 @@ enum class PoisonRule : uint8_t {
 inline constexpr uint16_t kLogicOfOperand = 0x100;
 /// Bits of Insn::poisonArgument of PoisonRule::Compare.
 enum CompareTraits : uint16_t {
-  kCompareEqual = 1, ///< of integers, for equality: a clean bit that differs decides
-  kCompareAnd = 2,   ///< with op[4]
+  kCompareEqual = 1, ///< equality of integers: a clean bit that differs decides
+  kCompareAnd = 2,   ///< conjunction with op[4]
   kCompareOr = 4,
   kCompareXor = 8,
   kCompareHalves = 16, ///< op[0] is of the lower halves, op[1] of the upper ones
@@ -116,13 +116,13 @@ struct Insn {
   uint16_t poisonArgument = 0;
   uint16_t row = 0;       ///< row of the opcode table
   uint32_t target = 0;    ///< pc of a branch
-  uint32_t line = 0;      ///< of the PTX text, from 1
+  uint32_t line = 0;      ///< line of the PTX text, from 1
   uint32_t column = 0;
   uint32_t debugFile = 0; ///< .loc: index of .file, 0 when there is none
   uint32_t debugLine = 0;
   uint32_t debugColumn = 0;
   Modifiers modifiers;
-  std::array<Operand, kMaxOperands> op{}; ///< in the order of the table's operand pattern
+  std::array<Operand, kMaxOperands> op{}; ///< operands in the order of the table's operand pattern
 
   /// Returns the modifiers of family T, which the bind function of the handler has filled.
   template <typename T> const T &as() const {

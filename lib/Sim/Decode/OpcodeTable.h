@@ -48,7 +48,7 @@ struct OpcodeRow {
   BindFn bind = nullptr;
   std::string_view base;
   std::string_view slotText;
-  std::vector<std::string_view> words; ///< of the base
+  std::vector<std::string_view> words; ///< words of `base`
   std::vector<ModifierSlot> slots;
   std::vector<PatternItem> pattern;
   bool anyOrder = false; ///< '~': modifiers fill the slots in whatever order they come

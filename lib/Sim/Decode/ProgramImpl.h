@@ -64,7 +64,7 @@ struct CallSite;
 using Builtin = Outcome (*)(ExecContext &, const CallSite &);
 
 struct CallSite {
-  int32_t function = -1; ///< of Kernel::functions; -1: by pointer, or built in
+  int32_t function = -1; ///< index in Kernel::functions; -1: a call by pointer, or a built-in
   Builtin builtin = nullptr;
   Operand pointer;
   std::vector<ArgumentPlace> arguments, results;
@@ -79,21 +79,21 @@ struct LaneTurn {
 struct Kernel {
   KernelInfo info;
   std::vector<Insn> code;      ///< every body ends with an exit or return that the decoder appends
-  std::vector<LaneTurn> turns; ///< of each pc
+  std::vector<LaneTurn> turns; ///< turn of each pc
   std::vector<Operand> operandPool;
   std::vector<std::byte> constants; ///< bank 1 for rank 0
   std::vector<RankFixup> rankFixups;
   std::vector<SpecialUse> specials;
-  std::vector<DeviceFunction> functions;   ///< that it may call
+  std::vector<DeviceFunction> functions;   ///< device functions that the kernel may call
   std::vector<CallSite> callSites;         ///< CallModifiers::site
-  std::vector<uint32_t> branchTargets;     ///< of brx.idx
-  std::vector<SharedName> sharedNames;     ///< in order of offset
-  std::vector<RegisterName> registerNames; ///< in order of offset
+  std::vector<uint32_t> branchTargets;     ///< targets of brx.idx
+  std::vector<SharedName> sharedNames;     ///< names in order of offset
+  std::vector<RegisterName> registerNames; ///< names in order of offset
   /// "full+8": a shared address by the variable that holds it; empty when none does.
   std::string sharedSymbol(uint32_t offset) const;
   /// The register that has the place in bank 0; empty when its name was not kept.
   std::string registerName(uint32_t offset) const;
-  uint32_t stackTop = 0;            ///< in local memory; 0: the kernel has no stack (Stack.cpp)
+  uint32_t stackTop = 0; ///< stack's top in local memory; 0: the kernel has no stack (Stack.cpp)
   uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64
   uint32_t sharedBytes = 0;         ///< end of the static variables, counted from kSharedBase
   uint32_t dynamicSharedOffset = 0; ///< begin of .extern shared, counted from kSharedBase

@@ -17,7 +17,7 @@ unsigned bitsOf(Type type); ///< 1 for Pred
 inline unsigned bytesOf(Type type) { return (bitsOf(type) + 7) / 8; }
 bool isSigned(Type type);
 bool isFloat(Type type);
-unsigned partsOf(Type type); ///< of a packed type: 2 or 4; else 1
+unsigned partsOf(Type type); ///< elements of a packed type, 2 or 4; else 1
 std::string_view spelling(Type type);
 Type typeFromSpelling(std::string_view text); ///< None when it is no type
 

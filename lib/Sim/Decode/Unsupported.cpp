@@ -18,8 +18,8 @@ using Words = std::vector<std::string_view>;
 
 /// One instruction of a row, or a special register.
 struct Row {
-  Words words;                  ///< that begin the opcode
-  std::vector<Words> modifiers; ///< the alternatives of each
+  Words words;                  ///< words with which the opcode begins
+  std::vector<Words> modifiers; ///< alternatives of each modifier
   std::string_view version, targets, reason;
 };
 

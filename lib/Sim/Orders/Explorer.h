@@ -75,11 +75,11 @@ private:
   /// Before a step: which processes have been tried here, and which have to be.
   struct Place {
     Process chosen = 0;
-    std::shared_ptr<const Footprint> footprint; ///< of the step of `chosen`
-    std::vector<Process> wanted;                ///< to try, with those that have been tried
+    std::shared_ptr<const Footprint> footprint; ///< footprint of the step of `chosen`
+    std::vector<Process> wanted; ///< processes to try, with those that have been tried
     std::vector<Process> tried;
     std::vector<Sleeper> asleep;
-    std::vector<Sleeper> waiting; ///< in a loop, with what they look at
+    std::vector<Sleeper> waiting; ///< processes in a loop, with what they look at
   };
   /// The end of an order: as a whole; when all that could follow had run before; because the
   /// process wanted next has to wait there; or, for an order that only shows if one is left, Left.

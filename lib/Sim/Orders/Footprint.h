@@ -44,7 +44,7 @@ enum class ObjectKind : uint8_t {
   Mbarrier,
   CtaBarrier,
   ClusterBarrier,
-  CtaExits, ///< of the warps of a CTA
+  CtaExits, ///< exits of the warps of a CTA
   CtaLife,
   Registers,
   TensorColumns,
@@ -58,10 +58,10 @@ constexpr uint64_t objectId(ObjectKind kind, uint64_t cluster, uint32_t index) {
 
 /// The use of an object. `phase` counts the phases that it has completed so far.
 enum class ObjectUse : uint8_t {
-  Read,   ///< of its phase
+  Read,   ///< look at the phase
   Arrive, ///< arrivals and transactions of one phase commute
   Expect, ///< may keep a phase from completing: commutes with nothing
-  Await,  ///< of a phase that all who arrived in it have completed; fails two phases later
+  Await,  ///< look at a phase that all who arrived in it have completed; fails two phases later
   Give,   ///< registers, to the CTA
   Take,   ///< free registers: commutes with others and with Give (Trace::takesBeforeGiving)
   Write

@@ -119,7 +119,7 @@ private:
   size_t readsBefore = 0;     ///< ranges that the step read before its last instruction
   /// Ranges of the step before its last instruction, and before the last that others notice.
   std::array<size_t, kByteUses> rangesBefore{}, rangesEarlier{};
-  uint32_t lanesReading = 0;  ///< in that instruction
+  uint32_t lanesReading = 0; ///< mask of the lanes that read in the step's last instruction
 
   /// The bytes of an atomic before it: one that changes nothing is a read.
   struct Atomic {
@@ -130,7 +130,7 @@ private:
   std::vector<Atomic> atomics;
 
   std::map<Process, uint32_t> issued;                       ///< operations of each warp
-  std::map<std::pair<uint64_t, uint64_t>, Process> names;   ///< by cluster and ticket
+  std::map<std::pair<uint64_t, uint64_t>, Process> names;   ///< operations by cluster and ticket
   std::map<Process, uint64_t> tickets;
   std::map<std::pair<Process, TicketKind>, std::vector<Process>> unwaited; ///< tcgen05.ld and .st
   std::map<ThreadKey, Groups> groups;
@@ -144,24 +144,24 @@ private:
   std::map<Process, ThreadCopy> copies;
   /// Operations of a thread on the tensor core, of one cta_group, in their order.
   struct Pipeline {
-    std::vector<std::pair<PipelinedOp, Process>> issued; ///< that others may have to follow
-    Process commit = 0;                                  ///< the last
+    std::vector<std::pair<PipelinedOp, Process>> issued; ///< operations that others may follow
+    Process commit = 0;                                  ///< last commit
   };
   std::map<std::pair<ThreadKey, uint32_t>, Pipeline> pipelines;
-  std::map<Process, std::vector<Process>> inOrder;           ///< behind which operations one comes
+  std::map<Process, std::vector<Process>> inOrder; ///< operations behind which each one comes
   /// A tcgen05 operation that its thread has published.
   struct Published {
     PipelinedOp op;
     ThreadKey thread;
     uint32_t ctaGroup;
-    size_t steps; ///< of its warp before that
+    size_t steps; ///< steps of the thread's warp before it was published
   };
-  std::map<Process, Published> published;             ///< by operation
+  std::map<Process, Published> published;             ///< publications by operation
   std::map<ThreadKey, std::vector<Process>> acquired; ///< operations that a thread comes after
   Trace::Past past;                           ///< steps before this one, if it was asked
-  std::tuple<Process, size_t, size_t> pastAt; ///< there: its warp, steps, what it touched
-  std::map<uint32_t, bool> unused; ///< by pc of an atomic: nothing reads what it returns
-  std::map<std::pair<AtomicOp, Type>, ByteUse> reductions; ///< by operation and type
+  std::tuple<Process, size_t, size_t> pastAt; ///< place of `past`: warp, steps, what it touched
+  std::map<uint32_t, bool> unused; ///< flag of each atomic, by pc: nothing reads what it returns
+  std::map<std::pair<AtomicOp, Type>, ByteUse> reductions; ///< uses by operation and type
 };
 
 } // namespace fp4::sim

@@ -52,7 +52,7 @@ private:
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages;
   StepSets sets;
-  std::vector<bool> ofTickets; ///< by step
+  std::vector<bool> ofTickets; ///< flag of each step: a ticket's, not a warp's
 };
 
 class Trace {

@@ -48,7 +48,7 @@ struct Instruction {
   std::string_view opcode;                 ///< first word
   std::vector<std::string_view> modifiers; ///< without dots, in order
   std::vector<Arg> args;
-  uint32_t debugFile = 0, debugLine = 0, debugColumn = 0; ///< from the last .loc
+  uint32_t debugFile = 0, debugLine = 0, debugColumn = 0; ///< place that the last .loc names
 };
 
 /// .reg .b32 %r<8> has count 8; .reg .b32 x has count 0. A vector is one declaration for each of its
@@ -108,7 +108,7 @@ struct Function {
   bool isEntry = false;
   bool hasBody = false;
   std::vector<Variable> params;
-  std::vector<Variable> results; ///< of a device function
+  std::vector<Variable> results; ///< results of a device function
   uint32_t requiredCta[3] = {0, 0, 0};
   uint32_t maximumCta[3] = {0, 0, 0};
   uint32_t requiredCluster[3] = {0, 0, 0};

@@ -109,7 +109,7 @@ private:
   VectorRegisters vectors;
   Loc debugLoc; ///< line and column of the last .loc
   uint32_t debugFile = 0;
-  unsigned depth = 0; ///< of the brackets that are open
+  unsigned depth = 0; ///< number of the brackets that are open
 };
 
 } // namespace fp4::sim::ptx

@@ -42,9 +42,9 @@ public:
   explicit PolledPlaces(size_t most) : most(most) {}
   /// The meaning of an access for the loop that makes it.
   enum class Access : uint8_t {
-    Changes, ///< it writes what was not there: nothing is noted
-    Looks,   ///< its places were noted; they hold what they held before
-    Unclear, ///< a place cannot be watched, or holds something else
+    Changes, ///< an access that writes what was not there: nothing is noted
+    Looks,   ///< an access whose places were noted and hold what they held before
+    Unclear, ///< an access to a place that cannot be watched, or holds something else
   };
   /// Notes the places of an access that changes nothing. A store of what is there already is one,
   /// because somebody else may overwrite it.

@@ -23,8 +23,8 @@ public:
   enum class State : uint8_t {
     Done,
     Running,
-    Spinning, ///< in all of this run the cluster has repeated itself, and changed nothing: it ends
-              ///< only if another cluster changes global memory
+    Spinning, ///< a run that changed nothing but repeated itself: it ends only if another cluster
+              ///< changes global memory
   };
   /// Runs until all CTAs exited, or until `budget` warp instructions are spent or every warp has
   /// been looping for long: then other clusters should have their turn.
@@ -35,9 +35,9 @@ public:
   /// The outcome of `stepOne`.
   struct Step {
     uint32_t pc = 0;
-    uint32_t lanes = 0; ///< that executed; 0: all were switched off
+    uint32_t lanes = 0; ///< mask of the lanes that executed; 0: all were switched off
     Outcome outcome = Outcome::Next;
-    bool jumped = false; ///< all lanes, together
+    bool jumped = false; ///< true when all lanes jumped together
   };
   /// The group of `warp` whose turn it is; null while all its lanes wait.
   const LaneGroup *next(Warp &warp) { return pickGroup(warp); }
@@ -79,7 +79,7 @@ private:
   /// Executes the group; returns whether it did something other than poll.
   bool runGroup(Warp &warp, size_t groupIndex, uint32_t quantum);
   Outcome step(Warp &warp, const LaneGroup &group, uint32_t meet, uint32_t &left);
-  Outcome lastOutcome{}; ///< of runGroup
+  Outcome lastOutcome{}; ///< outcome of the last instruction of runGroup
   bool finish(Warp &warp, size_t groupIndex, Outcome outcome);
   bool registersReady(Warp &warp, const Insn &insn);
   void jump(Warp &warp, size_t groupIndex);
@@ -107,14 +107,14 @@ private:
   uint64_t busyRounds = 0; ///< rounds in a row in which no warp blocked or exited
   bool clockless;          ///< the kernel does not look at the time
   bool parkable;           ///< clockless, and prints nothing: turns may be left out
-  bool spinning = false;   ///< the last look found that it repeats itself
+  bool spinning = false;   ///< true when the last look found that the cluster repeats itself
   uint64_t nextLook = 0;   ///< instructions at the next look
   uint64_t looked = 0;     ///< instructions at the last look
   struct Mark {
     uint64_t instructions = 0, tickets = 0, liveThreads = 0;
   };
   Mark lastChange, lastExit;
-  std::unordered_set<uint64_t> expiredStates; ///< what expireWaits has tried
+  std::unordered_set<uint64_t> expiredStates; ///< states in which expireWaits has ended waits
   /// Rounds in a row in which nothing happened that others than its warps can see.
   struct Quiet {
     static constexpr uint64_t kFirst = 16, kAgain = 4;

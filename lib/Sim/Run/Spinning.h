@@ -61,7 +61,8 @@ private:
     uint32_t bytes;
     Value value;
   };
-  std::unordered_map<uint64_t, Written> written; ///< by address; shared ones lie below global ones
+  /// Values by address: shared addresses lie below global ones.
+  std::unordered_map<uint64_t, Written> written;
   std::map<Reader, Read> firstReads;
 };
 
@@ -77,7 +78,7 @@ public:
 private:
   struct Group {
     uint32_t pc, mask;
-    bool inside, blocked; ///< in the middle of an instruction; waiting
+    bool inside, blocked; ///< true in the middle of an instruction, and while the group waits
     bool operator==(const Group &) const = default;
   };
   static std::vector<Group> groupsOf(const Warp &warp);
@@ -106,8 +107,8 @@ private:
   };
   const Cluster &cluster;
   std::vector<Anchor> anchors;
-  std::vector<uint32_t> arrived; ///< at each barrier
-  unsigned returns = 0;          ///< of everything at once
+  std::vector<uint32_t> arrived; ///< arrivals at each barrier
+  unsigned returns = 0;          ///< times that all warps and barriers were back at once
 };
 
 /// The instructions that the warps of a cluster repeat, and what they read there.

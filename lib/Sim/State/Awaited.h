@@ -12,7 +12,7 @@ struct Awaited {
     Mbarrier,       ///< `object`: its offset in the CTA of this rank
     Barrier,        ///< `object`: the number of a barrier of the CTA
     ClusterBarrier, ///< barrier.cluster
-    Lanes,          ///< of its own warp
+    Lanes,          ///< other lanes of the same warp
   };
   What what{};
   uint32_t rank = 0;

@@ -23,15 +23,15 @@ public:
   ~Cluster();
 
   Launch *launch = nullptr;
-  uint64_t index = 0;                     ///< in the order of the launch
-  ClusterPlace place;                     ///< in the grid
+  uint64_t index = 0;                     ///< number in the order of the launch
+  ClusterPlace place;                     ///< place in the grid
   std::array<uint32_t, 3> shape{};        ///< %cluster_nctaid
-  std::vector<std::unique_ptr<Cta>> ctas; ///< by rank
+  std::vector<std::unique_ptr<Cta>> ctas; ///< CTAs by rank
   ClusterBarrier barrier;
   uint32_t liveThreads = 0; ///< threads that have not exited
-  uint64_t tickets = 0;     ///< completed; the queue counts
-  uint64_t mmas = 0;        ///< executed; handlers count
-  uint64_t changes = 0;     ///< of mbarriers; the queue counts
+  uint64_t tickets = 0;     ///< tickets that completed; the queue counts them
+  uint64_t mmas = 0;        ///< MMAs that were executed; handlers count them
+  uint64_t changes = 0;     ///< changes of mbarriers; the queue counts them
   std::unique_ptr<Policy> policy;
   std::unique_ptr<AsyncWork> async;
 

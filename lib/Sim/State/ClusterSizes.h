@@ -18,7 +18,7 @@ using Extent3 = std::array<uint32_t, 3>;
 /// One cluster of a launch with clusters of two sizes.
 struct ClusterPlace {
   Extent3 index{};        ///< %clusterid: counted as if all clusters had its size
-  bool preferred = false; ///< of LaunchConfig::preferredCluster
+  bool preferred = false; ///< true when the size is LaunchConfig::preferredCluster
   uint64_t firstCta = 0;  ///< CTAs of the clusters before it
 };
 

@@ -18,7 +18,7 @@ struct CtaBarrier {
   uint64_t generation = 0; ///< completed phases
   uint32_t trues = 0;      ///< barrier.red: threads of this phase whose predicate was true
   uint32_t reducers = 0;   ///< barrier.red: threads of this phase
-  uint32_t lastTrues = 0, lastReducers = 0; ///< of the last completed phase
+  uint32_t lastTrues = 0, lastReducers = 0; ///< counts of the last completed phase
 };
 
 class Cta {
@@ -29,8 +29,8 @@ public:
   uint64_t linear = 0;             ///< x-fastest index in the grid
   uint32_t threads = 0;
   std::vector<Warp> warps;
-  AlignedBytes registers; ///< of all warps
-  uint32_t freeRegisters = 0; ///< that setmaxnreg.dec gave back, and .inc has not taken
+  AlignedBytes registers;     ///< registers of all warps
+  uint32_t freeRegisters = 0; ///< registers that setmaxnreg.dec gave back and .inc has not taken
   uint32_t liveWarps = 0;
   SharedMemory shared;
   std::array<CtaBarrier, 16> barriers;

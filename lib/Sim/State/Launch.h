@@ -26,7 +26,7 @@ struct Launch {
   const Kernel *kernel = nullptr;
   GlobalMemory *memory = nullptr;
   LaunchConfig config;              ///< cluster filled in
-  std::vector<ClusterPlace> places; ///< of a launch with clusters of two sizes, else empty
+  std::vector<ClusterPlace> places; ///< clusters of a launch with two cluster sizes, else empty
   std::vector<std::byte> params;
   bool explicitCluster = false; ///< a cluster was asked for, even one of 1 CTA
   /// SMs that have no room for such a cluster run smaller ones in its place.
@@ -35,11 +35,11 @@ struct Launch {
   Observer *observer = nullptr;
   bool onlyTimed = false; ///< it is that of a prediction, which asynchronous operations do not tell
   Observer *ticketObserver() const { return onlyTimed ? nullptr : observer; }
-  uint32_t sms = 1;             ///< of the target
-  double gigahertz = 1;         ///< of a timed launch
+  uint32_t sms = 1;             ///< SMs of the target
+  double gigahertz = 1;         ///< clock of a timed launch
   double epoch = 0;             ///< nanoseconds at which a timed launch begins
-  uint32_t idleTickets = 0; ///< mask of kinds that move and compute nothing (--time-only), unless
-  std::vector<SharedRange> loadedShared; ///< they write here, by offsets
+  uint32_t idleTickets = 0;     ///< mask of the kinds that move and compute nothing (--time-only)
+  std::vector<SharedRange> loadedShared; ///< offsets at which such operations write all the same
   /// %globaltimer at a cycle of this launch.
   uint64_t nanoseconds(double cycles) const { return uint64_t(epoch + cycles / gigahertz); }
 
@@ -68,7 +68,7 @@ struct Launch {
     const uint64_t first = (cluster / sampleOf * golden >> 32) * sampleOf >> 32;
     return (cluster % sampleOf + sampleOf - first) % sampleOf < sample;
   }
-  bool sampling = false; ///< it is the sample that runs
+  bool sampling = false; ///< true while the sample runs
   /// Skips the clusters that do not run now; false when none is left. Under the lock.
   bool findNext() {
     while (nextCluster < totalClusters && sampleOf && isSample(nextCluster) != sampling)
@@ -80,7 +80,7 @@ struct Launch {
   std::atomic<bool> early = false;
   mutable std::atomic<bool> awaited = false; ///< a thread has executed griddepcontrol.wait
 
-  SpareBytes registers; ///< of CTAs that have ended
+  SpareBytes registers; ///< registers that ended CTAs have left
   std::mutex lock;
   uint64_t nextCluster = 0;      ///< guarded by lock
   uint64_t canceledClusters = 0; ///< guarded by lock

@@ -13,7 +13,7 @@
 namespace fp4::sim {
 
 inline constexpr uint32_t kNaN32 = 0x7FFFFFFF; ///< the NaN GPU arithmetic produces
-inline constexpr uint16_t kNaN16 = 0x7FFF;     ///< the same NaN in f16 and bf16
+inline constexpr uint16_t kNaN16 = 0x7FFF;     ///< the NaN above in f16 and bf16
 
 inline float canonical(float x) { return x == x ? x : std::bit_cast<float>(kNaN32); }
 

@@ -36,10 +36,10 @@ private:
 
   GlobalMemory &memory;
   std::shared_mutex lock;
-  std::map<uint64_t, Block> blocks; ///< by address
+  std::map<uint64_t, Block> blocks; ///< changed bytes by address
 };
 
-using Journals = std::vector<std::shared_ptr<WriteJournal>>; ///< in the order of the launches
+using Journals = std::vector<std::shared_ptr<WriteJournal>>; ///< journals in order of the launches
 
 /// The journals of launches that later ones may depend on.
 class PastWrites {
@@ -52,7 +52,7 @@ public:
   };
   Beside besideOf(const Dependence &dependence);
   bool used() const { return dependents > 0; }
-  uint64_t launches() const { return dependents; } ///< that depend on others, so far
+  uint64_t launches() const { return dependents; } ///< launches so far that depend on others
   /// A launch has ended. `awaited`: behind what it depends on.
   void keep(const LaunchRef &mark, std::shared_ptr<WriteJournal> journal, Beside beside,
             bool awaited);

@@ -20,7 +20,7 @@ struct Kernel;
 
 class Poison {
 public:
-  using Origins = std::array<PoisonOrigin, 32>; ///< by lane
+  using Origins = std::array<PoisonOrigin, 32>; ///< origin of each lane's poison
 
   explicit Poison(const Kernel &kernel);
 
@@ -77,10 +77,11 @@ private:
 
   const Kernel &kernel;
   AlignedBytes shadows, zeros;
-  std::vector<uint64_t> marks; ///< by offset / 4
+  std::vector<uint64_t> marks; ///< bit for each 4 bytes of bank 0: a register there is poisoned
   std::unordered_map<uint32_t, Origins> origins;
   std::unordered_map<uint64_t, PoisonedByte> local;
-  std::unordered_map<uint32_t, std::optional<Selection>> selections; ///< by pc, as far as asked for
+  /// Selections by pc, as far as somebody asked for them.
+  std::unordered_map<uint32_t, std::optional<Selection>> selections;
   std::vector<Choice> choices;
 };
 

@@ -71,10 +71,10 @@ public:
 
   /// State that warps share besides memory and barriers.
   enum class Shared : uint8_t {
-    Registers, ///< that setmaxnreg gives back and takes, of the CTA of this rank
+    Registers, ///< registers that setmaxnreg gives back and takes, of the CTA of this rank
     PairCalls, ///< tcgen05.alloc and dealloc of a pair, by the CTA of this rank
     WorkQueue, ///< the clusters that have not started
-    MmaGroups, ///< of wgmma, by the warp that commits them; the rank has the warp below
+    MmaGroups, ///< wgmma groups that a warp commits; the low byte of the rank is the warp
   };
   enum class Touch : uint8_t { Read, Write, Arrive, Await, Give, Take };
   /// The step that executes touches `what`. Arrivals at one `phase` commute; who awaits the phase

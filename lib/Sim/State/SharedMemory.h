@@ -19,7 +19,7 @@ namespace fp4::sim {
 
 /// The origin of a poisoned value: a load, and the unwritten byte that it read.
 struct PoisonOrigin {
-  uint32_t pc = 0;      ///< of the load
+  uint32_t pc = 0;      ///< program counter of the load
   uint32_t address = 0; ///< shared::cluster address of the byte
 };
 
@@ -65,7 +65,7 @@ public:
 
   struct BadByte {
     uint32_t offset = 0;
-    uint64_t ticket = 0; ///< in flight to this byte; 0: never written
+    uint64_t ticket = 0; ///< ticket in flight to this byte; 0: the byte was never written
     const PoisonedByte *stored = nullptr; ///< the poison that a thread stored there
   };
   /// The first byte of the range that is not valid.
@@ -79,7 +79,7 @@ private:
   std::vector<std::byte> data;
   std::vector<uint64_t> validBits; ///< one bit per byte of data
   std::vector<Poison> inFlight;    ///< lazily pruned: consulted only for invalid bytes
-  std::unordered_map<uint32_t, PoisonedByte> stored; ///< by offset; the same
+  std::unordered_map<uint32_t, PoisonedByte> stored; ///< poison that threads stored, by offset
 };
 
 } // namespace fp4::sim

@@ -28,13 +28,13 @@ struct LaneGroup {
   bool retry = false;         ///< when ready: execute the instruction at pc again (it had no
                               ///< effect yet); else pc already points to the next one
   uint64_t token = 0;         ///< ExecContext::token of the instruction to execute again
-  bool expired = false;       ///< its wait met the time limit: ExecContext::expired
+  bool expired = false;       ///< true when the wait met the time limit: ExecContext::expired
 };
 
 class Warp {
 public:
   Cta *cta = nullptr;
-  uint32_t index = 0;             ///< in the CTA; TMEM lane quadrant is index % 4
+  uint32_t index = 0;             ///< number in the CTA; TMEM lane quadrant is index % 4
   uint32_t live = 0;              ///< lanes that exist and have not exited
   uint32_t present = 0;           ///< lanes that exist (the last warp of a CTA may be partial)
   std::byte *registers = nullptr; ///< bank 0
@@ -49,7 +49,7 @@ public:
   uint32_t carry = 0;          ///< CC.CF: add.cc and friends
   uint32_t maxRegisters = 0;   ///< per thread, for setmaxnreg; 0: the launch does not tell
   uint64_t executed = 0;
-  uint32_t turns = 0; ///< in a row that it has used up, or ended asleep
+  uint32_t turns = 0; ///< turns in a row that the warp has used up, or ended asleep
   /// tcgen05.ld that the warp has not waited for: AsyncWork::useRegisters.
   uint32_t loadsInFlight = 0;
   std::unique_ptr<Poison> poison; ///< null: it has never had any

@@ -14,8 +14,8 @@ inline constexpr uint32_t kTurn = ~1u, kTicket = ~0u;
 /// The next instruction of a warp, or one of these.
 struct TimedEvent {
   double when;
-  uint64_t order;   ///< of events at one time
-  uint32_t running; ///< of a turn: which scheduler of the slot
+  uint64_t order;   ///< order of events at one time
+  uint32_t running; ///< index in Slot::running; of a turn, the scheduler of the slot
   uint32_t warp;
   uint64_t ticket;
   bool before(const TimedEvent &o) const {

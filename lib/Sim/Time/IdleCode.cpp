@@ -34,7 +34,7 @@ bool mayIdle(const TimedInsn &insn, const Insn &code) {
 /// The purpose of an operand that is read.
 enum class Use : uint8_t {
   Always, ///< an address, a predicate, a descriptor
-  Factor, ///< of an asynchronous MMA
+  Factor, ///< factor of an asynchronous MMA
   Stored, ///< data of a store
   Tensor, ///< data of a store to tensor memory
 };
@@ -121,8 +121,8 @@ public:
     }
     return std::move(needed);
   }
-  bool loadsShared = false, loadsTensor = false; ///< and needs what it loads
-  bool loadsAnywhere = false;                    ///< of shared memory: where is not known
+  bool loadsShared = false, loadsTensor = false; ///< true when such loads are needed
+  bool loadsAnywhere = false; ///< true when unknown places of shared memory are loaded
   bool loadsGlobal = false;                      ///< a flag that others store, say
   std::vector<SharedRange> loaded;               ///< shared memory that it needs otherwise
 

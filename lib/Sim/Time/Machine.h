@@ -31,7 +31,7 @@ public:
 
 private:
   uint32_t lines, brought = 0;
-  std::vector<uint32_t> order; ///< its number among lines that were brought; 0: none
+  std::vector<uint32_t> order; ///< number of each line among those that were brought; 0: none
 };
 
 /// The warps of a scheduler that only wait for their turn.
@@ -77,19 +77,19 @@ struct Sm {
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
   std::array<std::array<Server, kBanks>, kSchedulers> registers;
   std::array<CodeCache, kSchedulers> code;
-  std::array<Beside, kSchedulers> beside{}; ///< wgmma
-  std::array<Server, kSchedulers> fences;   ///< of the device
+  std::array<Beside, kSchedulers> beside{}; ///< limits beside wgmma
+  std::array<Server, kSchedulers> fences;   ///< fences of the device's scope
   Server exchange;                          ///< shuffles and redux
   Server shared;                            ///< the data path of shared memory and L1
-  double mmaEnd = 0;                        ///< of the wgmma so far
-  double mmaShare = 0;                      ///< of that data path, which it takes until then
-  Port port;                                ///< to L2
+  double mmaEnd = 0;                        ///< cycle at which the last wgmma so far ends
+  double mmaShare = 0;                      ///< share of `shared` that wgmma takes until then
+  Port port;                                ///< port to L2
   Server requests;                          ///< hands copies to the engine
   Server copies;                            ///< the copy engine
   Server remoteStores;                      ///< takes st.async to other CTAs of a cluster
   Server tensor;                            ///< tcgen05, all of the SM
   double multiplied = 0;                    ///< cycles of all its tensor cores' arithmetic
-  double multipliedHalf = 0;                ///< of those, of f16
+  double multipliedHalf = 0;                ///< part of these cycles for f16
   Server scales;                            ///< tcgen05.cp
   /// The cycle from which MMAs may use a column of tensor memory that tcgen05.cp wrote.
   std::array<double, hw::tmemMaxColumnCount> copied{};
@@ -106,8 +106,8 @@ struct Sm {
     const void *warp = nullptr;
     std::vector<LineAccess> lines;
   } store;
-  double lastRow = 0;      ///< when the engine asked for the last row so far
-  double lastStart = -1e9; ///< of a CTA
+  double lastRow = 0;      ///< cycle at which the engine asked for the last row so far
+  double lastStart = -1e9; ///< cycle at which the last CTA began
 };
 
 /// The state that all clusters of a launch share.
@@ -117,7 +117,7 @@ struct Machine {
   const Rates &rates;
   MemorySystem memory;
   std::vector<Sm> processors;
-  double flops = 0; ///< of the MMAs that were executed
+  double flops = 0; ///< floating-point operations of the MMAs that were executed
 };
 
 } // namespace fp4::sim

@@ -191,13 +191,13 @@ private:
   std::string function; ///< prefix of the names of the module's functions that the kernel calls
   bool counts = false;
   uint32_t source = 0;
-  uint64_t place = 0; ///< of the present instruction
+  uint64_t place = 0; ///< place of the present instruction
   RegisterReads registers;
   std::string skipTo; ///< the label at which counting goes on
   struct {
     uint32_t source = 0;
     std::string target;
-    MachineCount before; ///< of the line, the branch included
+    MachineCount before; ///< count of the line, the branch included
   } lastBranch;
 };
 

@@ -17,22 +17,22 @@
 namespace fp4::sim {
 
 struct MachineCount {
-  uint32_t issue = 0;                      ///< all of them
+  uint32_t issue = 0;                      ///< all instructions
   uint64_t places = 0;                     ///< sum of their places in the kernel, from 0
-  std::array<uint32_t, kPipes> pipes = {}; ///< that occupy an arithmetic pipe
-  uint32_t fp32 = 0;                       ///< that take either half of the fp32 pipe
+  std::array<uint32_t, kPipes> pipes = {}; ///< instructions that occupy an arithmetic pipe
+  uint32_t fp32 = 0;                       ///< instructions that take either half of the fp32 pipe
   uint32_t wide = 0;    ///< products that take the pipe of integer products for longer
   uint32_t reloads = 0, spills = 0; ///< rows of 128 bytes of spilled registers, loaded and stored
-  std::array<uint32_t, kBanks> reads = {}; ///< registers that those of the pipes read, by bank
+  std::array<uint32_t, kBanks> reads = {}; ///< registers that the pipes' instructions read, by bank
   uint32_t rejoins = 0; ///< branches around a slow path, behind which the lanes of a warp meet
-  uint32_t anchors = 0; ///< that ptxas neither makes nor removes: memory, barriers, MMAs
-  uint32_t wgmma = 0;   ///< of those, MMAs of a warpgroup
+  uint32_t anchors = 0; ///< memory, barriers and MMAs, which ptxas neither makes nor removes
+  uint32_t wgmma = 0;   ///< MMAs of a warpgroup among the anchors
 };
 
 struct MachineKernel {
-  std::map<uint32_t, MachineCount> lines; ///< by the line of the PTX
-  uint32_t registers = 0;                 ///< of a thread
-  uint32_t spilledBytes = 0;              ///< that its instructions store
+  std::map<uint32_t, MachineCount> lines; ///< counts by line of the PTX
+  uint32_t registers = 0;                 ///< registers of a thread
+  uint32_t spilledBytes = 0;              ///< bytes that a thread stores to spill registers
 };
 
 /// Machine code of one kernel; null where it is not known, and `note` says why.

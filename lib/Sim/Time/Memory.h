@@ -59,7 +59,7 @@ private:
 
   double free = 0;       ///< busy or a gap before it
   std::vector<Gap> gaps; ///< idle times, in order
-  size_t past = 0;       ///< of them, that nobody will ask for
+  size_t past = 0;       ///< number of the first gaps that nobody will ask for
 };
 
 /// Rows of boxes outside of their tensors, which all SMs wait for in one queue. The more wait, the
@@ -145,7 +145,7 @@ public:
   uint32_t touch(uint32_t step, double before, double kept, double after);
 
 private:
-  uint32_t now() const { return uint32_t(steps.size()) - 1; } ///< from 1 on
+  uint32_t now() const { return uint32_t(steps.size()) - 1; } ///< present step, from 1 on
   void pass(double bytes);
 
   bool byAge;
@@ -155,7 +155,7 @@ private:
     uint32_t oldest = 1;
   };
   Border borders[2];                 ///< for who asked for it last, and for others
-  std::vector<float> steps = {0, 0}; ///< by age: bytes of each not touched again, from 1 on
+  std::vector<float> steps = {0, 0}; ///< bytes of each step that were not touched again, from 1 on
   double filled = 0;                 ///< bytes in the last step
 };
 
@@ -219,21 +219,21 @@ public:
 private:
   static constexpr uint64_t pageLines = 16384; ///< 2 MiB
   struct Line {
-    uint32_t step = 0; ///< of its last touch
+    uint32_t step = 0; ///< step of the line's last touch
     uint8_t sectors = 0;
     uint8_t ofMembers = 0; ///< sectors that members asked for
-    uint8_t readers = 0;   ///< that asked for it, one soon after the other, at most 255
-    float when = -1e9f;    ///< of the last request, cycles
-    float there = 0;       ///< when what was missing has come from device memory
+    uint8_t readers = 0;   ///< clients that asked for it, one soon after the other, at most 255
+    float when = -1e9f;    ///< cycle of the last request
+    float there = 0;       ///< cycle at which missing data have come from device memory
     const Port *by = nullptr;
   };
   struct Touched {
-    double bytes = 0;   ///< asked for
-    double shared = 0;  ///< of lines that others ask for at the time
-    double foreign = 0; ///< of lines that another asked for last, before
-    double missing = 0; ///< not in L2
-    double there = 0;   ///< when what others have asked device memory for has come
-    bool stays = false; ///< in L2: nobody gets it now
+    double bytes = 0;   ///< bytes that were asked for
+    double shared = 0;  ///< bytes of lines that others ask for at the time
+    double foreign = 0; ///< bytes of lines that another asked for last, before
+    double missing = 0; ///< bytes that are not in L2
+    double there = 0;   ///< cycle at which what others have asked device memory for has come
+    bool stays = false; ///< true when the bytes stay in L2: nobody gets them now
   };
   /// Traffic of all requests, and of requests of members as if they were alone.
   struct Traffic {
@@ -277,22 +277,22 @@ private:
   };
   std::unordered_map<uint64_t, Turns> atomics;
   size_t manyTurns = 4096; ///< so many that those of the past go
-  double served = 1;       ///< of the rates, for those that make requests
-  double readers;          ///< of a line before further ones join them
+  double served = 1;       ///< share of the rates for the ports that make requests
+  double readers;          ///< readers of a line before further ones join them
   bool pairs;              ///< device memory delivers two sectors at a time
   double turnaround, burst, writeHold, spread, orderGain;
   bool inOrder = false;
-  double use = 0, useUntil = 0; ///< of device memory, of 1, in the recent past
+  double use = 0, useUntil = 0; ///< use of device memory of late, of 1, and the cycle of that
   static constexpr double never = 1e300;
-  double firstRead = never; ///< of device memory
+  double firstRead = never; ///< cycle of the first read of device memory
   bool writesBack = false;
   std::pair<const void *, const void *> members;
   Traffic traffic[2];            ///< read, written; before the sample
-  double share = 1;              ///< of the machine, that makes requests
-  unsigned companions = 0;       ///< of each that does
-  double bringing[2] = {1, 1};   ///< of what a sample misses: what the machine misses too
-  double sharing[2] = {0, 0};    ///< of bytes: of lines that others ask for at the time
-  double borrowing[2] = {0, 0};  ///< of other bytes that L2 has: another asked for them last
+  double share = 1;              ///< share of the machine that makes requests
+  unsigned companions = 0;       ///< SMs that each of those stands for besides itself
+  double bringing[2] = {1, 1};   ///< share of a sample's misses that the machine has too
+  double sharing[2] = {0, 0};    ///< share of bytes in lines that others ask for at the time
+  double borrowing[2] = {0, 0};  ///< share of the other bytes in L2 that another asked for last
   double read_ = 0, written = 0; ///< bytes, of the recent past
   PresentLines presentLines;
 };

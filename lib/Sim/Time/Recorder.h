@@ -22,11 +22,11 @@ public:
     write = atomic = strong = meets = false;
   }
 
-  std::vector<LineAccess> lines; ///< of global memory
-  uint32_t wavefronts = 0;       ///< of shared memory
+  std::vector<LineAccess> lines; ///< lines of global memory
+  uint32_t wavefronts = 0;       ///< wavefronts of shared memory
   bool write = false, atomic = false;
-  bool strong = false; ///< beyond L1
-  bool meets = false;  ///< of global memory, and sees what other CTAs do to it
+  bool strong = false; ///< access that goes beyond L1
+  bool meets = false;  ///< access to global memory that sees what other CTAs do to it
 
 private:
   void addGlobal(const MemoryEvent &event);

@@ -64,7 +64,7 @@ private:
     return number;
   }
 
-  std::vector<std::optional<uint32_t>> kept; ///< of each operand of the last instruction
+  std::vector<std::optional<uint32_t>> kept; ///< registers that .reuse keeps, for each operand
 };
 
 } // namespace fp4::sim

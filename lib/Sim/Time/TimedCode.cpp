@@ -223,7 +223,7 @@ void TimedCode::findLooks(const Kernel &kernel) {
 
 namespace {
 
-constexpr uint32_t kCarry = ~0u; ///< in place of an offset: the carry, a register as any other
+constexpr uint32_t kCarry = ~0u; ///< carry's number in place of an offset: a register as any other
 
 /// Gives registers numbers in the order in which they are met.
 struct Numbering {

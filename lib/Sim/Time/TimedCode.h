@@ -84,24 +84,24 @@ struct TimedInsn {
   bool releases = false; ///< an access or arrival that is a fence of the device too
   bool looks = false;    ///< a mbarrier.try_wait whose answer the program may use much later
   bool unused = false;   ///< a result that has no effect: ptxas leaves it out
-  bool shared = false;   ///< of an access: it may be one of shared memory
-  bool global = false;   ///< of an access: it may be one of global memory
+  bool shared = false;   ///< access that may be one of shared memory
+  bool global = false;   ///< access that may be one of global memory
   bool wide = false;     ///< an integer product of which the upper half is wanted
   bool movable = false;  ///< a load that nobody but its thread notices
   bool talks = false;    ///< a CTA may learn by it what others have stored or counted
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
-  hw::TimingRate product = hw::TimingRate::HalfFlops; ///< of mma.sync: its rate
-  float flops = 0;                                    ///< of mma.sync: its work, of the warp
-  bool halves = false;                                ///< of mma.sync: it multiplies f16
-  uint32_t first = 0; ///< of its registers in TimedCode::registers: those read, then
+  hw::TimingRate product = hw::TimingRate::HalfFlops; ///< rate of mma.sync
+  float flops = 0;     ///< floating-point operations of one mma.sync of a warp
+  bool halves = false; ///< mma.sync of f16
+  uint32_t first = 0;  ///< index of its registers in TimedCode::registers: reads, then writes
   uint16_t reads = 0, writes = 0;
 };
 
 /// Code and data that a simulation without results leaves out.
 struct IdleCode {
-  std::vector<uint8_t> insns;      ///< of each instruction whether it is; empty: none is
+  std::vector<uint8_t> insns;      ///< flag of each instruction that is left out; empty: none is
   uint32_t tickets = 0;            ///< mask of the kinds (TicketKind) that move no data
-  std::vector<SharedRange> loaded; ///< but here, in shared memory
+  std::vector<SharedRange> loaded; ///< shared memory to which they move data all the same
 };
 
 struct MachineKernel;
@@ -170,9 +170,10 @@ private:
   std::vector<TimedInsn> insns;
   std::vector<PipeCounts> machinePipes;
   std::vector<uint32_t> registers;
-  std::vector<uint32_t> places; ///< of each instruction, and of the end
-  std::vector<uint8_t> words;   ///< of 32 bits, of each register; 0: a predicate
-  std::unordered_map<uint32_t, std::vector<uint32_t>> accumulators; ///< of each wgmma, by pc
+  std::vector<uint32_t> places; ///< place of each instruction, and the end
+  std::vector<uint8_t> words;   ///< words of 32 bits of each register; 0: a predicate
+  /// Accumulator registers of each wgmma, by pc.
+  std::unordered_map<uint32_t, std::vector<uint32_t>> accumulators;
   uint32_t count = 0, needed = 0;
   std::vector<uint32_t> specials, indices; ///< numbers of registers
   bool exact = false; ///< needed

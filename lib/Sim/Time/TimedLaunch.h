@@ -45,23 +45,23 @@ private:
     Warp *warp = nullptr;
     Sm *processor = nullptr;
     unsigned scheduler = 0;
-    double nextIssue = 0; ///< the earliest
-    double waited = 0;    ///< since when it does something else than issue
+    double nextIssue = 0; ///< earliest cycle of the next issue
+    double waited = 0;    ///< cycle since which it does something else than issue
     Activity reason = Activity::Arithmetic;
     bool blocked = false, queued = false;
-    bool early = false;            ///< of the first CTAs, and has not waited for device memory
-    uint32_t line = ~0u;           ///< of code, the last
-    double fetched = 0;            ///< when that came
-    double arrival = 0;            ///< of what it asked device memory for so far
-    double late = 0;               ///< arrival if others go before
-    uint32_t pc = 0;               ///< of the next instruction
-    bool odd = false;              ///< of the arrivals at the cluster's barrier, the number so far
-    float *ready = nullptr;        ///< of each register, cycles after `born`
-    Activity *because = nullptr;   ///< of each register, the activity that fills it
+    bool early = false;          ///< warp of the first CTAs that has not waited for device memory
+    uint32_t line = ~0u;         ///< line of code that was fetched last
+    double fetched = 0;          ///< cycle at which that line came
+    double arrival = 0;          ///< cycle at which all that it asked device memory for arrives
+    double late = 0;             ///< cycle of that arrival if others go before
+    uint32_t pc = 0;             ///< program counter of the next instruction
+    bool odd = false;            ///< true after an odd number of arrivals at the cluster's barrier
+    float *ready = nullptr;      ///< cycles from `born` until each register is ready
+    Activity *because = nullptr; ///< activity that fills each register
     double born = 0;
-    uint64_t age = 0;        ///< the less, the earlier it began
-    double stores = 0;       ///< when L2 has the last of its own
-    double sharedStores = 0; ///< when shared memory has the last of its own
+    uint64_t age = 0;        ///< order of the begin: less for a warp that began earlier
+    double stores = 0;       ///< cycle at which L2 has the last of its stores
+    double sharedStores = 0; ///< cycle at which shared memory has the last of its stores
     WarpAccount account;
   };
   struct Running {
@@ -70,21 +70,21 @@ private:
     Scheduler scheduler;
     TimedPolicy *policy = nullptr;
     std::vector<TimedWarp> warps;
-    std::vector<float> ready;      ///< of all warps
-    std::vector<Activity> because; ///< of all warps, as `ready`
+    std::vector<float> ready;      ///< TimedWarp::ready of all warps
+    std::vector<Activity> because; ///< TimedWarp::because of all warps
     std::vector<uint32_t> blocked;
-    uint64_t steps = 0; ///< since anything but polling happened
-    double stores = 0;  ///< when L2 has the last of them
+    uint64_t steps = 0; ///< steps since anything but polling happened
+    double stores = 0;  ///< cycle at which L2 has the last of the cluster's stores
     /// The cycle at which the last warp so far arrived at the cluster's barrier, in even and odd
     /// phases.
     std::array<double, 2> arrivals{};
   };
   struct Slot {
     Calendar events;
-    std::vector<std::unique_ptr<Running>> running; ///< by place; null: free
+    std::vector<std::unique_ptr<Running>> running; ///< clusters by place; null: a free place
     uint32_t index = 0;
-    double until = 0;                   ///< of its present turn
-    double flops = 0, instructions = 0; ///< executed
+    double until = 0;                   ///< cycle at which its present turn ends
+    double flops = 0, instructions = 0; ///< work that was executed
     double before = 0;                  ///< work() when the sample began
     uint32_t atBegin = 0;               ///< clusters that ran when the sample began
     uint32_t begun = 0;                 ///< clusters that began since
@@ -182,15 +182,15 @@ private:
   const Predictor predictor;
   Rates rates;
   MachineCode machineCode;
-  Observer *before;     ///< launch's
-  const Kernel *kernel; ///< launch's
+  Observer *before;     ///< observer of the launch
+  const Kernel *kernel; ///< kernel of the launch
   Kernel sorted;        ///< `kernel` in the order of the machine code, where that is known
-  std::vector<uint32_t> places;       ///< its pcs in `kernel`; empty: the same
-  std::optional<PlacesInText> inText; ///< in place of `before`
+  std::vector<uint32_t> places;       ///< pcs of `sorted` in `kernel`; empty: the same pcs
+  std::optional<PlacesInText> inText; ///< observer in place of `before`
   TimedCode code;
   uint32_t registers, residentCtasPerSm;
   uint64_t clusterSize;
-  uint64_t slotsOfAll; ///< of the whole machine
+  uint64_t slotsOfAll; ///< slots of the whole machine
   std::vector<Slot> slots;
   Machine machine;
   Recorder recorder;
@@ -198,7 +198,7 @@ private:
   Kernel withoutIdle; ///< `kernel` without instructions that --time-only leaves out
   Account account;
   uint64_t order = 0;
-  double end = 0; ///< of the last cluster
+  double end = 0; ///< cycle at which the last cluster ends
   double nanoseconds = 0;
   Phase phase = Phase::Whole;
   uint32_t members;      ///< slots that are the sample, the first ones
@@ -210,8 +210,8 @@ private:
   bool waits = false; ///< the sample waits for CTAs that are not in it
   /// Dependences between CTAs, and the equality of their work.
   struct Blocks {
-    std::optional<CtaWork> work;   ///< by the text
-    Spread spread;                 ///< of the instructions of clusters that have ended
+    std::optional<CtaWork> work;   ///< work of the CTAs, by the text
+    Spread spread;                 ///< spread of the instructions of clusters that have ended
     uint32_t talk = 0;             ///< a line by which one has learned what others did
     std::string whole;             ///< why there is no sample
     std::string refused;           ///< why there is no prediction by the sample

@@ -82,18 +82,18 @@ private:
   std::vector<Sm *> processors;
   const bool watched;
   Announce announce;
-  std::vector<uint64_t> products; ///< of tcgen05, that are not announced
+  std::vector<uint64_t> products; ///< MMAs of tcgen05 that are not announced
   double mmasEnd = 0;
   double now = 0, last = 0, newest = 0;
   bool looking = false, stopped = false;
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
-  std::map<Thread, double> starts;           ///< of the last tcgen05.mma of a thread
-  std::vector<double> ends;                  ///< of tickets, by id: others may wait for them
+  std::map<Thread, double> starts;           ///< begin of the last tcgen05.mma of a thread
+  std::vector<double> ends;                  ///< ends of tickets, by id: others may wait for them
   struct {
     const Insn *insn = nullptr;
     double now = -1, arrival = 0;
     Thread issuer;
-    size_t rank = 0; ///< of the destination
+    size_t rank = 0; ///< rank of the destination
   } copy;            ///< the last load, for the other destinations of a multicast
   struct {
     const Insn *insn = nullptr;

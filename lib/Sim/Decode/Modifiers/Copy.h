@@ -13,7 +13,7 @@ namespace fp4::sim {
 
 /// cp.async. Operands that a form may lack are named by their place, 0 where they are absent.
 struct LaneCopyModifiers {
-  uint8_t bytes = 0;        ///< of each lane
+  uint8_t bytes = 0;        ///< bytes that each lane copies
   uint8_t sourceSize = 0;   ///< place of the number of bytes to read
   uint8_t ignoreSource = 0; ///< place of the predicate that reads none
 };
@@ -52,7 +52,7 @@ struct BulkModifiers {
   uint8_t byteMask = 0; ///< place of the mask of bytes, 0 where it is absent
   bool ignoresEnds = false; ///< .ignore_oob: operands 3 and 4 are bytes that are not read
   std::optional<ReductionOp> reduction = std::nullopt;
-  Type type{};                  ///< of the elements of a reduction
+  Type type{};                  ///< type of the elements of a reduction
   bool keepsSubnormals = false; ///< .noftz of .f32
 };
 
@@ -90,7 +90,7 @@ struct TensorMapCopyModifiers {
 struct RemoteStoreModifiers {
   Space space{};
   uint8_t elements = 0;
-  uint8_t bytes = 0; ///< of an element
+  uint8_t bytes = 0; ///< bytes of an element
   std::optional<ReductionOp> reduction = std::nullopt;
   Type type{};
 };

@@ -10,8 +10,8 @@ struct MemoryModifiers {
   Space space{};
   MemOrder order{};
   Scope scope{};
-  uint8_t bytes = 0; ///< of an element
-  uint8_t width = 0; ///< of each register of the access, 0 when they differ
+  uint8_t bytes = 0; ///< bytes of an element
+  uint8_t width = 0; ///< bytes of each register of the access; 0 when they differ
   bool isSigned = false;
 };
 
@@ -33,7 +33,7 @@ enum class Arrangement : uint8_t { Rows, Halves, Columns16, Columns8 };
 struct MatrixModifiers {
   Space space{};
   Arrangement arrangement{};
-  uint8_t sourceBits = 8; ///< of an element in memory
+  uint8_t sourceBits = 8; ///< bits of an element in memory
   bool isSigned = false;  ///< narrower elements keep their sign
 };
 

@@ -22,7 +22,7 @@ enum class FloatOp : uint8_t {
   Lg2,
   Sin,
   Cos,
-  SinTurns, ///< of an angle in whole turns
+  SinTurns, ///< sine of an angle in whole turns
   CosTurns,
   Tanh,
   Min,
@@ -101,9 +101,9 @@ struct CompareModifiers {
   Comparison comparison{};
   Combine combine{};
   bool ftz = false;
-  uint8_t elements = 1;    ///< of the result of set
-  uint8_t elementBits = 0; ///< of each of them
-  uint32_t trueValue = 0;  ///< of each of them: all ones, or 1.0
+  uint8_t elements = 1;    ///< elements of the result of set
+  uint8_t elementBits = 0; ///< bits of each element
+  uint32_t trueValue = 0;  ///< bits of a true element: all ones, or 1.0
 };
 
 /// add, sub and mad that read or set the carry of each lane.
@@ -121,7 +121,7 @@ struct PermuteModifiers {
 
 /// lop3
 struct LogicModifiers {
-  uint8_t table = 0; ///< of truth
+  uint8_t table = 0; ///< truth table
 };
 
 /// Special registers that change while a warp runs.

@@ -52,8 +52,8 @@ enum class Scaling : uint8_t { Unscaled, Scaled8, Scaled4 };
 struct MmaModifiers {
   FactorType aType{}, bType{};
   uint8_t rows = 0;        ///< 16 or 8
-  uint8_t halves = 0;      ///< of 16 bytes: stored K of A
-  bool halfResult = false; ///< C and D of fp16
+  uint8_t halves = 0;      ///< stored K of A in units of 16 bytes
+  bool halfResult = false; ///< true when C and D are fp16
   bool saturate = false;
   bool exclusive = false; ///< single bits: XOR
   bool sparse = false;    ///< A is, with the indices below
@@ -71,13 +71,13 @@ struct DoubleMmaModifiers {
 /// mma.m8n8k4 of .f16
 struct QuarterMmaModifiers {
   bool aByColumn = false, bByRow = false;
-  bool halfC = false, halfD = false; ///< of fp16
+  bool halfC = false, halfD = false; ///< true when C, or D, is fp16
 };
 
 /// wmma.load, wmma.store
 struct WmmaTransferModifiers {
   uint8_t rows = 0, columns = 0;
-  uint8_t bytes = 0;   ///< of an element, or of those that share a byte
+  uint8_t bytes = 0;   ///< bytes of an element, or of those that share a byte
   uint8_t perByte = 1; ///< elements that share a byte
   Space space{};
   bool columnMajor = false;
@@ -87,7 +87,7 @@ struct WmmaTransferModifiers {
 struct WmmaModifiers {
   uint8_t m = 0, n = 0, k = 0;
   hw::MmaType aType{}, bType{};
-  bool halfC = false, halfD = false; ///< of fp16
+  bool halfC = false, halfD = false; ///< true when C, or D, is fp16
   bool saturate = false;
 };
 
@@ -148,7 +148,7 @@ struct TmemAllocModifiers {
 struct TmemCopyModifiers {
   hw::CopyShape shape{};
   uint8_t ctaGroup = 1;
-  uint8_t sourceBits = 0; ///< of elements that become bytes: 4 or 6; 0: they stay as they are
+  uint8_t sourceBits = 0; ///< bits of source elements that become bytes: 4 or 6; 0: no conversion
 };
 
 /// tcgen05.shift

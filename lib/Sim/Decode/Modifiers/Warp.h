@@ -41,7 +41,7 @@ enum class BarrierReduction : uint8_t { Popc, And, Or };
 struct BarrierModifiers {
   bool aligned = false;
   BarrierReduction reduction{};
-  uint8_t predicate = 0; ///< of .red: its place among the operands
+  uint8_t predicate = 0; ///< place of the predicate of .red among the operands
 };
 
 /// barrier.cluster
@@ -65,17 +65,17 @@ struct RegisterModifiers {
 
 /// call
 struct CallModifiers {
-  uint32_t site = 0; ///< of Kernel::callSites
+  uint32_t site = 0; ///< index in Kernel::callSites
 };
 
 /// ret of a device function
 struct ReturnModifiers {
-  uint32_t function = 0; ///< of Kernel::functions
+  uint32_t function = 0; ///< index in Kernel::functions
 };
 
 /// brx.idx
 struct BranchTableModifiers {
-  uint32_t first = 0; ///< of Kernel::branchTargets
+  uint32_t first = 0; ///< index of the first target in Kernel::branchTargets
 };
 
 } // namespace fp4::sim

@@ -188,7 +188,7 @@ struct Combine {
 
   ReduceFn reduce;
   uint32_t width;
-  uint32_t byteMask = 0xFFFF; ///< of every 16 bytes
+  uint32_t byteMask = 0xFFFF; ///< mask of the bytes that are copied, of every 16
 };
 
 Ticket sharedTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {

@@ -69,8 +69,8 @@ MapPtr tensorMap(ExecContext &cx, const Insn &insn, const Operand &o, int lane) 
 
 /// The copy that one lane asks for.
 struct Request {
-  MapPtr map;                     ///< its box is what `boxes` are copies of
-  MapPtr tile;                    ///< its box is what lies in shared memory
+  MapPtr map;                     ///< map with the box that `boxes` are copies of
+  MapPtr tile;                    ///< map with the box that lies in shared memory
   std::vector<Coordinates> boxes; ///< one, or four rows
   PixelOffsets offsets{};
   uint32_t shared = 0, barrier = 0;

@@ -14,7 +14,7 @@ namespace fp4::sim {
 
 /// The active lanes' addresses, their bounds, and the union of their bits.
 struct LaneAddresses {
-  alignas(64) uint64_t v[32]; ///< of the active lanes; only the first when contiguous or uniform
+  alignas(64) uint64_t v[32]; ///< addresses of active lanes; the first if contiguous or uniform
   uint64_t low = ~0ull, high = 0, any = 0;
   bool contiguous = false; ///< all 32 lanes, each `bytes` above the one before
   bool uniform = false;    ///< all 32 lanes, the same bytes

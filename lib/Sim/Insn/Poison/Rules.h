@@ -8,7 +8,7 @@ namespace fp4::sim {
 /// An instruction that has been executed, and its scalar sources as they were before.
 class PoisonStep {
 public:
-  using Bits = unsigned __int128; ///< of a register; of a predicate one
+  using Bits = unsigned __int128; ///< bits of a register, or the one bit of a predicate
 
   /// Keeps the sources before the instruction is executed.
   PoisonStep(ExecContext &cx, const Insn &insn);
@@ -17,7 +17,7 @@ public:
 
 private:
   struct Source {
-    size_t at = 0; ///< in Insn::op
+    size_t at = 0; ///< index in Insn::op
     std::array<Bits, 32> value{}, shadow{};
   };
   static constexpr size_t slot = 512; ///< bytes in `values` of an operand

@@ -390,7 +390,7 @@ SparseFormat MmaRequest::sparseFormat() const {
   return {packed ? 4u : containerBits(a.type), SparseIndices::Tcgen05};
 }
 
-constexpr unsigned kColumnsOfA = hw::mmaRowBytes / 4; ///< in tensor memory
+constexpr unsigned kColumnsOfA = hw::mmaRowBytes / 4; ///< columns of A in tensor memory
 
 std::vector<PartOfD> partsOfD(TicketQueue &queue, const MmaRequest &mma, unsigned member) {
   if (!mma.aTmem || !findDifference(queue, mma, mma.ranks[member], *mma.aTmem, kColumnsOfA))

@@ -55,7 +55,7 @@ struct Tile {
   std::vector<uint8_t> a, b;             ///< rows of 32 (columns of 32 or 64) bytes; rest zero
   std::vector<uint32_t> d;               ///< C, then D
   std::vector<uint8_t> scalesA, scalesB; ///< four bytes per row
-  std::vector<SparseRow> selections;     ///< of the rows of a sparse A
+  std::vector<SparseRow> selections;     ///< selections of the rows of a sparse A
 };
 
 /// Copies the registers of A (`perHalf` 2) or B (1) into rows.

@@ -20,7 +20,7 @@ struct Copy {
   CopyShape shape{};
   hw::SmemDescriptor source;
   hw::TmemAddress to;
-  unsigned bits = 0; ///< of packed source elements; 0: plain bytes
+  unsigned bits = 0; ///< bits of packed source elements; 0: plain bytes
 };
 
 /// 16 packed elements of `bits` bits to 16 bytes: fp4 in bits 5:2; 6-bit types in bits 5:0.

@@ -28,8 +28,8 @@ constexpr uint8_t nanScale = 0xFF;
 struct FloatingPart {
   DenseRows a;
   DenseColumns b;
-  std::vector<uint8_t> scalesA, scalesB; ///< of mxf8f6f4: four for each row, or two of the double K
-  std::vector<SparseRow> selections;     ///< of a sparse A
+  std::vector<uint8_t> scalesA, scalesB; ///< scales of mxf8f6f4: four a row, or two of the double K
+  std::vector<SparseRow> selections;     ///< selections of the rows of a sparse A
 };
 
 /// Exponents of the scales of D's elements, row by row; none without scales. An element with a

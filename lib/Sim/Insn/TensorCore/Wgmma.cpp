@@ -50,7 +50,7 @@ struct WarpMma {
   const Operand *d = nullptr, *aRegisters = nullptr;
   hw::SmemDescriptor a, b;
   bool accumulate = false;
-  std::array<uint32_t, 32> metadata{}; ///< of a sparse A, by lane
+  std::array<uint32_t, 32> metadata{}; ///< metadata of a sparse A, by lane
 
   const WgmmaModifiers &how() const { return insn->as<WgmmaModifiers>(); }
   unsigned n() const { return how().n; }
@@ -128,7 +128,8 @@ public:
   }
 
 private:
-  static constexpr unsigned tileElements = warpRows * hw::fragmentTileColumns / 32; ///< of a lane
+  /// Elements of a tile of the fragment that a lane has.
+  static constexpr unsigned tileElements = warpRows * hw::fragmentTileColumns / 32;
 
   /// f(8 cells of a row, and 4 lanes of the registers of its even and of its odd columns), of 32
   /// bits each: what `cellOf` says, row by row.
@@ -157,7 +158,7 @@ private:
   const WarpMma &mma;
   const bool half;
   std::vector<uint32_t> matrix;
-  uint32_t cellOf[tileElements][32]; ///< of the first 8 columns
+  uint32_t cellOf[tileElements][32]; ///< cell of each element and lane in the first 8 columns
 };
 
 //===----------------------------------------------------------------------===//
