@@ -20,7 +20,7 @@ namespace fp4 {
 struct GroupTiles {
   GroupOffsets offsets;
   int64_t rows; ///< rows of a tile
-  Int32 places; ///< in the table for tiles: every group may end within one
+  Int32 places; ///< number of the table's places for tiles: every group may end within a tile
   /// The places behind that number have the first row and the end of what lies before each group,
   /// and of what lies behind the last one.
   bool hasGaps = false;

@@ -144,7 +144,7 @@ private:
   Rounding rounding_;
   std::span<const float> query_, key_, value_;
   SeenKeys keys_;
-  double slope_ = 0; ///< of the head of queries
+  double slope_ = 0; ///< slope of the head of queries
   double largest_ = 0, total_ = 0, totalError_ = 0;
   std::vector<double> weights_, errors_;
 };

@@ -41,7 +41,7 @@ public:
   }
 
   uint64_t batch = 0, group = 0; ///< sequence, and head of keys
-  int64_t keys = 0, place = 0;   ///< of the sequence, and the key at the place of the query
+  int64_t keys = 0, place = 0;   ///< keys of the sequence, and the key at the place of the query
   uint64_t first = 0, count = 0; ///< keys that the query sees
 
 private:
@@ -69,7 +69,7 @@ private:
   }
 
   const AttentionShape *shape = nullptr;
-  uint64_t firstKey = 0; ///< of the sequence, among all
+  uint64_t firstKey = 0; ///< first key of the sequence, among the keys of all
 };
 
 } // namespace fp4::numerics

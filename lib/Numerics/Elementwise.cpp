@@ -18,7 +18,7 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 struct Integer {
-  uint32_t bits; ///< in two's complement; sums wrap
+  uint32_t bits; ///< value in two's complement; sums wrap
   Integer operator+(int y) const { return {bits + static_cast<uint32_t>(y)}; }
   Integer operator-(int y) const { return {bits - static_cast<uint32_t>(y)}; }
   Integer operator+(Integer y) const { return {bits + y.bits}; }

@@ -174,7 +174,7 @@ struct Fp8Sums {
   /// Numbers of a scale block, and of an instruction.
   std::vector<double> part, partMagnitude, partError, largest;
   double cut, resultCut; ///< relative loss of a term, against the largest one, and of a result
-  unsigned terms;        ///< of an instruction
+  unsigned terms;        ///< terms that an instruction adds up
 
   Fp8Sums(uint64_t count, DensePrecision precision, unsigned depth)
       : sum(count), magnitude(count), error(count), reach(count), part(count), partMagnitude(count),

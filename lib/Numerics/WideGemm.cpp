@@ -196,7 +196,7 @@ struct ScaledColumns {
 /// The numbers of a row against the columns of a piece, over one split-K range or over several.
 struct WideSums {
   std::vector<double> sum, magnitude, error, reach;
-  unsigned terms; ///< of an instruction
+  unsigned terms; ///< terms that an instruction adds up
 
   WideSums(uint64_t count, unsigned blocks)
       : sum(count), magnitude(count), error(count), reach(count), terms(blocks * blockK + 1) {}

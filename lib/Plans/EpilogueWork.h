@@ -23,7 +23,7 @@ class BlockScaledMatmulOp;
 struct SchedulerCycles {
   double alone = 0;        ///< cycles of one warp, from its first instruction to its last result
   double busy = 0;         ///< least cycles of its issue, or of one of its pipes
-  double instructions = 0; ///< in these cycles
+  double instructions = 0; ///< instructions that are issued in these cycles
 };
 
 /// The work of an epilogue besides reading sums and storing elements; nothing for a plain GEMM.

@@ -35,7 +35,7 @@ struct PlannedGemm {
   PlannedGemm(BlockScaledMatmulOp op, const KernelPlan &plan, const hw::TargetModel &target)
       : op(op), plan(plan), target(target), size(sizeOfGemm(op, plan)) {}
 
-  mutable BlockScaledMatmulOp op; ///< its accessors are not const
+  mutable BlockScaledMatmulOp op; ///< the operation, mutable because its accessors are not const
   const KernelPlan &plan;
   const hw::TargetModel &target;
   MatmulSize size;

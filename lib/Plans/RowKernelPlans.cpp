@@ -80,11 +80,11 @@ int64_t mostThreads(ExpertOrderOp op) {
 /// The work on one row.
 struct RowWork {
   int64_t chunks = 0;
-  int64_t words = 0;       ///< of a chunk, in memory
-  int64_t numbers = 0;     ///< for which threads wait, one after the other
-  int64_t passes = 0;      ///< over memory, where no registers keep the row
+  int64_t words = 0;       ///< words of a chunk in memory
+  int64_t numbers = 0;     ///< numbers for which threads wait, one after the other
+  int64_t passes = 0;      ///< passes over memory, where no registers keep the row
   double stored = 0;       ///< words of a chunk that are written
-  double instructions = 0; ///< of a thread for an element
+  double instructions = 0; ///< instructions of a thread for an element
 };
 
 /// CTAs of a row with their threads, and the chunks of each.

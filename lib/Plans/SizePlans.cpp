@@ -49,7 +49,7 @@ namespace {
 /// A tile with its cost in doubles, before all of them get one unit.
 struct Candidate {
   KernelPlan plan;
-  int64_t rows, columns; ///< of the result, in a tile
+  int64_t rows, columns; ///< rows and columns of the result in a tile
   int64_t workers;
   double once, wave, kTile;
 

@@ -161,7 +161,7 @@ struct GemmStep {
   const Tensor *alpha; ///< alpha, or null
   std::vector<float> alphas;
   numerics::GemmProblem common;
-  const route::Record *record; ///< of which the model of the arithmetic is
+  const route::Record *record; ///< record whose model of the arithmetic is followed
 
   uint64_t columns() const { return rhs.first / groups.size(); }
   /// The bytes of `rhs` that group `group` has of prepacked tiles.

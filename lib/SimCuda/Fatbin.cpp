@@ -34,7 +34,7 @@ struct EntryHeader {
   uint16_t unused0;
   uint32_t headerBytes;
   uint64_t payloadBytes;
-  uint32_t compressedBytes; ///< of a compressed payload, less its padding
+  uint32_t compressedBytes; ///< bytes of a compressed payload without its padding
   uint32_t unused1;
   uint16_t minorVersion, majorVersion;
   uint32_t architecture;

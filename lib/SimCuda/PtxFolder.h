@@ -26,7 +26,7 @@ private:
   void read();
 
   std::string path;
-  std::map<std::string, std::vector<File>, std::less<>> files; ///< by kernel
+  std::map<std::string, std::vector<File>, std::less<>> files; ///< files of each kernel, by name
 };
 
 /// The names after `.entry`.

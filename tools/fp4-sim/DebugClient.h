@@ -38,7 +38,7 @@ protected:
 private:
   std::optional<Json> receive();
   int other;
-  std::deque<Json> events; ///< that nobody has taken yet
+  std::deque<Json> events; ///< events that nobody has taken yet
   bool gone = false;       ///< the program has closed its end
 };
 

@@ -24,8 +24,8 @@ public:
 
 private:
   Exploration() = default;
-  std::filesystem::path folder;             ///< of PTX
-  bool own = false;                         ///< the folder goes with the object
+  std::filesystem::path folder;             ///< folder of the PTX
+  bool own = false;                         ///< true when the folder goes with the object
   std::unique_ptr<TemporaryFile> traceFile; ///< null: the program's options name the trace
 };
 

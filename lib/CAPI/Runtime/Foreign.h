@@ -19,7 +19,7 @@ struct ForeignType {
 struct Foreign {
   ForeignType type;
   std::span<const int64_t> shape;
-  std::span<const int64_t> strides; ///< in elements; none: dense
+  std::span<const int64_t> strides; ///< strides in elements; none: dense
   uint64_t address = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace fp4::tvm {
 
 constexpr int32_t kNone = 0, kTensorPointer = 7, kTensor = 70; ///< types of a value
-constexpr size_t kTensorOffset = 24;                           ///< of the DLTensor in an object
+constexpr size_t kTensorOffset = 24; ///< bytes from an object to its DLTensor
 constexpr int32_t kCpu = 1, kCuda = 2;
 
 struct Any {

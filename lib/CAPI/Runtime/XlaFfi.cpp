@@ -194,7 +194,7 @@ private:
 
   xla::Frame &frame_;
   const xla::Api &api_;
-  std::map<uint64_t, uint64_t> sizes_; ///< of temporary memory
+  std::map<uint64_t, uint64_t> sizes_; ///< bytes of temporary memory, by address
 };
 
 /// Tells XLA the version of these declarations, if that is what it asks for.

@@ -43,7 +43,7 @@ private:
   int64_t rows, bands;
   mlir::RankedTensorType type; ///< type of the table
   mlir::Value buffer;
-  mlir::Value table; ///< in the kernel
+  mlir::Value table; ///< the table in the kernel
 };
 
 /// Zeroes `buffer` of a result before the kernel, so that rows of no group stay zero.

@@ -119,12 +119,12 @@ struct Attention {
 /// A tile of queries: its place, and the keys of its sequence.
 struct QueryTile {
   mlir::Value row, rowsEnd; ///< first token of the tile among all, and the end of its sequence
-  mlir::Value left;         ///< tokens of the sequence from that one on
+  mlir::Value left;         ///< tokens of the sequence from `row` on
   mlir::Value batch;
   mlir::Value head, keyHead; ///< first head of the tile, and the head of its keys
   mlir::Value keys;          ///< keys of the sequence
   mlir::Value keysEnd;       ///< end of the keys among those of all packed sequences
-  mlir::Value slopes;        ///< of each row, in the scale of products, negative; null without
+  mlir::Value slopes;        ///< slope of each row, in the scale of products, negative; null: none
 };
 
 /// First rows of the boxes of a block of keys.
@@ -132,16 +132,16 @@ using BlockRows = llvm::SmallVector<mlir::Value>;
 
 /// First rows that are kept from block to block of keys, of a cache.
 struct KeptRows {
-  BlockRows rows; ///< of the last block,
-  BlockRows next; ///< and of the next one, whose pages are read a block ahead
+  BlockRows rows; ///< first rows of the last block
+  BlockRows next; ///< first rows of the next block, whose pages are read a block ahead
 };
 
 /// Numbers that a tile carries from block to block of keys.
 struct RowState {
   mlir::Value maximum; ///< origin of the powers so far, a number for each row
-  mlir::Value sum;     ///< of the powers, what each thread has of them
-  mlir::Value powers;  ///< of the last block: its values come while the next one begins
-  mlir::Value shrink;  ///< what the last block multiplies sums by; not carried
+  mlir::Value sum;     ///< sum of the powers that each thread has
+  mlir::Value powers;  ///< powers of the last block, whose values come while the next one begins
+  mlir::Value shrink;  ///< factor by which the last block multiplies sums; not carried
   KeptRows kept;
 };
 
@@ -159,7 +159,7 @@ struct AttentionArguments {
   mlir::Value queries, keys, values, result; ///< tensor maps, and a buffer
   mlir::Value lengths, pages;
   mlir::Value table, places;       ///< tiles of packed queries (GroupTiles.h), and their number
-  mlir::Value keyOffsets, keyRows; ///< of packed keys, and the number of all keys
+  mlir::Value keyOffsets, keyRows; ///< offsets of packed keys, and the number of all keys
   mlir::Value sinks, slopes, lse;
 };
 
@@ -244,7 +244,7 @@ private:
   Value tokensOf(mlir::RankedTensorType type);
 
   // Accumulators in tensor memory (AttentionLanes.cpp).
-  using LaneStates = llvm::SmallVector<RowState, 2>; ///< of each part; the first keeps rows
+  using LaneStates = llvm::SmallVector<RowState, 2>; ///< state of each part; the first keeps rows
   void buildLanes(const QueryTile &tile);
   llvm::SmallVector<QueryPart> partsOf(const QueryTile &tile);
   void inPart(size_t number, llvm::ArrayRef<QueryPart> parts, llvm::function_ref<void()> body);
@@ -273,7 +273,7 @@ private:
   Value splat(int64_t columns, float number);
   Value nothing(int64_t columns) { return splat(columns, -std::numeric_limits<float>::infinity()); }
   Value fragment(int64_t columns);
-  Value read(Value sums, int64_t first, int64_t columns); ///< of a fragment, or tensor memory
+  Value read(Value sums, int64_t first, int64_t columns); ///< columns of a fragment, or of TMEM
   Value read(Value fragment) {
     return read(fragment, 0, mlir::cast<pipe::FragmentType>(fragment.getType()).getShape()[1]);
   }

@@ -133,7 +133,7 @@ private:
   struct Multiplication {
     BlockScaledMatmulOp op;
     GemmBuffers adaptor;
-    GemmBuffers operands; ///< those of `adaptor`, packed
+    GemmBuffers operands; ///< buffers of `adaptor`, packed
     Value rows;
     GemmSizes sizes;
     SmallVector<Value> results;

@@ -84,7 +84,7 @@ private:
   SumConversion conversion;
   /// The place of a warp's fragment in its tile, and in the result; null for warpgroups.
   Place ofWarp, firstOfWarp;
-  Value rowOfThread; ///< of gathered rows, 0 where a thread has that of its lane
+  Value rowOfThread; ///< rows from the lane's row to the thread's gathered row
   /// The one alpha of a matmul where it is read when the kernel begins, so that nobody waits for it
   /// behind the last k tile. A dual GEMM, which has twice as many sums in registers, reads what all
   /// tiles have in common behind it.

@@ -79,7 +79,7 @@ struct Gemm {
   }
   bool hasUnitScalesOfA() const { return loadsUnitScales() && !swapsOperands(); }
   bool hasUnitScalesOfB() const { return loadsUnitScales() && swapsOperands(); }
-  pipe::GlobalType scalesOfOne() const; ///< as many as any tile has
+  pipe::GlobalType scalesOfOne() const; ///< type of unit scales, as many as any tile has
   /// The exponent of what undoes the powers of two that operands have been converted with.
   int restoringExponent() const;
 

@@ -15,8 +15,8 @@ namespace fp4 {
 
 /// K tiles that are multiplied together.
 struct KStep {
-  mlir::Value first; ///< number of the first one
-  mlir::Value place; ///< of the first among those whose factors are loaded together; else null
+  mlir::Value first; ///< number of the first k tile
+  mlir::Value place; ///< place of that tile among those whose factors are loaded together; or null
 };
 
 class KLoop {

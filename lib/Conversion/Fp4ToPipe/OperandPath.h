@@ -67,12 +67,12 @@ private:
   const KernelArguments &args;
   OperandLoads &loads;
   route::Operand way;
-  bool isA, isArgumentA; ///< of the instruction, and among the arguments of the kernel
+  bool isA, isArgumentA; ///< operand A of the instruction, and among the kernel's arguments
   bool isPrepacked;      ///< tiles of fp4.prepack, which warps that multiply convert
   struct Source {
     Value data, scales;
   };
-  llvm::SmallVector<Source, 2> sources; ///< those of each GEMM
+  llvm::SmallVector<Source, 2> sources; ///< buffers of each GEMM
   Value resident, last; ///< register-resident weights, and the last k tile; else null
 };
 

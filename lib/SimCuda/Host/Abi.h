@@ -75,7 +75,7 @@ struct LaunchAttribute {
     struct {
       EventHandle event;
       int flags;
-      int triggerAtBlockStart; ///< of ProgrammaticEvent
+      int triggerAtBlockStart; ///< field of ProgrammaticEvent alone
     } recorded;
   };
 };

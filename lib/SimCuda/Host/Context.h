@@ -33,7 +33,7 @@ struct Module;
 /// A kernel of a module, found or not: cudaFunction_t, cudaKernel_t and CUfunction point to one.
 struct Function {
   Module *module = nullptr;
-  Module *code = nullptr; ///< whose program has it: `module`, or a file of --ptx-dir
+  Module *code = nullptr; ///< module whose program has the code: `module`, or a file of --ptx-dir
   std::string name;
   uint32_t maxDynamicShared = kDefaultSharedBytes;
   bool nonPortableCluster = false;
@@ -44,7 +44,7 @@ struct Module {
   std::string name; ///< for messages
   std::span<const std::byte> fatbin;
   std::string ptx;              ///< instead of a fat binary
-  const void *origin = nullptr; ///< in the program or library that registered it
+  const void *origin = nullptr; ///< address in the program or library that registered the module
   bool decoded = false;
   Error error; ///< why `program` is null
   std::shared_ptr<const sim::Program> program;
@@ -55,7 +55,7 @@ struct Module {
 enum class HostMemory : uint8_t {
   Pinned,     ///< cudaHostAlloc: ours
   Registered, ///< cudaHostRegister: the program's
-  Lent,       ///< of a tensor of python -m fp4.sim: device memory whose bytes torch keeps
+  Lent,       ///< bytes of a tensor of python -m fp4.sim: device memory that torch keeps
   Managed,    ///< cudaMallocManaged: ours
   Variable,   ///< __managed__: pages at the variable's device address
 };
@@ -73,7 +73,7 @@ struct Stream : Live<HandleKind::Stream> {
   int priority = 0;
   uint64_t id = 0;
   StreamOrder order;
-  std::shared_ptr<Capture> capture;    ///< under way
+  std::shared_ptr<Capture> capture;    ///< capture that is under way
   Edges last;                          ///< the nodes that the next captured work comes after
   const GraphNode *captured = nullptr; ///< the last node of this stream's own work
 };
@@ -82,7 +82,7 @@ struct Event : Live<HandleKind::Event> {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
-  std::shared_ptr<Capture> capture; ///< that it was last recorded in
+  std::shared_ptr<Capture> capture; ///< capture that it was last recorded in
   Edges nodes;                      ///< the nodes of the capture that it comes after
   Moment moment;                    ///< the moment of the record, outside of a capture
 };
@@ -208,15 +208,15 @@ private:
   mutable std::recursive_mutex lock;
   const Chip *currentChip = nullptr;
   const pid_t process = getpid();
-  std::unique_ptr<sim::Stepper> stepper;         ///< of fp4-sim debug
+  std::unique_ptr<sim::Stepper> stepper;         ///< stepper of fp4-sim debug
   std::unique_ptr<sim::Instruments> instruments; ///< outlive the simulator
   std::unique_ptr<sim::Simulator> simulator;
   std::string programName;
   std::string dumpDirectory;
   std::optional<PtxFolder> ptxFolder;
-  std::map<std::string, Module *> folderModules; ///< by file
+  std::map<std::string, Module *> folderModules; ///< modules of --ptx-dir, by file
   bool traced = false;
-  bool quietTimes = false; ///< times are for the report alone
+  bool quietTimes = false; ///< true when times are for the report alone
   Code stickyCode = Success;
   uint64_t allocations = 0, modulesMade = 0;
   uint64_t launches = 0, warpInstructions = 0;
@@ -225,9 +225,9 @@ private:
   std::vector<std::unique_ptr<Module>> modules;
   std::unordered_map<const void *, Function *> hostFunctions;
   std::unordered_map<const void *, Symbol> hostVariables;
-  std::map<void **, Symbol> managedVariables;           ///< that the host cannot see yet
-  std::map<uint64_t, HostMemory> hostMemories;          ///< by address
-  std::unordered_map<const void *, Function *> handles; ///< of functions, by themselves
+  std::map<void **, Symbol> managedVariables;  ///< managed variables that the host cannot see yet
+  std::map<uint64_t, HostMemory> hostMemories; ///< kinds of host memory, by address
+  std::unordered_map<const void *, Function *> handles; ///< functions by their own addresses
 };
 
 } // namespace fp4::simcuda

@@ -12,8 +12,8 @@ namespace {
 /// Work of the legacy stream and of blocking streams waits for each other.
 struct Host {
   std::recursive_mutex lock;
-  uint64_t legacy = 0, blocking = 0; ///< work of theirs, so far
-  uint64_t waits = 0;                ///< for the device
+  uint64_t legacy = 0, blocking = 0; ///< work so far on the legacy stream, and on blocking streams
+  uint64_t waits = 0;                ///< waits of the host for the device
   LaunchList ended;                  ///< launches that the host knows to have ended
 };
 

@@ -18,10 +18,10 @@ struct Event;
 
 /// The programmatic dependence that a launch asks for.
 struct DependentLaunch {
-  bool serialized = false; ///< it may begin before the launch before it in the stream has ended
-  Event *event = nullptr;  ///< that is recorded when it triggers or begins
-  int eventAttribute = 0;  ///< the attribute: trigger or begin
-  bool driver = false;     ///< its attributes have the driver's names
+  bool serialized = false; ///< permission to begin before the last launch of the stream has ended
+  Event *event = nullptr;  ///< event that is recorded when the launch triggers or begins
+  int eventAttribute = 0;  ///< id of the attribute that gave the event: trigger or begin
+  bool driver = false;     ///< true when the attributes have the driver's names
 };
 
 /// A launch that may still run, and why that is not waited for.
@@ -59,10 +59,10 @@ private:
   void end();
   StreamKind kind;
   sim::LaunchRef last; ///< the last work, if it is a launch that may still run
-  LaunchList begun;    ///< all of these since the last work that waited for everything
+  LaunchList begun;    ///< launches since the last work that waited for everything
   LaunchList ended;
-  std::vector<Running> running;   ///< of other streams
-  uint64_t others = 0, waits = 0; ///< of the counters, when it was last looked at
+  std::vector<Running> running;   ///< launches of other streams that may still run
+  uint64_t others = 0, waits = 0; ///< host's counters when this stream last looked at them
 };
 
 /// The host has waited for the device, or for an event.

@@ -17,7 +17,7 @@ enum LookupResult : int { Found = 0, NotFound = 1, VersionTooOld = 2 }; // CUdri
 
 struct Versions {
   std::string_view name;
-  int since[4]; ///< of NAME, NAME_v2, NAME_v3, NAME_v4; 0: there is none
+  int since[4]; ///< first versions with NAME, NAME_v2, NAME_v3, NAME_v4; 0: there is none
 };
 
 /// The suffix of the function that `version` means; null where the function came later.

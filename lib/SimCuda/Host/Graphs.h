@@ -18,13 +18,13 @@ struct GraphNode : Live<HandleKind::Node> {
   Work work;
   Edges after;         ///< the nodes that it depends on
   bool enabled = true; ///< false in executable graphs alone, which are not cloned
-  const GraphNode *original = nullptr; ///< of a clone
+  const GraphNode *original = nullptr; ///< node that this one is a clone of
   std::vector<void *> arguments;       ///< cudaGraphKernelNodeGetParams points to these
 };
 
 struct FP4_HOST_API Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
-  uint64_t flags = 0; ///< of an executable graph
+  uint64_t flags = 0; ///< flags of an executable graph's instantiation
 
   GraphNode *add(Edges after, Work work);
   void remove(GraphNode *node);

@@ -27,7 +27,7 @@ using namespace fp4::simcuda;
 namespace {
 
 struct NamedFunction {
-  uint64_t offset = 0; ///< from where the program was loaded
+  uint64_t offset = 0; ///< bytes from the address at which the program was loaded
   std::string name;
 };
 

@@ -34,7 +34,7 @@ struct KernelWork {
 struct CopyWork {
   void *to = nullptr;
   const void *from = nullptr;
-  size_t bytes = 0; ///< of a row
+  size_t bytes = 0; ///< bytes of a row
   int kind = Default;
   size_t rows = 1, toPitch = 0, fromPitch = 0;
   size_t slices = 1, toSlice = 0, fromSlice = 0;

@@ -26,8 +26,8 @@ private:
 
   /// The sizes of the operation, and of its tiles.
   struct Sizes {
-    int64_t tokens, heads, keyHeads, elements, valueElements, keys; ///< of a sequence
-    int64_t pages = 0, pageTokens = 0; ///< of a sequence, and of a page
+    int64_t tokens, heads, keyHeads, elements, valueElements, keys; ///< sizes of a sequence
+    int64_t pages = 0, pageTokens = 0; ///< pages of a sequence, and tokens of a page
     int64_t batches, rows, tiles;      ///< tiles of eight rows
     int64_t rowTiles, parts, warps;
 
@@ -37,9 +37,9 @@ private:
   };
   /// A CTA's part of the keys of a sequence, in steps of 16.
   struct Work {
-    Int32 number; ///< of the parts of one result
+    Int32 number; ///< number of the result that the parts share
     Int32 batch, keyHead, firstRow;
-    Value keys;       ///< signed, of the sequence
+    Value keys;       ///< keys of the sequence, signed
     Int32 begin, end; ///< steps
   };
 
@@ -95,9 +95,9 @@ private:
   Value shared, ticket, workspace, counters;
   std::optional<Int32> lane, warp;
   std::optional<Work> work;
-  Value factor, valueFactor; ///< f32: of scores, in the exponent of 2, and of results
-  Values limits;             ///< of each row of the lane, the end of the keys that it sees
-  Values places, slopesOfRow; ///< the key at its place, and in the exponent of 2 its slope
+  Value factor, valueFactor;  ///< f32 factors of scores, in the exponent of 2, and of results
+  Values limits;              ///< end of the keys that each row of the lane sees
+  Values places, slopesOfRow; ///< key at the place of each row, and its slope in the exponent of 2
   llvm::SmallVector<Values> queryOfTile; ///< words of operand B
 };
 

@@ -52,8 +52,8 @@ public:
   mlir::Value logSumOf(int64_t row);
 
   int64_t tiles, valueTiles;
-  Values maxima, sums; ///< of rows 2 j and 2 j + 1 of the lane, those of tile j
-  Values results;      ///< by tile, tile of values, and place in an accumulator
+  Values maxima, sums; ///< maxima and sums of the lane's rows: tile j has rows 2 j and 2 j + 1
+  Values results;      ///< accumulators by tile, tile of values, and place in an accumulator
 
 private:
   mlir::Value originOf(mlir::Value maximum);

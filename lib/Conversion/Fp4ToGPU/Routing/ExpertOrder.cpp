@@ -82,9 +82,9 @@ private:
   int64_t experts, warps, mostCtas, perToken;
   Value hostCtas;                   ///< index
   Value ids, offsets, rows, tokens; ///< pointers
-  Value counts;                     ///< in shared memory, of warps and experts
-  Value totals, others;             ///< of experts: counts of this CTA, and of CTAs before
-  Value starts;                     ///< of experts: first rows
+  Value counts;                     ///< counts of warps and experts, in shared memory
+  Value totals, others;             ///< counts of experts in this CTA, and in CTAs before
+  Value starts;                     ///< first rows of experts
   std::optional<Int32> numIds, numRows, thread, lane, warp, cta, ctas;
 };
 

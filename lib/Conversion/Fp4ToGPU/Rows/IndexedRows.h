@@ -27,7 +27,7 @@ mlir::Value inLaneOrder(mlir::ImplicitLocOpBuilder &b, mlir::Value elements,
 /// A row that is read by an expression of columns.
 struct IndexedRow {
   mlir::AffineExpr column;
-  int64_t bytes; ///< of an element
+  int64_t bytes; ///< bytes of an element
   int64_t unit;  ///< bytes at multiples of which rows begin
 };
 

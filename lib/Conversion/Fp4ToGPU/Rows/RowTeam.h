@@ -27,11 +27,11 @@ class RowTeam {
 public:
   /// A chunk of the row of this thread.
   struct Chunk {
-    int64_t index = 0;  ///< among those that are unrolled together
-    Int32 number;       ///< among those of the row
+    int64_t index = 0;  ///< number of the chunk among those that are unrolled together
+    Int32 number;       ///< number of the chunk in the row
     mlir::Value exists; ///< i1: the row has an element of it; null: always
     mlir::Value isLast; ///< i1: the row ends within it; null: never
-    bool isOther = false; ///< of another thread perhaps, which has no words of it in registers
+    bool isOther = false; ///< a chunk of another thread perhaps: no registers hold its words
   };
 
   /// `columns` are the elements of a row, and `rows` (i32) those of the matrix. A team has at least

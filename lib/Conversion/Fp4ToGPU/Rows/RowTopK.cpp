@@ -15,7 +15,7 @@ using namespace fp4;
 
 namespace {
 
-constexpr int64_t kColumns = RowTeam::kChunk; ///< of a lane
+constexpr int64_t kColumns = RowTeam::kChunk; ///< columns of a lane
 /// The key of a column that is not to be chosen, and that of NaN.
 constexpr int kAbsent = std::numeric_limits<int>::min(), kNaN = std::numeric_limits<int>::max();
 

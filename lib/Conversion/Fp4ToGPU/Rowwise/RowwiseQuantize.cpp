@@ -340,7 +340,7 @@ private:
   KernelBuilder &kernel;
   ImplicitLocOpBuilder &b;
   Scalars s;
-  Value rows, columns; ///< on the host; the latter null where static
+  Value rows, columns; ///< extents on the host; `columns` is null where static
   ElementSource source;
   Value amax, rng, data, scales;
   RowBlocks::Shape shape;

@@ -581,7 +581,7 @@ private:
   Output outputs[2];                     ///< row-wise, column-wise
   Value rng;
   bool noArithmetic;
-  bool transforms;     ///< on the tensor core
+  bool transforms;     ///< true when the tensor core computes the transform
   size_t rowsTogether; ///< row-wise blocks that are quantized together, as registers allow
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;

@@ -18,7 +18,7 @@ constexpr int64_t kQuarters = 0x3E803E80, kSigns = 0x80008000;
 /// The words of operand B: elements k and k + 1 of column n of H, k = 2 (lane % 4) + 8 half and
 /// n = lane / 4 + 8 part.
 struct Matrix {
-  std::array<std::array<Value, 2>, 2> words; ///< by part and half
+  std::array<std::array<Value, 2>, 2> words; ///< words by part and half
 };
 
 } // namespace

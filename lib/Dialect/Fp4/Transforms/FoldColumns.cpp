@@ -133,7 +133,7 @@ private:
   struct Part {
     int64_t start;
     linalg::GenericOp computed;
-    SmallVector<unsigned> inputs; ///< of the new operation, for each one of `computed`
+    SmallVector<unsigned> inputs; ///< number of the new operation's input for each of `computed`
   };
 
   /// The parts of a concatenation, in place of those that are one themselves.

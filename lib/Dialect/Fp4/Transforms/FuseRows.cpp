@@ -224,13 +224,13 @@ private:
     return &use == &quantize.getInputMutable() ? "" : "a quantizer reads its amax from memory";
   }
 
-  Operation *root, *kernel; ///< and the operation whose kernel computes it
-  TopKOp topK;              ///< which the kernel of the root computes too
-  AmaxOp ownAmax;    ///< of the root's rows, which its kernel computes too
-  AmaxOp amaxBefore; ///< of the root's whole input: its kernel, before, computes the members too
+  Operation *root, *kernel; ///< root of the chain, and the operation whose kernel computes it
+  TopKOp topK;              ///< top-k that the kernel of the root computes too
+  AmaxOp ownAmax;           ///< amax of the root's rows, which the root's kernel computes too
+  AmaxOp amaxBefore; ///< amax of the root's input: its earlier kernel computes the members too
   llvm::SetVector<Operation *> members, beside;
   SmallVector<std::pair<Operation *, std::string>> rejected;
-  bool needsRow = false; ///< for a member
+  bool needsRow = false; ///< true when a member needs a whole row
 };
 
 } // namespace

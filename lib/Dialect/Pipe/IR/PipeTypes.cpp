@@ -220,7 +220,7 @@ static int64_t accumulatorColumns(ArrayRef<int64_t> shape, bool pair) {
 static int64_t operandColumns(int64_t elements, Type element) {
   return elements * element.getIntOrFloatBitWidth() / 32;
 }
-static constexpr int64_t kOperandUnitBytes = 128; ///< of a row that a thread makes at a time
+static constexpr int64_t kOperandUnitBytes = 128; ///< bytes of a row that a thread makes at a time
 
 int64_t TmemType::getTmemColumns() const {
   if (isOperand())

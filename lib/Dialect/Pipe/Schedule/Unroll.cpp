@@ -177,7 +177,7 @@ static std::optional<std::pair<Counter, size_t>> counterOf(CopyScalesOp tile) {
   return std::nullopt;
 }
 
-static constexpr int64_t kMostSets = 2; ///< as many k tiles of code
+static constexpr int64_t kMostSets = 2; ///< sets of columns, and k tiles of an iteration
 
 /// Returns true when all tiles of scales of `loop` have two sets, which its iterations take in
 /// turn.

@@ -48,11 +48,11 @@ private:
   struct Access {
     mlir::Operation *op;
     size_t agent;
-    uint32_t component, time; ///< complete when a clock has this time
+    uint32_t component, time; ///< clock entry and value at which the access is complete
     uint32_t issued;
     int64_t iteration;
-    bool isGeneric; ///< by threads, to shared memory, without a fence of its own
-    bool isTensor;  ///< by tcgen05
+    bool isGeneric; ///< access of threads to shared memory, without a fence of its own
+    bool isTensor;  ///< access of tcgen05
     bool isScales;  ///< copy of scales
   };
   struct History {
@@ -71,7 +71,7 @@ private:
   llvm::SmallVector<ChannelOp> channels;
   uint32_t parts;
   std::vector<Clock> clocks;
-  Clock issuedWork; ///< by component, what engines have been given
+  Clock issuedWork; ///< operations that engines have been given, for each component
   std::map<std::pair<uint32_t, TilePlace>, History> histories;
   std::map<std::pair<size_t, const void *>, std::vector<uint32_t>> stores;
 };

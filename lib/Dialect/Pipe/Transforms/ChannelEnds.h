@@ -31,10 +31,11 @@ struct ChannelEnds {
   /// A role at the end where stages are used.
   struct Consumer {
     RoleRegionOp role;
-    llvm::SmallVector<mlir::Operation *> takes; ///< in program order
+    llvm::SmallVector<mlir::Operation *> takes; ///< operations that take a stage, in program order
   };
   RoleRegionOp producer;
-  llvm::SmallVector<mlir::Operation *> producerTakes; ///< in program order
+  /// Operations that take a stage to fill it, in program order.
+  llvm::SmallVector<mlir::Operation *> producerTakes;
   llvm::SmallVector<Consumer> consumers;
 };
 

@@ -81,7 +81,7 @@ private:
   struct State {
     ChannelOp channel;
     ChannelSharing sharing;
-    SmallVector<Passed> blocks; ///< by rank
+    SmallVector<Passed> blocks; ///< stages that each CTA has passed, by rank
     /// Returns the uses that the consumer to which `op` belongs has passed in CTA `rank`.
     Used &usedBy(Operation *op, uint32_t rank);
     bool fills(uint32_t producer, uint32_t rank) const {

@@ -16,7 +16,7 @@ namespace fp4::pipe {
 /// of scales, or a few columns of overlapping stages.
 struct TilePlace {
   const void *owner; ///< the channel; null for sets of columns
-  int64_t number;    ///< of the tile in the channel, or the first column
+  int64_t number;    ///< number of the tile in the channel, or the first column
   int64_t stage;
   auto operator<=>(const TilePlace &) const = default;
 };
@@ -24,14 +24,14 @@ struct TilePlace {
 /// An access to a tile by an operation.
 struct TileUse {
   TilePlace place;
-  int64_t iteration; ///< of the channel that the tile is a stage of, or is copied from
+  int64_t iteration; ///< iteration of the channel that the tile is a stage of, or is copied from
   ChannelOp channel;
   bool writes;
 };
 
 struct RoleStep {
   mlir::Operation *op;
-  std::optional<int64_t> iteration; ///< of an op on a channel, where it is known
+  std::optional<int64_t> iteration; ///< iteration of an op on a channel, where it is known
   llvm::SmallVector<TileUse, 2> uses;
 };
 
