@@ -164,7 +164,7 @@ private:
   const Finish &finish_;
   const JudgeOptions &judge_;
   Json fates_ = Json::array();
-  std::string fate_;    ///< under the present schedule
+  std::string fate_;    ///< fate under the present schedule
   std::string message_; ///< message of the first error
   std::string module_;  ///< the last that was loaded with the other text
 };

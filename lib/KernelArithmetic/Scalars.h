@@ -62,7 +62,7 @@ public:
   mlir::Value maximumNumber(mlir::Value x, mlir::Value y);
   /// The larger operand; NaN where one is NaN.
   mlir::Value maximumOrNaN(mlir::Value x, mlir::Value y);
-  mlir::Value roundToBF16(mlir::Value x); ///< to bf16, nearest even, and back
+  mlir::Value roundToBF16(mlir::Value x); ///< rounding to bf16, nearest even, and back
   /// Two fp32 to bf16, nearest even, in one i32; `low` in the low half.
   mlir::Value packBF16(mlir::Value low, mlir::Value high);
   mlir::Value bits(mlir::Value x);     ///< f32 -> i32

@@ -39,7 +39,7 @@ struct ExponentRange {
 /// One row of A in one step.
 struct StepRow {
   alignas(64) int8_t values[fp4MmaK];     ///< twice the value
-  alignas(64) int8_t magnitudes[fp4MmaK]; ///< without sign
+  alignas(64) int8_t magnitudes[fp4MmaK]; ///< magnitudes without sign
   int32_t correction[stepGroups];         ///< -12 * the group's sum: undoes the offset of B
   double scales[stepGroups];              ///< a quarter of the value, as both operands are doubled
   double power;                           ///< 2^exponent of the largest scale that is not zero

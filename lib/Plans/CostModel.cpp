@@ -112,8 +112,8 @@ struct StepCost {
 };
 /// The cost of one tile.
 struct TileCost {
-  double first;  ///< without the epilogue of another tile beside it
-  double cycles; ///< behind other tiles
+  double first;  ///< cycles without the epilogue of another tile beside it
+  double cycles; ///< cycles behind other tiles
   GemmBound bound;
 };
 

@@ -124,7 +124,7 @@ std::string_view spell(GemmBound bound);
 
 struct GemmCost {
   double cycles; ///< cycles of the whole kernel, launch included
-  double busy;   ///< without the launch and the time that only device memory takes
+  double busy;   ///< cycles without the launch and the time that only device memory takes
   GemmBound bound;
 };
 

@@ -41,7 +41,7 @@ struct EntryHeader {
   uint64_t unused2;
   uint64_t flags;
   uint64_t unused3;
-  uint64_t textBytes; ///< after decompression
+  uint64_t textBytes; ///< bytes of the text after decompression
 };
 
 template <typename T> T at(Bytes bytes, uint64_t offset) {

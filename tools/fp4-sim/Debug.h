@@ -13,7 +13,7 @@ namespace fp4::harness {
 
 struct DebugOptions : ProgramOptions {
   bool dap = false; ///< the Debug Adapter Protocol on stdin and stdout
-  int port = 0;     ///< or at this port of the machine itself, for one client
+  int port = 0;     ///< port of the machine itself for one client, in place of stdin and stdout
 };
 
 Expected<int> debugProgram(const DebugOptions &options);

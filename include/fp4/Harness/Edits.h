@@ -28,10 +28,10 @@ Expected<std::vector<PtxEdit>> readEdits(const std::string &path);
 struct JudgeOptions {
   std::string edits;                             ///< name of the file
   std::vector<std::string> schedules{"eager:1"}; ///< POLICY:SEED
-  bool everySchedule = false;                    ///< also when an earlier one has failed
+  bool everySchedule = false; ///< true when schedules run also after an earlier one has failed
   std::string expectedError;                     ///< part of what each run ends with; empty: none
-  unsigned processes = 1;                        ///< at a time
-  double seconds = 300;                          ///< for one edit
+  unsigned processes = 1;                        ///< processes at a time
+  double seconds = 300;                          ///< seconds for one edit
 };
 
 /// Adds --edits, --schedules, --every-schedule, --expect-error, --jobs and --seconds.

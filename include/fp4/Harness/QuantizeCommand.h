@@ -29,7 +29,7 @@ struct QuantizeCommand {
   std::string output;  ///< prefix of the files; to dequantize the file. Empty: nothing is written
   std::string type;    ///< element type of the input, if the file does not say
   std::string layout = "linear";
-  std::string scales; ///< to dequantize: the file, instead of PREFIX.scales.npy
+  std::string scales; ///< file to dequantize from, instead of PREFIX.scales.npy
   std::optional<float> amax;
   bool columnwise = false;
   bool perRow = false; ///< an amax for each row of the output

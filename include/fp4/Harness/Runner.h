@@ -47,10 +47,10 @@ struct RunOptions : sim::SimulationOptions {
   bool verify = true;
   bool benchmark = false; ///< time what was verified
   bool json = false;      ///< the report as one JSON object
-  bool showProgress = true; ///< for simulations that take long
+  bool showProgress = true; ///< progress of simulations that take long
   std::string compare;    ///< JSON of an earlier benchmark, or of predictions; empty: none
   std::string label;      ///< name in comparisons of predictions; empty: the function's name
-  std::optional<TimedProgram> before; ///< to compare predictions with
+  std::optional<TimedProgram> before; ///< predictions to compare with
   EntryResolver twin;     ///< same program compiled with --no-arithmetic, to time beside it
   std::shared_ptr<const Prepared> prepared; ///< null: the run makes its own
   rt::ModuleCache::Exchange exchange;       ///< none: the library's own code runs

@@ -82,7 +82,7 @@ struct MmaOperand {
 };
 
 struct MmaAtom {
-  std::string_view name; ///< for messages
+  std::string_view name; ///< name for messages
   MmaForm form;
   MmaKind kind; ///< arithmetic of the instruction, and its K (mmaK)
   MmaPlace accumulator;

@@ -31,7 +31,7 @@ struct PromotedRates {
   double feedBytes;        ///< bytes that the L2 cache delivers to an SM in a cycle
   double memoryBytes;      ///< bytes that memory delivers to all SMs in a cycle
   double tile, tileColumn; ///< a tile besides its k tiles, and for each column
-  double manyTile;         ///< such a tile of GEMMs of many rows
+  double manyTile;         ///< a tile of GEMMs of many rows besides its k tiles
   double launch;           ///< a kernel besides its tiles
   double cluster, clusterColumn;     ///< a reduction of two ranges in a cluster, for each column
   double workspace, workspaceColumn; ///< a reduction in a workspace, and for each column of 128

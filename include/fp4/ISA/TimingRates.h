@@ -29,7 +29,7 @@ inline constexpr size_t timingRateCount = std::size(timingRateInfos);
 
 /// One line of the table.
 struct TimingRow {
-  std::string_view target; ///< or a product of it, for a rate that is not the target's (GpuModel.h)
+  std::string_view target; ///< target, or for a rate not its own a product of it (GpuModel.h)
   TimingRate which;
   Rate rate;
 };

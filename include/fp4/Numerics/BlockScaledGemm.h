@@ -136,13 +136,13 @@ struct GemmProblem {
   GemmOperand a, b;                          ///< A is M x K, B is N x K
   uint64_t depth = 0;                        ///< K, a multiple of the block size
   std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
-  std::span<const float> rowAlpha = {};      ///< replaces alpha: one for each row of the result
-  std::span<const float> columnAlpha = {};   ///< or one for each column
+  std::span<const float> rowAlpha = {};    ///< alpha of each row of the result, in place of `alpha`
+  std::span<const float> columnAlpha = {}; ///< alpha of each column, in place of `alpha`
   FloatType output = FloatType::F32;
   unsigned threads = 0; ///< 0: one per hardware thread
   /// Called now and then, by one thread at a time, with the number of elements that are done.
   std::function<void(uint64_t done, uint64_t total)> progress = {};
-  std::vector<EpilogueOp> epilogue = {}; ///< between alpha and the rounding
+  std::vector<EpilogueOp> epilogue = {}; ///< steps between alpha and the rounding
   /// Split-K parts, whose sums are added in fp32 from the first to the last. A part has whole
   /// slices of 256 elements (splitRange), so there are at most as many as slices.
   uint64_t splits = 1;

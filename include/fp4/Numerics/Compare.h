@@ -45,7 +45,7 @@ struct CompareReport {
 
 struct CompareOptions {
   FloatType type = FloatType::F32; ///< type of the values; sets the unit in the last place
-  uint64_t columns = 1;            ///< to turn positions into (row, column)
+  uint64_t columns = 1;            ///< columns of a row, to turn positions into (row, column)
   unsigned keep = 8;               ///< mismatches to list
   bool nanEqual = true;            ///< all NaN bit patterns are one value
 };

@@ -27,7 +27,7 @@ namespace fp4::numerics {
 
 enum class ElementOp : uint8_t {
   Constant, ///< the f32 with bits `immediate`
-  Convert, ///< to the type of the instruction; to f8E4M3FN above 464 is NaN, as arith.truncf has it
+  Convert,  ///< conversion to the instruction's type; f8E4M3FN above 464 is NaN, as in arith.truncf
   Add,
   Subtract,
   Multiply,

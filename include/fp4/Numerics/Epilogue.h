@@ -19,9 +19,9 @@ namespace fp4::numerics {
 
 /// Each step takes and gives fp32; Round gives an element of the result.
 enum class EpilogueOp : uint8_t {
-  Scale, ///< times alpha, one multiplication
+  Scale, ///< multiplication by alpha
   Relu,  ///< max(x, +0); a NaN stays one
-  Round  ///< to the result's type, to nearest even
+  Round  ///< rounding to the result's type, to nearest even
 };
 
 /// "relu": as attributes and manifests say it. Scale and Round have no name there: they follow from

@@ -38,10 +38,10 @@ std::vector<float> transposed(std::span<const float> values, uint64_t rows, uint
 /// Options of one output.
 struct SideOptions {
   std::optional<HadamardOptions> hadamard = {};      ///< along the blocks, before amax; else none
-  std::optional<float> amax = {};                    ///< nvfp4: replaces that of the values
-  std::optional<StochasticRounding> stochastic = {}; ///< else to nearest even
-  std::vector<float> groupAmax = {}; ///< quantizeGroups, nvfp4: that of each group; or none
-  std::vector<float> rowAmax = {};   ///< amaxPerRow: that of each row; or none
+  std::optional<float> amax = {}; ///< amax of nvfp4, in place of that of the values
+  std::optional<StochasticRounding> stochastic = {}; ///< stochastic rounding; else to nearest even
+  std::vector<float> groupAmax = {}; ///< amax of each group (quantizeGroups, nvfp4); or none
+  std::vector<float> rowAmax = {};   ///< amax of each row (amaxPerRow); or none
 };
 
 struct QuantizeOptions {

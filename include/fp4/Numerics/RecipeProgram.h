@@ -60,7 +60,7 @@ enum class Op : uint8_t {
   MinDropNaN, ///< the number if one of a, b is NaN (fminf, PTX min)
   MinKeepNaN, ///< NaN if one of a, b is (PTX min.NaN)
   MaxKeepNaN,
-  RoundBF16, ///< to bf16 (nearest even) and back
+  RoundBF16, ///< rounding to bf16 (nearest even) and back
   Truncate,  ///< i32, toward zero, of an f32 from 0 to 2^31 - 128
   // Comparisons, i1; false where a NaN is compared
   FloatEqual,

@@ -61,7 +61,7 @@ std::optional<PdlLaunches> parsePdlLaunches(std::string_view text);
 struct PhaseOptions {
   std::string target = "sm_100a"; ///< a name of the target table
   std::string ptxas;              ///< the ptxas to run; empty: search for one
-  std::vector<std::string> plans; ///< for kernels, as inside of #fp4.plan<...>
+  std::vector<std::string> plans; ///< plans of kernels, as inside of #fp4.plan<...>
   bool noArithmetic = false;      ///< streaming kernels only load and store, for measurements
   PdlLaunches pdl = PdlLaunches::Chosen;
   unsigned sms = 0;   ///< SMs that grids of GEMM kernels fill; 0: all of the target

@@ -52,7 +52,7 @@ private:
 struct Buffer {
   harness::Type type;
   rt::DevicePtr address = 0; ///< a multiple of 16
-  uint64_t bytes = 0; ///< at least type.bufferBytes(), with strides from the first row to the last
+  uint64_t bytes = 0; ///< size, at least type.bufferBytes(), with strides from first to last row
   harness::Strides strides = {}; ///< logical elements; none: dense
 };
 

@@ -24,7 +24,7 @@ struct AccessCount {
   bool shared = false;
   uint64_t accesses = 0; ///< accesses by warps
   uint64_t cost = 0;     ///< wavefronts (shared) or sectors (global)
-  uint64_t least = 0;    ///< with the same bytes, distinct, side by side
+  uint64_t least = 0;    ///< cost of the same bytes if they were distinct and side by side
   /// "gemm.ptx:41:3: 640 accesses, 2560 wavefronts where 640 suffice: ld.shared..."
   std::string text() const;
 };

@@ -19,14 +19,14 @@ namespace fp4::sim {
 /// Activity of a warp at a time. All but Issue are waits.
 enum class Activity : uint8_t {
   Issue,      ///< instructions leave
-  Arithmetic, ///< for the result of an instruction
-  Global,     ///< for a load from global memory
-  Shared,     ///< for a load from shared memory, or an exchange between lanes
-  Pipe,       ///< for a unit that is busy
-  Scheduler,  ///< for its turn
-  Barrier,    ///< at a barrier of its CTA or cluster, or for other lanes
-  Mbarrier,   ///< at an mbarrier
-  Products,   ///< for wgmma, tcgen05 and copies that it issued
+  Arithmetic, ///< wait for the result of an instruction
+  Global,     ///< wait for a load from global memory
+  Shared,     ///< wait for a load from shared memory, or an exchange between lanes
+  Pipe,       ///< wait for a unit that is busy
+  Scheduler,  ///< wait for the warp's turn
+  Barrier,    ///< wait at a barrier of its CTA or cluster, or for other lanes
+  Mbarrier,   ///< wait at an mbarrier
+  Products,   ///< wait for wgmma, tcgen05 and copies that it issued
   Fence,
   Branch, ///< the instructions behind a taken branch
 };

@@ -21,12 +21,12 @@ struct SimulationOptions {
   /// Cluster sizes of launches with a preferred cluster size: mixed | preferred | fallback
   /// (ClusterSizes).
   std::string clusters = "mixed";
-  bool time = false;              ///< policy timed, and what it predicts is reported
-  bool timesOnly = false;         ///< with time: Predictor::timesOnly
-  std::string mix = "ptx";        ///< with time: ptx | cubin | auto, Predictor::mix
-  double clock = 0;               ///< with time: Predictor::gigahertz
-  std::string gpu;                ///< with time: Predictor::gpu
-  uint64_t sampleAfter = 6u << 20; ///< with time: Predictor::sampleAfter
+  bool time = false;               ///< true for policy timed with a report of its predictions
+  bool timesOnly = false;          ///< Predictor::timesOnly, with `time`
+  std::string mix = "ptx";         ///< Predictor::mix, with `time`: ptx | cubin | auto
+  double clock = 0;                ///< Predictor::gigahertz, with `time`
+  std::string gpu;                 ///< Predictor::gpu, with `time`
+  uint64_t sampleAfter = 6u << 20; ///< Predictor::sampleAfter, with `time`
   uint64_t seed = 1;               ///< seed of the random policy and of mixed clusters
   uint64_t maxOrders = 0;         ///< limit of the policy exhaustive, for each launch; 0: no limit
   /// Order that a report named, or the name of a file that holds one: it alone runs.

@@ -68,8 +68,8 @@ struct SimOptions {
   CompletionPolicy policy = CompletionPolicy::Eager;
   uint64_t seed = 0;
   ClusterSizes clusters = ClusterSizes::Mixed;
-  std::string delayedEngine = "all"; ///< for Delay: tma, bulk, wgmma, tcgen05, all
-  uint32_t delayRounds = 16;         ///< for Delay
+  std::string delayedEngine = "all"; ///< engine of Delay: tma, bulk, wgmma, tcgen05, all
+  uint32_t delayRounds = 16;         ///< rounds of Delay
   uint32_t hostThreads = 0;          ///< 0: one per hardware thread
   std::string target = "sm_100a";    ///< a name of hw::lookupTarget
   UninitializedReads uninitializedReads = UninitializedReads::Error;
@@ -90,7 +90,7 @@ struct SimOptions {
   /// Receives the predicted time of every launch with CompletionPolicy::Timed.
   std::function<void(KernelTime)> predicted;
   Observer *observer = nullptr; ///< see Observer.h; forces one host thread
-  OrderOptions orders;          ///< for CompletionPolicy::Exhaustive
+  OrderOptions orders;          ///< options of CompletionPolicy::Exhaustive
   Stepper *stepper = nullptr;   ///< see Stepper.h; forces one host thread
 };
 

@@ -27,7 +27,7 @@ public:
   struct Input {
     InputRows rows;
     mlir::RankedTensorType type;
-    bool hasRows = true, hasColumns = true; ///< else its elements are the same for all of them
+    bool hasRows = true, hasColumns = true; ///< false when elements are the same for all of them
 
     int64_t elementBytes() const { return type.getElementTypeBitWidth() / 8; }
     /// Returns where run number `run` of a row begins; a run has `count` elements.

@@ -16,7 +16,7 @@ namespace fp4 {
 
 /// The GEMM of the program: rows x columns = (rows x depth) (columns x depth)^T.
 struct Problem {
-  int64_t rows, columns, depth; ///< or ShapedType::kDynamic
+  int64_t rows, columns, depth; ///< sizes, or ShapedType::kDynamic
   int64_t depthUnit;            ///< known divisor of the depth: the depth where it is static
   int64_t block;                ///< elements of K that share a scale: 16, 32 or 128
   /// f4E2M1FN, f8E4M3FN or f8E5M2; f8E4M3FN with scales of f32.
@@ -109,7 +109,7 @@ struct WorkShares {
   /// have several, and the sums that these leave.
   std::optional<numerics::StreamK> stream;
   int64_t streamWorks = 0, streamReductions = 0, streamParts = 0;
-  int64_t tablePlaces = 0; ///< for groups: places in the table of their tiles of rows
+  int64_t tablePlaces = 0; ///< places in the table of the tiles of rows of groups
   /// Numbers of the offsets that belong to a group, 1 or 2, where the kernel searches the few
   /// groups itself; 0 where a kernel before it makes a table of their tiles.
   int64_t searchedOffsets = 0;
@@ -155,7 +155,7 @@ struct Results {
   llvm::SmallVector<Input> inputs;
   static Input inputOf(mlir::RankedTensorType type);
   std::optional<ResultQuantizer> quantizer; ///< quantizer of the elements
-  bool withAmax = false;                    ///< with the amax of the elements
+  bool withAmax = false;                    ///< true when the amax of the elements is a result too
   bool storesElements = true;               ///< the elements are a result themselves
   bool storesTiles = false; ///< the result leaves through shared memory and TMA stores
   bool isStrided = false;   ///< the caller says where the rows are

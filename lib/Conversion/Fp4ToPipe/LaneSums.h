@@ -41,7 +41,7 @@ public:
   Value ofThreadOrLast(Value column);
   Value orLast(Value column);
 
-  Tile tile;     ///< with the first column of this warpgroup, where each has sums in registers
+  Tile tile;     ///< tile with the first column of this warpgroup, if each has sums in registers
   Value laneRow; ///< base of the row of a thread, to which its lane is added
 
 private:

@@ -34,7 +34,7 @@ public:
     Actor actor;
     CodePoint at;
     uint32_t ctaGroup = 1;
-    bool exclusive = false; ///< while it lives there is no other
+    bool exclusive = false; ///< true when no other allocation may live beside it
   };
 
   /// Columns of the target: 512, and more that only an exclusive allocation reaches.

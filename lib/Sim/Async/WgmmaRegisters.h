@@ -39,8 +39,8 @@ private:
     bool written = false;     ///< true when that access wrote it
     bool onlyMoved = false;   ///< true when all such accesses were by mov
     bool ofD = false;         ///< part of D, while multiply looks for copies
-    uint32_t accumulated = 0; ///< pc + 1 of a wgmma that had it in D,
-    uint32_t shape = 0;       ///< and its shape
+    uint32_t accumulated = 0; ///< pc + 1 of a wgmma that had it in D
+    uint32_t shape = 0;       ///< shape of that wgmma
   };
   template <typename F> void forEachUnit(const Operand &o, const Operand *pool, F &&f);
   std::optional<Access> copyOutOfD(const Operand *pool);

@@ -31,7 +31,7 @@ enum class ByteUse : uint8_t {
   Poison, ///< an operation that will write them was issued: matters to accesses of warps
   Write,
   Read,
-  Reduce ///< and above: reductions whose order does not matter, one kind for each operation
+  Reduce ///< reductions whose order does not matter: one kind from here on for each operation
 };
 inline constexpr uint8_t kByteUses = 16;
 

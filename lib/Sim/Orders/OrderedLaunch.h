@@ -58,7 +58,7 @@ private:
   struct Loop {
     std::unordered_set<size_t> states;
     Footprint reads;
-    bool closed = false; ///< it has come back to one of them
+    bool closed = false; ///< true when the warp has come back to one of the states
   };
   /// The bytes of an allocation before the launch, and after its first order.
   struct Contents {

@@ -105,7 +105,7 @@ private:
   struct ObjectStep {
     ObjectAccess access;
     uint32_t step;
-    size_t covered; ///< so many accesses, from the first on, happen before the step
+    size_t covered; ///< number of the first accesses that happen before the step
   };
   std::vector<uint32_t> append(Process process, const Footprint &footprint, bool kept);
   void note(uint32_t step);

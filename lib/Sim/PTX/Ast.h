@@ -38,7 +38,7 @@ struct Arg {
   double number = 0;
   uint8_t floatBits = 0; ///< 32 or 64 for hexadecimal floats, 0 for decimal
   std::vector<Arg> elements;
-  bool paired = false; ///< this argument is followed by '|' and its partner is the next one
+  bool paired = false; ///< true when '|' follows this argument and the next one is its partner
 };
 
 struct Instruction {
@@ -46,7 +46,7 @@ struct Instruction {
   std::string_view guard; ///< predicate name; empty when unguarded
   bool guardNegated = false;
   std::string_view opcode;                 ///< first word
-  std::vector<std::string_view> modifiers; ///< without dots, in order
+  std::vector<std::string_view> modifiers; ///< modifiers without dots, in order
   std::vector<Arg> args;
   uint32_t debugFile = 0, debugLine = 0, debugColumn = 0; ///< place that the last .loc names
 };

@@ -124,7 +124,7 @@ private:
     } progress;
     uint64_t rounds = 0, next = kFirst; ///< next: when it is examined
   } quiet;
-  std::unique_ptr<PollWait> parked; ///< until when the whole cluster stands still
+  std::unique_ptr<PollWait> parked; ///< wait during which the whole cluster stands still
 };
 
 } // namespace fp4::sim

@@ -138,8 +138,8 @@ public:
   std::byte *sharedObject(uint64_t address, uint32_t bytes, uint32_t align, Cta **owner = nullptr);
 
   // --- Control --------------------------------------------------------------------------------
-  uint32_t target = 0;                ///< for Outcome::Jump
-  std::array<uint32_t, 32> targets{}; ///< for Outcome::Scatter
+  uint32_t target = 0;                ///< target of Outcome::Jump
+  std::array<uint32_t, 32> targets{}; ///< targets of Outcome::Scatter
   /// The lanes that execute go where `targets` says.
   Outcome scatter() {
     target = targets[static_cast<size_t>(firstLane())];

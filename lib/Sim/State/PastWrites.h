@@ -61,7 +61,7 @@ private:
   struct Kept {
     std::weak_ptr<const LaunchMark> mark;
     std::shared_ptr<WriteJournal> journal;
-    Journals running; ///< when it has ended
+    Journals running; ///< journals of launches that ran when this one ended
   };
   std::vector<Kept> kept;
   uint64_t dependents = 0;

@@ -45,7 +45,7 @@ public:
       return age != o.age ? age > o.age : arrival > o.arrival;
     }
   };
-  bool announced = false; ///< there is an event for the next one
+  bool announced = false; ///< true when the next one has an event
   bool empty() const { return waiting.empty(); }
   /// All of them, about in their order.
   const std::vector<Entry> &entries() const { return waiting; }

@@ -86,7 +86,7 @@ private:
   void linkRegisters() {
     struct Users {
       uint32_t writer = nobody;
-      std::vector<uint32_t> readers; ///< since then
+      std::vector<uint32_t> readers; ///< readers since that write
     };
     std::unordered_map<uint32_t, Users> registers; // a block has few of a kernel's
     const auto write = [&](uint32_t g, uint32_t r) {

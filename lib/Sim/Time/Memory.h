@@ -154,7 +154,7 @@ private:
     double capacity = 0, bytes = 0;
     uint32_t oldest = 1;
   };
-  Border borders[2];                 ///< for who asked for it last, and for others
+  Border borders[2];                 ///< border for the client that asked last, and for others
   std::vector<float> steps = {0, 0}; ///< bytes of each step that were not touched again, from 1 on
   double filled = 0;                 ///< bytes in the last step
 };
@@ -276,7 +276,7 @@ private:
     bool several = false;     ///< more than one
   };
   std::unordered_map<uint64_t, Turns> atomics;
-  size_t manyTurns = 4096; ///< so many that those of the past go
+  size_t manyTurns = 4096; ///< number of lines at which those of the past are dropped
   double served = 1;       ///< share of the rates for the ports that make requests
   double readers;          ///< readers of a line before further ones join them
   bool pairs;              ///< device memory delivers two sectors at a time

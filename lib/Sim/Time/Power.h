@@ -15,7 +15,7 @@ namespace fp4::sim {
 /// Shares of the cycles of an SM, on average over the SMs that were simulated.
 struct SmActivity {
   double tensor = 0; ///< arithmetic of tensor cores, but for f16
-  double half = 0;   ///< their arithmetic of f16
+  double half = 0;   ///< arithmetic of f16 among those
   double issue = 0;  ///< issue slots
   double shared = 0; ///< shared memory
 };

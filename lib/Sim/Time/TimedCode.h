@@ -58,7 +58,7 @@ enum class Unit : uint8_t {
   FenceAsyncShared,
   FenceCta,
   Fence,
-  Wait, ///< for asynchronous work, or its bookkeeping
+  Wait, ///< wait for asynchronous work, or its bookkeeping
   Copy, ///< hands work to the copy engine
   Async,
   Wgmma,
@@ -78,7 +78,7 @@ struct TimedInsn {
   uint8_t count = 0;    ///< machine instructions
   uint8_t rejoins = 0;  ///< branches around a slow path among them
   bool mayWake = false; ///< other warps may wait for what it does
-  bool remote = false;  ///< it acts on another CTA of the cluster
+  bool remote = false;  ///< true when it acts on another CTA of the cluster
   bool bypassesL1 = false;
   bool fills = false;    ///< a cp.async, whose data takes the way of what L1 fills, and not of loads
   bool releases = false; ///< an access or arrival that is a fence of the device too

@@ -205,7 +205,7 @@ private:
   uint64_t left = 0;     ///< clusters before it have started when the sample began
   uint64_t executed = 0; ///< warp instructions
   bool settled = false;  ///< traffic that a sample will assume of L2 is counted
-  double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< when the sample began
+  double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< totals when the sample began
   uint64_t canceledBefore = 0;                                ///< clusters that others took before
   bool waits = false; ///< the sample waits for CTAs that are not in it
   /// Dependences between CTAs, and the equality of their work.

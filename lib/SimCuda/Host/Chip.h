@@ -10,7 +10,7 @@ namespace fp4::simcuda {
 /// `--device b200`. Capacities of the architecture are the target's.
 using Chip = hw::GpuModel;
 
-inline constexpr uint32_t kDefaultSharedBytes = 48 << 10; ///< without an attribute of the kernel
+inline constexpr uint32_t kDefaultSharedBytes = 48 << 10; ///< bytes without a kernel's attribute
 inline constexpr uint32_t kConstantBytes = 64 << 10;
 
 /// cudaDeviceGetAttribute and cuDeviceGetAttribute; nothing for a number that we do not know.

@@ -41,7 +41,7 @@ struct Function {
 
 /// A fat binary or PTX text that was registered or loaded; decoded when it is first needed.
 struct Module {
-  std::string name; ///< for messages
+  std::string name; ///< name for messages
   std::span<const std::byte> fatbin;
   std::string ptx;              ///< instead of a fat binary
   const void *origin = nullptr; ///< address in the program or library that registered the module

@@ -6,7 +6,7 @@
 namespace fp4::sim {
 
 enum class LifeOp : uint8_t {
-  CtaStart, ///< with the policy timed: a CTA begins on the SM `object`
+  CtaStart, ///< begin of a CTA on the SM `object`, with the policy timed
   WarpExit,
   CtaExit,
   ClusterEnd, ///< the last operation of the cluster is done

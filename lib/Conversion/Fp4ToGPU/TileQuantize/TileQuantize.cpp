@@ -586,7 +586,7 @@ private:
   std::optional<Side> rowwise, columnwise;
   std::optional<ElementTile> elementTile;
   std::optional<CodeTile> codeTile;
-  Value squares; ///< for each square block in shared memory: the scale, or the amax as f32
+  Value squares; ///< scale of each square block in shared memory, or its amax as f32
 };
 
 } // namespace

@@ -55,7 +55,7 @@ private:
 
 /// One conversion specification: "%-8.3lf".
 struct Conversion {
-  std::string flags; ///< with width and precision, stars replaced
+  std::string flags; ///< flags with width and precision, stars replaced
   bool isLong = false;
   char kind = 0;
 };
