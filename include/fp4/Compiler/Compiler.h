@@ -36,7 +36,7 @@ namespace fp4 {
 
 /// Options of the passes, and the options of this driver.
 struct CompilerOptions : PhaseOptions {
-  // For programs that are text; the context of a module has its own.
+  // Diagnostics of programs that are text; the context of a module has its own.
   bool remarks = false; ///< report which fusions fired, and why others did not, as diagnostics
   std::ostream *diagnostics = nullptr; ///< null: std::cerr
 };
@@ -128,10 +128,10 @@ public:
   /// The program as it is now. The lines refer to `file`: the name under which the program was
   /// loaded, or the name given to anchorListing.
   Listing listing(const std::string &file) const;
-  /// From here on, lines come from the text that listing() returns now, under the name `file`.
+  /// Makes every line come from the text that listing() returns now, under the name `file`.
   Status anchorListing(const std::string &file);
-  /// After Phase::Nvvm: the kernels' PTX will name the lines that its instructions came from
-  /// (.loc).
+  /// Makes the kernels' PTX name the lines that its instructions came from (.loc); after
+  /// Phase::Nvvm.
   Status keepLines();
   /// After Phase::Pipelined and before Phase::Nvvm, the kernels as a JSON array of objects:
   /// `module`, `roles` (name, first, end: warps; drives: engines), `channels` (name, from, to,

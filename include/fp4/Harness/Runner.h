@@ -110,7 +110,7 @@ public:
   static Expected<Runner> create(std::string_view manifestJson, EntryResolver resolver);
 
   const Manifest &manifest() const { return manifest_; }
-  /// As it was parsed.
+  /// The text of the manifest as it was parsed.
   const std::string &manifestText() const { return text_; }
   const EntryResolver &resolver() const { return resolver_; }
 

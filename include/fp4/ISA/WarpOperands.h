@@ -59,8 +59,8 @@ template <typename Int> constexpr MatrixLine<Int> matrixLineOfB(Int lane) {
   return {lane / 16 * 8 + lane % 8, lane / 8 % 2 * 16};
 }
 
-/// Beside elements of a byte each: the rows of 32 whose 16 bytes, 32 elements of 4 bits, a lane
-/// names, so that register j has those of rows 8 j .. 8 j + 7.
+/// Rows of 32 whose 16 bytes, 32 elements of 4 bits, a lane names beside elements of a byte each,
+/// so that register j has the elements of rows 8 j .. 8 j + 7.
 template <typename Int> constexpr MatrixLine<Int> matrixLineOfCodes(Int lane) {
   return {lane % 32, lane - lane};
 }

@@ -124,7 +124,7 @@ struct WeightMix {
 inline constexpr std::array<WeightMix, 2> weightMixes = {{{0, -2, 0x20102010}, {1, 2, 0x00180018}}};
 /// Bits of a pair in its place.
 inline constexpr uint32_t weightPairMask = 0x81C081C0;
-/// By how much a word of four scales is rotated to the left.
+/// Bits by which a word of four scales is rotated to the left.
 constexpr unsigned weightScaleRotation(int64_t block) { return block == 16 ? 4 : 7; }
 /// The bits of two scales of nvfp4 and of mxfp4.
 inline constexpr uint32_t weightScaleMask = 0x0FF00FF0, weightPowerMask = 0x7F807F80;

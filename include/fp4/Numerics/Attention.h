@@ -38,7 +38,7 @@ struct AttentionShape {
   /// Begins of the queries, and of the keys, of each packed sequence, and the ends of the last
   /// ones; not packed where empty. Packed keys are of packed queries, which else have pages.
   std::span<const int32_t> queryOffsets = {}, keyOffsets = {};
-  /// For each head of queries, what a score loses for each token of distance; none where empty.
+  /// Loss of a score for each token of distance, for each head of queries; none where empty.
   std::span<const float> slopes = {};
   /// Growth of the exponent of 2 of a row's maximum that a kernel allows before it scales sums.
   double growth = 0;

@@ -38,7 +38,7 @@ std::optional<ScaleLayout> parseScaleLayout(std::string_view text);
 
 /// Bytes of a matrix of rows x blocks scales, padding included.
 uint64_t scaleMatrixBytes(ScaleLayout layout, uint64_t rows, uint64_t blocks);
-/// Offset of a scale in it.
+/// Offset of a scale in the bytes of its matrix.
 uint64_t scaleOffset(ScaleLayout layout, uint64_t row, uint64_t block, uint64_t blocks);
 
 /// Converts linear scales to `layout`, with zero padding, and back. The two functions fail on a

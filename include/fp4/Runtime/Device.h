@@ -65,9 +65,10 @@ struct LaunchShape {
   Dim3 cluster{0, 0, 0};
   uint32_t dynamicSharedBytes = 0;
   StreamHandle stream = 0;
-  /// May begin while the kernel before it on the stream ends: it executes griddepcontrol.wait.
+  /// True when the kernel may begin while the one before it on the stream ends, because it executes
+  /// griddepcontrol.wait.
   bool dependent = false;
-  /// All CTAs run at the same time, so that they may wait for each other.
+  /// True when all CTAs run at the same time, so that they may wait for each other.
   bool cooperative = false;
   /// Larger clusters, multiples of `cluster`, that run where there is room for them; {0,0,0}: none.
   Dim3 preferredCluster{0, 0, 0};
@@ -165,9 +166,9 @@ public:
 
   /// "simulator" or the GPU's own name.
   virtual std::string name() const = 0;
-  /// The name a user selects it by: "sim", "cuda:0".
+  /// The name by which a user selects the device: "sim", "cuda:0".
   virtual std::string selector() const = 0;
-  /// The target that it executes best, "sm_90a". A simulator takes the target it was opened for.
+  /// The target that the device executes best, "sm_90a"; of a simulator, the one it was opened for.
   virtual std::string target() const = 0;
   virtual int32_t smCount() const = 0;
   /// Results and times come from an actual GPU.

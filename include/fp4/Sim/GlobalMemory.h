@@ -41,9 +41,9 @@ struct Allocation {
   bool lent = false;                   ///< host memory that the host leaves alone while kernels run
   std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
 
-  /// Host and device share it and use the same address.
+  /// Returns true when host and device share the memory and use one address.
   bool shared() const { return !bytes.get_deleter().owned; }
-  /// The host may write it while a kernel runs.
+  /// Returns true when the host may write the memory while a kernel runs.
   bool hostWrites() const { return shared() && !lent; }
 };
 
@@ -83,22 +83,22 @@ public:
 
   /// The host reads the allocation at `address` while kernels run.
   void markPolled(uint64_t address);
-  /// There is an allocation that it reads so.
+  /// Returns true when the host reads an allocation while kernels run.
   bool isPolled() const { return polled; }
 
   uint64_t bytesInUse() const { return inUse; }
-  /// By address.
+  /// All allocations, by address.
   const std::vector<std::unique_ptr<Allocation>> &allocations() const { return table; }
 
-  /// From now on allocations remember which of their bytes were written by write and fill of this
-  /// class and by callers of markWritten.
+  /// Makes allocations remember from now on which of their bytes were written by write and fill of
+  /// this class and by callers of markWritten.
   void trackWrites() { tracking = true; }
   bool tracksWrites() const { return tracking; }
   void markWritten(uint64_t address, uint64_t bytes) const;
   /// The first byte of the range that was never written. None without the record.
   std::optional<uint64_t> firstUnwritten(uint64_t address, uint64_t bytes) const;
 
-  /// From now on `journal` is told of bytes before a kernel writes them; null: none is.
+  /// Tells `other` of bytes before a kernel writes them, from now on; null: tells nobody.
   void tell(WriteJournal *other) { journal = other; }
   void aboutToWrite(uint64_t address, uint64_t bytes) const {
     if (journal) [[unlikely]]

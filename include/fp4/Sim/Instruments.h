@@ -20,7 +20,7 @@
 
 namespace fp4::sim {
 
-/// Without instruments; a wrong value is a Usage error that names the option.
+/// Settings without instruments; a wrong value is a Usage error that names the option.
 Expected<SimOptions> settingsOf(const SimulationOptions &options);
 
 /// The hazard checker, the counters and the timeline that were asked for. The object outlives the
@@ -43,7 +43,7 @@ public:
 
   /// The predicted times of all launches so far, with the option `time`.
   const std::vector<KernelTime> &times() const { return predicted; }
-  /// For each of them, where its machine instructions come from (Predictor::receive).
+  /// The source of each launch's machine instructions (Predictor::receive).
   const std::vector<std::string> &instructionMixes() const { return mixes; }
 
   /// The orders of all launches so far, with the policy exhaustive.

@@ -89,7 +89,7 @@ struct KernelTime {
   std::string bound() const;
 };
 
-/// For people: a few lines and a table of roles.
+/// A few lines and a table of roles, for people.
 std::string text(const KernelTime &time);
 
 } // namespace fp4::sim

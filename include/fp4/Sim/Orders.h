@@ -23,7 +23,8 @@ struct OrderReport {
   uint64_t pruned = 0;    ///< begun, and left when all that could follow had run before
   uint64_t longest = 0;   ///< steps of the longest order
   uint64_t processes = 0; ///< warps and asynchronous operations of that order
-  /// Pairs of its steps that no order tells apart: why so few orders stand for all of them.
+  /// Pairs of the launch's steps that no order tells apart: the reason why few orders stand for
+  /// all.
   uint64_t commuting = 0;
   bool everyAccess = false; ///< plain accesses of memory are steps too: two were not ordered
   bool complete = false;    ///< no order is left
@@ -46,7 +47,8 @@ struct OrderOptions {
   std::function<void(OrderReport)> report; ///< receives that of every launch
   /// Receives how many orders of a launch have ended, of `most` of them; both are equal at its end.
   std::function<void(uint64_t ended, uint64_t most)> progress;
-  /// If set: called when an order has ended, whose results are then not compared with the first's.
+  /// Function that is called when an order has ended, whose results are then not compared with
+  /// those of the first one; may be empty.
   std::function<void()> ended;
 };
 

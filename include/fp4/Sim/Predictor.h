@@ -24,8 +24,8 @@ enum class InstructionMix : uint8_t {
 inline constexpr uint64_t kSampleAfter = uint64_t(6) << 20;
 
 struct Predictor {
-  /// Only what the prediction needs is executed: MMAs are not computed, and what is not in the
-  /// sample does not run. Results are then meaningless.
+  /// True to execute only what the prediction needs: MMAs are not computed, and CTAs outside of the
+  /// sample do not run. Results are then meaningless.
   bool timesOnly = false;
   /// Warp instructions after which a part of the SMs goes on as a sample where that saves time
   /// (docs/concepts/time-model.md, "Large grids"); 0: never.

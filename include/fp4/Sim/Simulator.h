@@ -102,10 +102,11 @@ struct LaunchConfig {
   /// Zeroed device memory through which the grid of a cooperative launch synchronizes
   /// (cooperative_groups::grid_group). All CTAs of such a launch run at once.
   uint64_t gridWorkspace = 0;
-  /// The launches beside which it may run. The hazard checker reports what does not wait for them.
+  /// The launches beside which this one may run. The hazard checker reports accesses that do not
+  /// wait for them.
   Dependence dependence{};
-  /// In CTAs: the larger clusters that the launch prefers, whole multiples of `cluster`; zeros:
-  /// none. Without a `cluster` it changes nothing.
+  /// CTAs of the larger clusters that the launch prefers, whole multiples of `cluster`; zeros:
+  /// none. Without a `cluster` they change nothing.
   std::array<uint32_t, 3> preferredCluster{0, 0, 0};
 };
 

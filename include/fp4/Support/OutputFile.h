@@ -27,7 +27,7 @@ namespace fp4 {
 class OutputFile {
 public:
   static Expected<std::unique_ptr<OutputFile>> open(const std::string &path);
-  /// Without a commit, the file is not written.
+  /// Leaves the file unwritten without a commit.
   ~OutputFile();
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;

@@ -60,8 +60,8 @@ numerics::ElementProgram elementProgramOf(mlir::Operation *op);
 /// (IndexExpressions.h), and the body is a program. Empty where it is one.
 std::string whyNotElementwise(mlir::linalg::LinalgOp op);
 
-/// Why the elements of an input of a linalg operation are not found by the loops in their order;
-/// empty where they are.
+/// Returns the reason why the loops of a linalg operation do not find the elements of an input in
+/// order; empty where they do.
 std::string whyNotIndexed(mlir::linalg::LinalgOp op, mlir::OpOperand *input);
 
 /// Why memory does not have the operands and results of such an operation: they may be conditions.
@@ -69,7 +69,7 @@ std::string whyNotIndexed(mlir::linalg::LinalgOp op, mlir::OpOperand *input);
 std::string whyNotInMemory(mlir::linalg::LinalgOp op,
                            llvm::ArrayRef<mlir::OpOperand *> others = {});
 
-/// In the place of a dimension: this one of the operand has size 1, and its index is 0.
+/// An operand's dimension that no dimension of the result indexes: it has size 1, and index 0.
 inline constexpr unsigned kSameForAll = ~0u;
 
 /// The dimensions of the result, in order, that index operand `input` of such an operation; or

@@ -12,7 +12,7 @@ bool hasLegacyOps(mlir::Operation *root);
 /// locations. An operation that the new spelling cannot say is reported there.
 mlir::LogicalResult upgradeLegacyOps(mlir::Operation *root);
 
-/// Rewrites them after a warning at the first of them, which says how the text is rewritten.
+/// Rewrites such operations after a warning at the first one, which says how to rewrite the text.
 mlir::LogicalResult upgradeLegacyText(mlir::Operation *root);
 
 } // namespace fp4

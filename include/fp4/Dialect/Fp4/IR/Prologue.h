@@ -49,8 +49,8 @@ mlir::Operation *firstKernelOf(mlir::Operation *op);
 mlir::Operation *kernelOf(mlir::Operation *op);
 /// The fp4.top_k with the attribute that the kernel of `op` computes; null where there is none.
 TopKOp topKOf(mlir::Operation *op);
-/// Why no kernel computes `op`, an fp4.top_k with the attribute, for its readers; empty where one
-/// does.
+/// Returns the reason why no kernel computes `op`, an fp4.top_k with the attribute, for its
+/// readers; empty where one does.
 std::string whyNotBefore(TopKOp op);
 /// Returns true when `user`, perhaps in a region, runs behind `op`.
 bool isBehind(mlir::Operation *user, mlir::Operation *op);
@@ -58,13 +58,13 @@ bool isBehind(mlir::Operation *user, mlir::Operation *op);
 bool hasRowsOf(mlir::linalg::GenericOp op, mlir::Operation *root);
 /// Returns true for an operation with a kernel of its own in which a team of threads has a row.
 bool isRowKernel(mlir::Operation *op);
-/// Why no row kernel has `op` as its last operation; empty where one can.
+/// Returns the reason why no row kernel has `op` as its last operation; empty where one can.
 std::string whyNotRowKernel(mlir::Operation *op);
 
 /// The amax of each row that the row kernel of `quantize` computes too: of the same elements, and
 /// everything else that reads it is behind `quantize`. Null where there is none.
 AmaxOp amaxOfRows(QuantizeOp quantize);
-/// The candidate for it, where `quantize` has a row kernel.
+/// The candidate for such an amax, where `quantize` has a row kernel.
 AmaxOp ownAmaxOfRows(QuantizeOp quantize);
 /// The quantizer whose candidate `amax` is; null where there is none.
 QuantizeOp quantizerOfRows(AmaxOp amax);
@@ -75,12 +75,12 @@ AmaxOp amaxOfTensor(QuantizeOp quantize);
 /// Why no kernel of a reader can compute `op`; empty where one can.
 std::string whyNotPrologue(mlir::linalg::GenericOp op);
 
-/// Why a linalg.generic that computes its operand `use` by rows does not read a matrix by rows and
-/// columns, or the numbers of rows by rows; empty where it does.
+/// Returns the reason why a linalg.generic that computes its operand `use` by rows does not read a
+/// matrix by rows and columns, or the numbers of rows by rows; empty where it does.
 std::string whyNotIndexedByRows(mlir::OpOperand &use);
 
-/// Why the operation that has the operand `use`, the result of a prologue, does not compute it;
-/// empty where it does.
+/// Returns the reason why the operation that has the operand `use`, the result of a prologue, does
+/// not compute the prologue; empty where it does.
 std::string whyNotReader(mlir::OpOperand &use);
 
 /// Returns true where an input is integers (i32), one for each row, which kernels by rows load.

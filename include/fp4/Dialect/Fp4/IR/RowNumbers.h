@@ -29,7 +29,7 @@ std::string whyNotGather(mlir::tensor::GatherOp op);
 mlir::tensor::ScatterOp scatterOf(mlir::Value result);
 /// Returns true where a result of `op` is scattered.
 bool isScattered(mlir::Operation *op);
-/// Why no kernel scatters its result by `op`; empty where one does.
+/// Returns the reason why no kernel scatters its result by `op`; empty where one does.
 std::string whyNotScatter(mlir::tensor::ScatterOp op);
 
 } // namespace fp4

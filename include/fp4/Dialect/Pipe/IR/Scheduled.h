@@ -70,7 +70,7 @@ inline bool namesTiles(const hw::TargetModel &target) {
   return route::hasCore(target, route::Core::Tcgen05);
 }
 
-/// Without powers, each half of a tile of prepacked weights for e4m3 is a part.
+/// Parts of a tile of prepacked weights for e4m3 without powers: its halves.
 inline constexpr int64_t kBytePartsOfTile = 2;
 
 /// Columns at which an MMA of prepacked weights takes mma.sync (PrepackedFew.cpp). With 16,
