@@ -15,7 +15,7 @@ struct TensorMapCall {
   std::array<int32_t, 3> lower{}, upper{};
   uint32_t channels = 0, pixels = 0;
 
-  /// Nothing where the swizzle is none that the simulator has.
+  /// The map of the call; nothing where the simulator does not have its swizzle.
   std::optional<TensorMap> map() const {
     const auto mode = swizzleFromTensorMapCode(swizzle);
     if (!mode)

@@ -134,7 +134,7 @@ private:
 
   Float32 operand(Operation &op, unsigned number) { return {b, lookup(op.getOperand(number))}; }
 
-  /// In fp32, before the rounding to another type; an i1 vector for comparisons.
+  /// Emits `op` in fp32, before the rounding to another type; an i1 vector for comparisons.
   Value emitExact(Operation &op) {
     auto x = [&] { return operand(op, 0); };
     // Operations of arith and math that have a case would become calls of libdevice, or nothing

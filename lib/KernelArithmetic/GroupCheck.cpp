@@ -22,7 +22,7 @@ void fp4::when(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void
   body();
 }
 
-/// As findWrongGroup of fp4/Support/GroupRows.h.
+/// Judges a group as findWrongGroup of fp4/Support/GroupRows.h does.
 Value fp4::isWrongGroup(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, Value number,
                         const GroupNumbers &group, Value before) {
   using enum arith::CmpIPredicate;

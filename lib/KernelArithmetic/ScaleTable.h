@@ -38,10 +38,10 @@ public:
   struct Entry {
     mlir::Value factor, limit; ///< f32
   };
-  /// After a barrier.
+  /// Returns the entry of a scale byte; after a barrier.
   Entry entry(mlir::Value byte);
-  /// After a barrier: gives `recipe` what its scale bytes need of the tensor, in place of its
-  /// tensor stage.
+  /// Gives `recipe` what its scale bytes need of the tensor, in place of its tensor stage; after a
+  /// barrier.
   void loadTensorValues(RecipeEmitter &recipe);
 
 private:

@@ -93,7 +93,7 @@ Value ElementSource::argument(const Input &input, Value row, int64_t count, Load
   return widenToF32(b, vector::BroadcastOp::create(b, VectorType::get(count, element), number));
 }
 
-/// As many words as the run has, of all bits that are loaded.
+/// Mixes all bits that are loaded into as many words as the run has.
 SmallVector<Value> ElementSource::mixed(int64_t count, Load load) {
   SmallVector<Value> words(llvm::divideCeil(count * type.getElementTypeBitWidth(), 32));
   for (const Input &input : inputs) {

@@ -57,7 +57,7 @@ public:
   bool isQuick() const;
   /// Emits entry `byte` (i32) of the table of a tensor with this amax.
   void fillTable(ScaleTable &table, mlir::Value amax, mlir::Value byte);
-  /// After a barrier, before the two below.
+  /// Makes the two functions below use `table`; after a barrier.
   void useTable(ScaleTable &table) { quantizer.useTable(table); }
   /// Blocks of the output, the packed elements of each in `words`.
   llvm::SmallVector<BlockQuantizer::Block>

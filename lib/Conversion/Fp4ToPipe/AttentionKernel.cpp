@@ -493,7 +493,7 @@ private:
         rows);
   }
 
-  /// Such a matrix as an argument.
+  /// The matrix of matrixOf as an argument.
   static Value globalOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows) {
     Value matrix = matrixOf(b, loc, buffer, inner, rows);
     auto type = cast<MemRefType>(matrix.getType());

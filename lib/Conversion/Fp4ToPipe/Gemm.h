@@ -301,8 +301,8 @@ struct Gemm {
            : swapsOperands() ? problem.groups * problem.alignedColumns()
                              : problem.groupScaleRows;
   }
-  /// As many rows as the kernel takes, where each 64 rows have a scale tile (HalveScales.cpp) or
-  /// each 128.
+  /// Rows of scales that the kernel takes, where each 64 rows have a scale tile (HalveScales.cpp)
+  /// or each 128.
   int64_t rowsOfBlocksA() const { return (tiling.splitsColumns() ? 2 : 1) * scaleRowsA(); }
   int64_t scaleRowsB() const {
     if (halvesScalesB())

@@ -21,7 +21,7 @@ namespace fp4 {
 /// Threads of a CTA of a kernel whose items follow one another in rows.
 inline constexpr int64_t kItemThreads = 256;
 
-/// Such a kernel, in a module of its own, and the builder in its body.
+/// A kernel over items, in a module of its own, and the builder in its body.
 class ItemKernel {
 public:
   ItemKernel(mlir::RewriterBase &rewriter, mlir::Operation *op, llvm::StringRef kind,

@@ -53,7 +53,7 @@ private:
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
-  /// By row and box.
+  /// Parts of boxes that exist, by row and box.
   llvm::SmallDenseMap<std::pair<Value, int64_t>, Value> existingOfBoxes;
 };
 

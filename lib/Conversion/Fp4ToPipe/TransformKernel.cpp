@@ -56,7 +56,7 @@ struct TransformArguments {
   void forEach(Transform &transform, llvm::function_ref<void(Value &argument, Type type)> visit) {
     Builder b(transform.op.getContext());
     int64_t m = transform.m, k = transform.k;
-    // As wide as the swizzle; a tile is two of these boxes.
+    // A box is as wide as the swizzle; a tile is two of them.
     visit(x, TensorMapType::get({transform.tileM, transform.tileK / 2}, b.getBF16Type(),
                                 Layout::Swizzle128B));
     if (transform.op.getAmax())

@@ -200,7 +200,7 @@ struct ScaleTable {
   }
 };
 
-/// Both doubled values of a byte of two codes, low nibble first.
+/// The two doubled values of a byte of two codes, low nibble first.
 struct PairTable {
   uint16_t plain[256], offset[256]; ///< int8 pairs; the same + 12 as unsigned bytes
   PairTable() {

@@ -58,7 +58,7 @@ struct BlockScaledKernel {
   bool (*supported)();
   void (*run)(const BlockScaledOperands &);
 };
-/// In order of preference, the last is portable. For tests and benchmarks.
+/// The kernels in order of preference, of which the last is portable; for tests and benchmarks.
 const BlockScaledKernel *blockScaledKernels(size_t &count);
 
 } // namespace fp4::sim

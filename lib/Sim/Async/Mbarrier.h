@@ -45,7 +45,7 @@ struct Mbarrier {
   ArrivalEvents arrivals;                 ///< arrivals in the current phase, at most kMostArrivals
   ArrivalEvents previousArrivals;         ///< arrivals in the last completed phase
   std::vector<Transactions> transactions; ///< transactions in the current phase, by instruction
-  /// By warp: 2 + the last phase that it has waited for, which is -1 before the first; 0: none.
+  /// 2 + the last phase that each warp has waited for, which is -1 before the first; 0: none.
   std::vector<uint64_t> awaited;
 
   /// The token mbarrier.arrive returns: the phase arrived at, and the pending count before it.

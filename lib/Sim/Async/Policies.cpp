@@ -7,20 +7,20 @@
 namespace fp4::sim {
 namespace {
 
-/// As soon as the operation is issued.
+/// Completes an operation as soon as it is issued.
 class EagerPolicy final : public Policy {
 public:
   bool due(const Ticket &) const override { return true; }
 };
 
-/// Only when no warp of the cluster can run.
+/// Completes operations only when no warp of the cluster can run.
 class LazyPolicy final : public Policy {
 public:
   bool due(const Ticket &) const override { return false; }
   bool hasDue() const override { return false; }
 };
 
-/// After a number of rounds, on the chosen engine; others eager.
+/// Completes operations of the chosen engine after a number of rounds, others at once.
 class DelayPolicy final : public Policy {
 public:
   DelayPolicy(std::string_view engine, uint32_t delay) : engine(engine), delay(delay) {}
@@ -36,8 +36,8 @@ private:
   uint32_t delay;          ///< rounds
 };
 
-/// At random points of the schedule; warps run in random order and slices. The seed and the cluster
-/// decide everything.
+/// Completes operations at random points of the schedule; warps run in random order and slices. The
+/// seed and the cluster decide everything.
 class RandomPolicy final : public Policy {
 public:
   RandomPolicy(uint64_t seed, uint64_t cluster) : state(seed * 0xD1342543DE82EF95ull + cluster) {}

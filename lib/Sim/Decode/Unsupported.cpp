@@ -61,7 +61,7 @@ bool matches(const Row &row, const ptx::Instruction &insn) {
 
 using Rows = std::multimap<std::string_view, Row>;
 
-/// By the first word. Special registers have the key "%".
+/// The rows by the first word of their opcode. Special registers have the key "%".
 const Rows &rows() {
   static const Rows table = [] {
     Rows rows;

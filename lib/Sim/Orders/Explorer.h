@@ -28,7 +28,7 @@ public:
   virtual Status begin() = 0;
   /// The processes that may be able to make a step, the preferred first.
   virtual std::vector<Process> candidates() = 0;
-  /// Behind these: at most so many that can make a step.
+  /// Operations that can make a step, at most so many, behind the warps.
   virtual std::vector<Process> operations(size_t most) { return {}; }
   /// Makes the next step of a process; false when it has to wait, and nothing happened.
   virtual Expected<bool> step(Process process) = 0;
@@ -38,9 +38,10 @@ public:
   virtual Expected<const Footprint *> waits(Process process) { return nullptr; }
   /// Bytes and objects that the last step touched.
   virtual const Footprint &footprint() const = 0;
-  /// No process can make a step. False: all have ended.
+  /// Ends waits when no process can make a step; false when all processes have ended.
   virtual Expected<bool> expire() = 0;
-  /// All have ended: what must hold then. ErrorKind::Mismatch: a result is another than before.
+  /// Checks what must hold when all processes have ended. ErrorKind::Mismatch: a result is another
+  /// than before.
   virtual Status end() = 0;
   /// Steps end after every access of memory from now on; false if they do already.
   virtual bool refine() { return false; }
@@ -72,7 +73,7 @@ private:
     Process process;
     std::shared_ptr<const Footprint> next;
   };
-  /// Before a step: which processes have been tried here, and which have to be.
+  /// The processes that have been tried before a step, and those that have to be.
   struct Place {
     Process chosen = 0;
     std::shared_ptr<const Footprint> footprint; ///< footprint of the step of `chosen`

@@ -91,7 +91,7 @@ struct Footprint {
   uint32_t visible = 0;          ///< instructions of it that touch something
 
   bool empty() const { return visible == 0 && !everything; }
-  /// Nothing that others could notice.
+  /// Returns true when others could notice nothing of the step.
   bool readsOnly() const;
   /// Sorts the bytes and joins what touches.
   void normalize();

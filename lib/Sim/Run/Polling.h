@@ -80,7 +80,7 @@ private:
   PolledPlaces seen;
 };
 
-/// Until one of the places holds something else, or would be an error to read.
+/// A wait until one of the places holds something else, or would be an error to read.
 class PollWait final : public Wait {
 public:
   PollWait(const Cluster &cluster, std::vector<PolledPlace> places)

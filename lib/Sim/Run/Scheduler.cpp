@@ -14,7 +14,7 @@
 using namespace fp4;
 using namespace fp4::sim;
 
-/// After this many rounds of spinning a ticket must complete: a program may poll with plain loads.
+/// Rounds of spinning after which a ticket must complete: a program may poll with plain loads.
 static constexpr uint64_t kSpinRounds = 64;
 
 Scheduler::Scheduler(Cluster &cluster)

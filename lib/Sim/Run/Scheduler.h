@@ -43,8 +43,8 @@ public:
   const LaneGroup *next(Warp &warp) { return pickGroup(warp); }
   /// Executes one instruction of `group`, which next() gave, or the error.
   Expected<Step> stepOne(Warp &warp, const LaneGroup &group);
-  /// No warp can run and nothing is in flight that will end: lets time limits of waits pass. Fails
-  /// when that does not help.
+  /// Lets time limits of waits pass when no warp can run and nothing in flight will end. Fails when
+  /// that does not help.
   Status unblock();
   /// All CTAs exited: completes what is still in flight.
   Status close();

@@ -22,10 +22,10 @@ class AsyncWork {
 public:
   virtual ~AsyncWork() = default;
 
-  /// Once per scheduling round: complete what the policy says is due. Errors end the launch.
+  /// Completes what the policy says is due, once per scheduling round. Errors end the launch.
   virtual Status round() = 0;
-  /// No warp can run. Completes at least one outstanding ticket and returns true, or returns
-  /// false: a deadlock, if warps are left.
+  /// Completes at least one outstanding ticket, when no warp can run, and returns true. Returns
+  /// false where there is none: a deadlock, if warps are left.
   virtual Expected<bool> advance() = 0;
   /// Returns true when advance() would return true.
   virtual bool canAdvance() const = 0;

@@ -123,10 +123,11 @@ public:
   /// `align`, and that shared bytes are valid. Null after cx.fail.
   const std::byte *readable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
                             int lane);
-  /// As `readable`, for a load into registers: unwritten bytes are no error, but noted in `loaded`.
+  /// Host storage as `readable` gives it, for a load into registers: unwritten bytes are no error,
+  /// but noted in `loaded`.
   const std::byte *loadable(Space space, uint64_t address, uint32_t bytes, uint32_t align,
                             int lane);
-  /// As `readable`, for a write; marks shared bytes valid.
+  /// Host storage as `readable` gives it, for a write; marks shared bytes valid.
   std::byte *writable(Space space, uint64_t address, uint32_t bytes, uint32_t align, int lane);
   /// Host storage of bytes that may plainly be read: in one allocation, or valid in the shared
   /// memory of one CTA. Null otherwise; nothing is reported or changed.

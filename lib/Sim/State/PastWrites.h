@@ -18,7 +18,7 @@ namespace fp4::sim {
 class WriteJournal {
 public:
   explicit WriteJournal(GlobalMemory &memory) : memory(memory) {}
-  /// These bytes are about to be written. Several host threads may call it.
+  /// Keeps bytes that are about to be written. Several host threads may call it.
   void note(uint64_t address, uint64_t bytes);
   /// The launch has ended.
   void close();

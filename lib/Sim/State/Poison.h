@@ -42,7 +42,7 @@ public:
   const Origins &originsOf(uint32_t offset) const { return origins.at(offset); }
   /// The shadow of a register has changed in `lanes`, with poison that comes from `from`.
   void update(const Operand &o, uint32_t lanes, const Origins &from);
-  /// These lanes of a register have no poison any more.
+  /// Removes the poison of these lanes of a register.
   void clear(const Operand &o, uint32_t lanes);
 
   // --- Guards that have poison, and choose between values ---------------------------------------

@@ -54,13 +54,13 @@ public:
     uint32_t index = offset - kSharedBase;
     validBits[index / 64] |= (bytes == 64 ? ~0ull : (1ull << bytes) - 1) << (index % 64);
   }
-  /// The range was written (by a warp, or by a ticket that completed): valid from now on.
+  /// Makes a range valid that was written by a warp, or by a ticket that completed.
   void markValid(uint32_t offset, uint32_t bytes);
-  /// A ticket that will write the range was issued. `why` completes "reads ... that WHY".
+  /// Makes a range the destination of a ticket that was issued and will write it.
   void poison(uint32_t offset, uint32_t bytes, uint64_t ticket);
-  /// Undefined from now on (mbarrier.inval).
+  /// Makes a range undefined (mbarrier.inval).
   void markUninitialized(uint32_t offset, uint32_t bytes);
-  /// A thread stored a value of which these bits are poisoned.
+  /// Keeps the poisoned bits of a byte that a thread stored.
   void storePoison(uint32_t offset, PoisonedByte byte);
 
   struct BadByte {

@@ -190,7 +190,7 @@ FP4_ENTRY int cudaGraphExecUpdate(GraphHandle *executable, GraphHandle *graph,
 // Questions
 //===----------------------------------------------------------------------===//
 
-/// As many as `count` has places for; with no places their number.
+/// Gives as many nodes as `count` has places for, or their number if there are no places.
 static Code giveNodes(const std::vector<GraphNode *> &found, GraphNode **nodes, size_t *count) {
   if (nodes)
     for (size_t i = 0; i < *count; ++i)
@@ -238,7 +238,7 @@ template <typename F> static EdgeList edgesWhere(const Graph &graph, F &&f) {
   return list;
 }
 
-/// As giveNodes, for the data of edges.
+/// Gives the data of as many edges as `count` has places for.
 static void giveData(const std::vector<EdgeData> &found, EdgeData *data, size_t count) {
   for (size_t i = 0; data && i < count; ++i)
     data[i] = i < found.size() ? found[i] : EdgeData{};

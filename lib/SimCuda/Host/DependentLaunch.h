@@ -44,9 +44,9 @@ enum class StreamKind : uint8_t { Legacy, Blocking, NonBlocking };
 class FP4_HOST_API StreamOrder {
 public:
   explicit StreamOrder(StreamKind kind = StreamKind::Blocking) : kind(kind) {}
-  /// A launch is the next work.
+  /// Adds a launch as the next work.
   sim::Dependence launch(const DependentLaunch &dependent);
-  /// Other work is, which begins when all before it has ended.
+  /// Adds other work, which begins when all before it has ended.
   void settle();
   void wait(const Moment &moment);
   /// An event that is recorded now.
@@ -65,7 +65,7 @@ private:
   uint64_t others = 0, waits = 0; ///< host's counters when this stream last looked at them
 };
 
-/// The host has waited for the device, or for an event.
+/// Notes that the host has waited for the device, or for an event.
 FP4_HOST_API void hostWaited();
 FP4_HOST_API void hostWaited(const Moment &moment);
 

@@ -66,7 +66,7 @@ std::vector<GraphNode *> Graph::ordered() const {
 }
 
 int fp4::simcuda::nodeType(const Work &work) {
-  // In the order of Work's alternatives.
+  // Numbers of node types in the order of Work's alternatives.
   static constexpr int numbers[] = {5, 0, 1, 2, 3, 7, 6, 10, 11, 4};
   static_assert(std::size(numbers) == std::variant_size_v<Work>);
   return numbers[work.index()];

@@ -36,7 +36,7 @@ GroupedGrid::GroupedGrid(KernelBuilder &kernel, const hw::TargetModel &target,
   for (auto [group, count] : llvm::enumerate(items)) {
     if (count == 0)
       continue;
-    // As gridMaxCtas, of which the group has its part.
+    // The CTAs of gridMaxCtas, of which the group has its part.
     int64_t wanted = llvm::divideCeil(count, kernel.itemsPerCta());
     double part = static_cast<double>(count) / static_cast<double>(all);
     int64_t most = static_cast<int64_t>(part * target.sms * kernel.ctasPerSm());

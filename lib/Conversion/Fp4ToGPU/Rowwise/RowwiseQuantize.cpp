@@ -41,7 +41,7 @@ public:
         inKernel(kernel.body(), shape, this->rows, this->columns) {}
 
   RowBlocks &blocks() { return inKernel; }
-  /// The same matrix in blocks of another shape, of which only the place of scales is asked.
+  /// The matrix in blocks of another shape, of which only the place of scales is asked.
   RowBlocks inShape(RowBlocks::Shape other) {
     return RowBlocks(kernel.body(), other, rows, columns);
   }

@@ -100,7 +100,7 @@ Int32 gatherSigns(Int32 word) {
          ((word >> 16) & 0x8000);
 }
 
-/// As lib/Numerics/ByteWeights.cpp has them.
+/// Places codes as lib/Numerics/ByteWeights.cpp does.
 Int32 placeCodes(Int32 low, Int32 high) {
   return ((low | high * 0x10000) & kMagnitudes) | spreadSigns(low) | (spreadSigns(high) >> 4);
 }

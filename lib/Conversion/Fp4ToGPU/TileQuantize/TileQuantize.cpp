@@ -367,7 +367,7 @@ private:
         writeRow(tile, piece, quantizeRows(*rowwise, tile, piece));
   }
 
-  /// As many blocks at a time as there are registers for.
+  /// Quantizes as many blocks at a time as there are registers for.
   void emitQuickRows(Tile &tile, ArrayRef<Tile::Piece> pieces) {
     for (; !pieces.empty(); pieces = pieces.drop_front(std::min(pieces.size(), rowsTogether))) {
       SmallVector<SmallVector<Value>> words;

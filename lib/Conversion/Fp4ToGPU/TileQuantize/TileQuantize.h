@@ -158,7 +158,7 @@ public:
   llvm::SmallVector<mlir::Value> column(Int32 word, Int32 first, int64_t count);
   /// Chunk `chunk` of 16 bytes of a row.
   mlir::Value chunkAddress(Int32 row, Int32 chunk);
-  /// After the transform: the packed elements of block `block` of column `column`.
+  /// The packed elements of block `block` of column `column`, after the transform.
   llvm::SmallVector<mlir::Value> transformedBlock(Int32 column, Int32 block);
 
 private:
@@ -208,7 +208,7 @@ public:
     int64_t codeBits; ///< 4, or 8 where each code has a byte
     bool tiledScales;
     std::optional<TileOrigin> tileOrigin; ///< origin of a group
-    /// In shared memory, stageWords(stagedTiles); null where scales are written one by one.
+    /// Scales in shared memory, stageWords(stagedTiles); null where they are written one by one.
     mlir::Value stage = {};
     int64_t stagedTiles = 0;
 

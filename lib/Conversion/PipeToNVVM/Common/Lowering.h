@@ -196,7 +196,7 @@ llvm::LogicalResult takeTurns(mlir::gpu::GPUFuncOp kernel, const KernelState &st
 /// Returns true when roles have numbers that come with a call, or with a table of groups.
 bool hasSizes(mlir::gpu::GPUFuncOp kernel);
 
-/// Behind the initialization of the barriers of `channel`: the arrival of its first stage.
+/// Arrives for the first stage of `channel`, behind the initialization of its barriers.
 void arriveForFirstStage(mlir::OpBuilder &, pipe::ChannelOp channel, const KernelState &state);
 
 /// Lowers `await`, whose channel counts MMAs: those issued up to now arrive at the next stage.

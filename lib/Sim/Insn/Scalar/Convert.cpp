@@ -211,7 +211,7 @@ const FastRow kFastRows[] = {
     {Type::F16, Type::F32, Round::Nearest, lanewise<F32ToF16F, uint16_t, float>},
 };
 
-/// Only when the registers are exactly as wide as the types and nothing else is asked for.
+/// A handler for registers that are exactly as wide as the types, if nothing else is asked for.
 Handler fastHandler(const Insn &insn) {
   const auto &cvt = insn.as<ConvertModifiers>();
   Type to = cvt.destination, from = cvt.source;
