@@ -24,7 +24,7 @@ struct Element {
   unsigned bits;
   std::array<uint64_t, 5> codes;
   uint64_t moderate; ///< bits that a "moderate" value keeps of a random one
-  uint64_t bias;     ///< bits that are set in it
+  uint64_t bias;     ///< bits that are set in a moderate value
 
   unsigned bytes() const { return bits / 8; }
   bool integer() const { return codes[1] == 1; }

@@ -49,7 +49,7 @@ struct Case {
 
 constexpr unsigned kRows = 64, kThreads = 128;
 constexpr unsigned kRegionBytes = 40960; ///< bytes of shared memory
-constexpr unsigned kRegionOfB = 8192;    ///< place of B in it
+constexpr unsigned kRegionOfB = 8192;    ///< place of B in shared memory
 
 //===----------------------------------------------------------------------===//
 // The kernel

@@ -22,7 +22,7 @@ namespace fp4 {
 struct BlockElements {
   llvm::SmallVector<mlir::Value> values; ///< f32
   size_t rows = 1;                       ///< rows of a square block, one after the other
-  mlir::Type stored;                     ///< type before they were widened
+  mlir::Type stored;                     ///< type of the elements before they were widened
   std::function<mlir::Value(bool keepNaN)> amax;
   /// A power of two by which the elements are still to be multiplied, rounded to `stored`. The
   /// rounding changes nothing unless the product overflows, or a factor or it is subnormal.

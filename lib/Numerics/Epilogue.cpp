@@ -30,7 +30,7 @@ const NamedStep *find(EpilogueOp op) {
 
 struct Rounding {
   double unit, smallest; ///< relative and absolute half steps of a type
-  double largest;        ///< above it a value may be infinite
+  double largest;        ///< bound above which a value may be infinite
 };
 
 Rounding roundingOf(FloatType type) {

@@ -113,7 +113,7 @@ struct GemmTile {
 
   int64_t rows() const { return pair ? 2 * rowsOfA() : kGemmTileM; }
   int64_t rowsOfA() const { return narrow ? kGemmTileM / 2 : kGemmTileM; } ///< rows of a CTA
-  int64_t laneColumns() const { return narrow ? n / 2 : n; } ///< whose sums a thread has
+  int64_t laneColumns() const { return narrow ? n / 2 : n; } ///< columns whose sums a thread has
   int64_t rowsOfB() const { return pair ? n / 2 : n; } ///< rows that a CTA has
   int64_t blocks() const { return clusterM * clusterN; }
 };

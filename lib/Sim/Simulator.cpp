@@ -126,8 +126,8 @@ struct Running {
   Running(Launch &launch, uint64_t index) : cluster(launch, index), scheduler(cluster) {}
   Cluster cluster;
   Scheduler scheduler;
-  uint64_t epoch = 0; ///< Grid::epoch when it was last seen to spin
-  unsigned spins = 0; ///< runs since then in which it did nothing else
+  uint64_t epoch = 0; ///< Grid::epoch when the cluster was last seen to spin
+  unsigned spins = 0; ///< runs since then in which the cluster only spun
 };
 
 /// Runs the clusters of one launch on several host threads.
@@ -156,7 +156,7 @@ private:
   uint64_t started = 0;  ///< clusters that have not ended
   uint64_t epoch = 0;    ///< ends when a cluster does anything but spin
   uint64_t spinners = 0; ///< clusters that have been seen to spin, twice, in this epoch
-  bool stuck = false;    ///< all of them
+  bool stuck = false;    ///< true when all clusters spin
   std::deque<std::unique_ptr<Running>> waiting; ///< clusters that have begun early
   bool failed = false;
   bool failedSpinning = false; ///< the error is a livelock

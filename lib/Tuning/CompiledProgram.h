@@ -28,13 +28,13 @@ public:
 
   const std::vector<PlannedKernel> &kernels() const { return kernels_; }
   const Plans &own() const { return own_; }            ///< plans of the compiler
-  const std::string &text() const { return program_; } ///< the program with them
+  const std::string &text() const { return program_; } ///< program with these plans
 
 private:
   Expected<harness::RunReport> execute(const Plans &plans, const harness::RunOptions &run) const;
 
   const TuneOptions &options;
-  mutable std::ostringstream quiet; ///< why a plan does not compile
+  mutable std::ostringstream quiet; ///< reason why a plan does not compile
   std::vector<PlannedKernel> kernels_;
   Plans own_;
   std::string program_;

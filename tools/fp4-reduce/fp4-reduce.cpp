@@ -65,7 +65,7 @@ public:
 private:
   mlir::DiagnosticEngine &engine;
   mlir::DiagnosticEngine::HandlerID handler;
-  std::optional<mlir::Diagnostic> held; ///< the first of them
+  std::optional<mlir::Diagnostic> held; ///< first of the diagnostics
   bool hasOthers = false;
 };
 } // namespace

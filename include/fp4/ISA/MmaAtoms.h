@@ -40,16 +40,16 @@ constexpr bool intersect(MmaElements x, MmaElements y) { return uint8_t(x) & uin
 
 /// The lowering of an atom.
 enum class MmaForm : uint8_t {
-  Tcgen05Scaled,    ///< both operands and their scales as memory has them
-  Tcgen05Dense,     ///< both operands in shared memory, without scales
+  Tcgen05Scaled,    ///< operands and their scales as memory has them
+  Tcgen05Dense,     ///< operands in shared memory, without scales
   Tcgen05TmemA,     ///< A in tensor memory
   Tcgen05Slices,    ///< every 16 rows of A, transposed, by all of B
-  WgmmaShared,      ///< both operands in shared memory
+  WgmmaShared,      ///< operands in shared memory
   WgmmaFloat,       ///< 16-bit floats as they are, A in shared memory or in registers
   WgmmaDequantized, ///< A from shared memory, dequantized in registers
   WgmmaPrepacked,   ///< A from prepacked weights, dequantized in registers
   WgmmaResident,    ///< A in registers, as pipe.dequantize leaves it there
-  MmaSync,          ///< both operands from shared memory
+  MmaSync,          ///< operands from shared memory
 };
 
 /// Fields of pipe.mma that not every atom reads, as a set.

@@ -135,7 +135,7 @@ struct GemmProblem {
   std::optional<BlockFormat> rhsFormat = std::nullopt;
   GemmOperand a, b;                          ///< A is M x K, B is N x K
   uint64_t depth = 0;                        ///< K, a multiple of the block size
-  std::optional<float> alpha = std::nullopt; ///< applied in fp32 after the sum
+  std::optional<float> alpha = std::nullopt; ///< factor in fp32 after the sum
   std::span<const float> rowAlpha = {};    ///< alpha of each row of the result, in place of `alpha`
   std::span<const float> columnAlpha = {}; ///< alpha of each column, in place of `alpha`
   FloatType output = FloatType::F32;

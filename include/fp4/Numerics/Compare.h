@@ -19,7 +19,7 @@ namespace fp4::numerics {
 enum Overflow : uint8_t {
   CannotOverflow,
   MayBeInfinite, ///< infinity, what the type has in its place, and NaN
-  MayBeZero      ///< besides, zero: a step of the epilogue makes it of an infinity
+  MayBeZero      ///< zero besides: a step of the epilogue makes it of an infinity
 };
 
 struct Mismatch {

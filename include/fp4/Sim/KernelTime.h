@@ -60,7 +60,7 @@ struct PowerUse {
 /// The SMs that were simulated, of how many: fewer where the grid was sampled.
 struct SampleSize {
   uint32_t simulated = 0, sms = 0;
-  std::string whole; ///< why a launch that is large enough for a sample was simulated whole
+  std::string whole; ///< reason why a launch large enough for a sample was simulated whole
 };
 
 struct KernelTime {

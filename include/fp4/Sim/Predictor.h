@@ -17,7 +17,7 @@ namespace fp4::sim {
 /// Source of the machine instructions of a kernel.
 enum class InstructionMix : uint8_t {
   Ptx,   ///< estimated from the text
-  Cubin, ///< counted in what ptxas makes of it; without ptxas and nvdisasm no prediction
+  Cubin, ///< counts of what ptxas makes of it; without ptxas and nvdisasm no prediction
   Auto,  ///< the cubin if both are there, else the text
 };
 

@@ -44,7 +44,7 @@ private:
   const Gemm &gemm;
   const KernelArguments &args;
   OperandLoads &loads;
-  Value factorsA, factorsB; ///< tiles of them in shared memory
+  Value factorsA, factorsB; ///< tiles of factors in shared memory
   Value firstLoaded;        ///< first k tile of these
 };
 

@@ -66,7 +66,7 @@ public:
 
   struct BadCell {
     uint32_t lane = 0, column = 0; ///< first of the granule
-    uint64_t ticket = 0;           ///< still to write it; 0: never written
+    uint64_t ticket = 0;           ///< ticket that still has to write the granule; 0: never written
   };
   /// The first granule of the range that `reader` must not read: never written, or owned by a
   /// ticket issued before it. A granule that a later ticket will overwrite still holds the old

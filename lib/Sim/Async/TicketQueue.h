@@ -197,7 +197,7 @@ private:
   std::map<Thread, std::vector<uint64_t>> acquiredTickets;
   /// Calls of tcgen05.alloc and dealloc, by pair and by CTA of the pair.
   std::map<uint32_t, std::array<std::vector<PairCall>, 2>> calls;
-  std::vector<UnwaitedLoad> unwaitedLoads; ///< counted in Warp::loadsInFlight
+  std::vector<UnwaitedLoad> unwaitedLoads; ///< loads that Warp::loadsInFlight counts
   uint64_t nextId = 1;
   const Cta *leaving = nullptr; ///< CTA whose last thread just exited; its memory is still there
   uint32_t missedPolls = 0;     ///< missed polls since the last stage ran

@@ -166,7 +166,7 @@ private:
   const Symbol *findSymbol(std::string_view name);
   Operand specialOperand(const ptx::Arg &arg, uint8_t width);
 
-  const ptx::Function *function;     ///< whose body is decoded
+  const ptx::Function *function;     ///< function whose body is decoded
   DeviceFunction *current = nullptr; ///< null in the kernel itself
   const std::vector<ptx::Variable> &moduleVariables;
   const ModuleSymbols &module;

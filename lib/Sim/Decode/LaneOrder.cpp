@@ -100,8 +100,8 @@ private:
     uint32_t block;
     uint32_t head; ///< the least number that is reached
     size_t edge = 0;
-    bool loop = false;   ///< the block is in one
-    bool inside = false; ///< it is its head, and the rest of it is ordered
+    bool loop = false;   ///< true when the block is in a loop
+    bool inside = false; ///< true when the block heads its loop, whose rest is ordered
   };
 
   void enter(uint32_t block) {

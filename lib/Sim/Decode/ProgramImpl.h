@@ -52,10 +52,10 @@ struct ArgumentPlace {
 /// places, so a lane can be in the function only once.
 struct DeviceFunction {
   std::string name;
-  uint64_t address = 0;  ///< the value of a pointer to it
-  uint32_t entry = 0;    ///< pc
+  uint64_t address = 0;  ///< value of a pointer to the function
+  uint32_t entry = 0;    ///< pc of the first instruction
   uint32_t returnTo = 0; ///< register: each lane's pc behind the call
-  uint32_t inside = 0;   ///< predicate register: the lanes that are in it
+  uint32_t inside = 0;   ///< predicate register of the lanes that are in the function
   std::vector<ArgumentPlace> params, results;
 };
 
@@ -73,7 +73,7 @@ struct CallSite {
 /// The turn of lanes that are at a pc, the lowest first (LaneOrder.cpp).
 struct LaneTurn {
   uint32_t order = 0;
-  uint32_t until = 0; ///< the end of its block: up to it, order follows the text
+  uint32_t until = 0; ///< end of the block: up to it, order follows the text
 };
 
 struct Kernel {

@@ -104,7 +104,7 @@ private:
   const OrderOptions &options;
   Trace trace;
   std::vector<Place> places;
-  std::optional<Process> acting; ///< whose step has begun and not ended
+  std::optional<Process> acting; ///< process whose step has begun and not ended
   size_t fresh = 0; ///< steps before this one have run in the order before, too
   bool replaying = false; ///< the order is a user's
   bool probing = false;   ///< the limit is reached: is an order left?

@@ -88,7 +88,7 @@ struct Footprint {
   std::vector<Process> issued;   ///< operations that this step issued
   bool ticket = false;           ///< an operation accesses the bytes, not a warp
   bool everything = false;       ///< dependent on all steps
-  uint32_t visible = 0;          ///< instructions of it that touch something
+  uint32_t visible = 0;          ///< instructions of the step that touch something
 
   bool empty() const { return visible == 0 && !everything; }
   /// Returns true when others could notice nothing of the step.

@@ -158,7 +158,7 @@ private:
   };
   std::map<Process, Published> published;             ///< publications by operation
   std::map<ThreadKey, std::vector<Process>> acquired; ///< operations that a thread comes after
-  Trace::Past past;                           ///< steps before this one, if it was asked
+  Trace::Past past;                           ///< steps before this one, if somebody asked for them
   std::tuple<Process, size_t, size_t> pastAt; ///< place of `past`: warp, steps, what it touched
   std::map<uint32_t, bool> unused; ///< flag of each atomic, by pc: nothing reads what it returns
   std::map<std::pair<AtomicOp, Type>, ByteUse> reductions; ///< uses by operation and type

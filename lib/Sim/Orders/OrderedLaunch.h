@@ -50,7 +50,7 @@ private:
     Cluster cluster;
     Scheduler scheduler;
     bool ended = false;
-    uint64_t atChange = 0; ///< warp instructions when it last did more than read
+    uint64_t atChange = 0; ///< warp instructions when the cluster last did more than read
     uint64_t atExit = 0;   ///< warp instructions when a warp last exited
     uint64_t live = 0;     ///< threads, then
   };

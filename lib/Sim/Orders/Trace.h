@@ -41,8 +41,8 @@ private:
   static constexpr uint64_t kPage = 128;
   struct Byte {
     uint32_t last = 0;   ///< uses of one kind, which commute
-    uint32_t older = 0;  ///< accesses before them
-    uint32_t poison = 0; ///< 1 + the step that issued who will write it
+    uint32_t older = 0;  ///< accesses before these uses
+    uint32_t poison = 0; ///< 1 + the step that issued the operation that will write the byte
     uint8_t use = 0;     ///< kind of `last`
     bool operator==(const Byte &) const = default;
   };

@@ -11,7 +11,7 @@ using namespace fp4;
 using namespace fp4::sim;
 
 static constexpr uint64_t kAlign = 512;
-static constexpr uint64_t kGap = 4096; ///< never valid, between allocations
+static constexpr uint64_t kGap = 4096; ///< bytes between allocations, which are never valid
 
 static std::unique_ptr<uint64_t[]> makeBits(uint64_t bytes) {
   return std::make_unique<uint64_t[]>(bytes / 64 + 1);

@@ -52,7 +52,7 @@ public:
   uint32_t turns = 0; ///< turns in a row that the warp has used up, or ended asleep
   /// tcgen05.ld that the warp has not waited for: AsyncWork::useRegisters.
   uint32_t loadsInFlight = 0;
-  std::unique_ptr<Poison> poison; ///< null: it has never had any
+  std::unique_ptr<Poison> poison; ///< poison of registers; null: there has never been any
 
   bool done() const { return live == 0; }
 };

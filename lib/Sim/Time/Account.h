@@ -10,7 +10,7 @@ namespace fp4::sim {
 struct WarpAccount {
   std::array<double, kActivities> cycles{};
   double instructions = 0;
-  uint32_t units = 0; ///< mask of those it used
+  uint32_t units = 0; ///< mask of the units that the warp used
 };
 
 /// The warps of all CTAs, by their place in the CTA.

@@ -124,7 +124,7 @@ public:
   bool loadsShared = false, loadsTensor = false; ///< true when such loads are needed
   bool loadsAnywhere = false; ///< true when unknown places of shared memory are loaded
   bool loadsGlobal = false;                      ///< a flag that others store, say
-  std::vector<SharedRange> loaded;               ///< shared memory that it needs otherwise
+  std::vector<SharedRange> loaded;               ///< shared memory that is loaded at known places
 
 private:
   /// Updates the registers that are wanted before an instruction.

@@ -29,8 +29,8 @@ constexpr uint32_t nobody = ~0u;
 /// The instructions of one line, which stay together, or one instruction.
 struct LineGroup {
   uint32_t begin = 0, end = 0;  ///< pcs
-  double place = -1;            ///< mean address of what ptxas made of it; negative: nothing
-  double needed = never;        ///< mean address of the first group that needs it
+  double place = -1;            ///< mean address of what ptxas made of the group; negative: nothing
+  double needed = never;        ///< mean address of the first group that needs this one
   std::vector<uint32_t> before; ///< groups that have to come first
 };
 

@@ -57,7 +57,7 @@ private:
 
   void forget(double present);
 
-  double free = 0;       ///< busy or a gap before it
+  double free = 0;       ///< cycle from which on all is free; before it, busy or a gap
   std::vector<Gap> gaps; ///< idle times, in order
   size_t past = 0;       ///< number of the first gaps that nobody will ask for
 };
@@ -76,7 +76,7 @@ private:
     bool operator>(const Waiting &o) const { return end > o.end; }
   };
   std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting; ///< the first end first
-  double count = 0;                                                           ///< rows in it
+  double count = 0; ///< rows of all that wait
 };
 
 /// The way between one SM and L2: loads come one way, and stores go the other.
@@ -212,7 +212,7 @@ public:
   /// and the SMs brings it to each.
   SharedServer l2, delivery, taking, device; ///< `taking`: what is stored
   OutsideRows outside;
-  double present = 0;                  ///< nobody will ask for anything before this cycle
+  double present = 0;                  ///< cycle before which nobody will ask for anything
   double deviceBytes = 0, l2Bytes = 0; ///< moved; of a sample, what the whole machine would
   double latencyOfL2() const { return l2Latency; }
 
@@ -264,7 +264,7 @@ private:
   std::vector<Line *> asked; ///< device memory, by the present read
   uint64_t lastPage = ~0ull;
   Line *lastLines = nullptr;
-  const Rates &rates; ///< asked for that of multicasts when there is one: not all targets know it
+  const Rates &rates; ///< rates; of multicasts when there is one: not all targets know that
   double gigahertz;
   double l2Latency, deviceLatency;                              ///< cycles
   double portRate, l2Rate, sharedRate, foreignRate, deviceRate; ///< B/cycle
@@ -287,7 +287,7 @@ private:
   double firstRead = never; ///< cycle of the first read of device memory
   bool writesBack = false;
   std::pair<const void *, const void *> members;
-  Traffic traffic[2];            ///< read, written; before the sample
+  Traffic traffic[2];            ///< traffic of reads and of writes before the sample
   double share = 1;              ///< share of the machine that makes requests
   unsigned companions = 0;       ///< SMs that each of those stands for besides itself
   double bringing[2] = {1, 1};   ///< share of a sample's misses that the machine has too

@@ -176,7 +176,7 @@ private:
   std::unordered_map<uint32_t, std::vector<uint32_t>> accumulators;
   uint32_t count = 0, needed = 0;
   std::vector<uint32_t> specials, indices; ///< numbers of registers
-  bool exact = false; ///< needed
+  bool exact = false;                      ///< true when the machine code says how many are needed
   std::string unknownOpcode;
 };
 

@@ -202,19 +202,19 @@ private:
   double nanoseconds = 0;
   Phase phase = Phase::Whole;
   uint32_t members;      ///< slots that are the sample, the first ones
-  uint64_t left = 0;     ///< clusters before it have started when the sample began
+  uint64_t left = 0;     ///< first cluster that had not started when the sample began
   uint64_t executed = 0; ///< warp instructions
   bool settled = false;  ///< traffic that a sample will assume of L2 is counted
   double flopsBefore = 0, bytesBefore = 0, l2BytesBefore = 0; ///< totals when the sample began
   uint64_t canceledBefore = 0;                                ///< clusters that others took before
-  bool waits = false; ///< the sample waits for CTAs that are not in it
+  bool waits = false; ///< true when the sample waits for CTAs outside of it
   /// Dependences between CTAs, and the equality of their work.
   struct Blocks {
     std::optional<CtaWork> work;   ///< work of the CTAs, by the text
     Spread spread;                 ///< spread of the instructions of clusters that have ended
     uint32_t talk = 0;             ///< a line by which one has learned what others did
-    std::string whole;             ///< why there is no sample
-    std::string refused;           ///< why there is no prediction by the sample
+    std::string whole;             ///< reason why there is no sample
+    std::string refused;           ///< reason why there is no prediction by the sample
   } blocks;
   KernelTime predicted;
   LaunchStats stats;

@@ -46,7 +46,7 @@ struct Module {
   std::string ptx;              ///< instead of a fat binary
   const void *origin = nullptr; ///< address in the program or library that registered the module
   bool decoded = false;
-  Error error; ///< why `program` is null
+  Error error; ///< reason why `program` is null
   std::shared_ptr<const sim::Program> program;
   std::map<std::string, std::unique_ptr<Function>, std::less<>> functions;
 };
@@ -83,7 +83,7 @@ struct Event : Live<HandleKind::Event> {
   bool recorded = false;
   std::chrono::steady_clock::time_point time;
   std::shared_ptr<Capture> capture; ///< capture that it was last recorded in
-  Edges nodes;                      ///< the nodes of the capture that it comes after
+  Edges nodes;                      ///< nodes of the capture that the event comes after
   Moment moment;                    ///< the moment of the record, outside of a capture
 };
 

@@ -16,7 +16,7 @@ namespace fp4::simcuda {
 struct GraphNode : Live<HandleKind::Node> {
   Graph *graph = nullptr;
   Work work;
-  Edges after;         ///< the nodes that it depends on
+  Edges after;         ///< nodes that this one depends on
   bool enabled = true; ///< false in executable graphs alone, which are not cloned
   const GraphNode *original = nullptr; ///< node that this one is a clone of
   std::vector<void *> arguments;       ///< cudaGraphKernelNodeGetParams points to these

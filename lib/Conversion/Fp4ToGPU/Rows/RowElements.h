@@ -164,7 +164,7 @@ private:
   static Key keyOf(const Operand &operand);
   llvm::MapVector<Key, Source> sources;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> numbers; ///< one for each row
-  TopKOp before; ///< whose values are given
+  TopKOp before; ///< top-k whose values are given
   llvm::MapVector<mlir::Value, mlir::Value> given;
   llvm::SmallVector<Stored> stored;
   /// Elements that are computed already for the chunk that is visited.

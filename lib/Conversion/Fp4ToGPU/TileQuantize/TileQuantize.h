@@ -47,7 +47,7 @@ namespace fp4 {
 struct Extent {
   int64_t size = mlir::ShapedType::kDynamic;
   mlir::Value value = {}; ///< i32, where dynamic
-  int64_t divisor = 1;    ///< known of the value
+  int64_t divisor = 1;    ///< known divisor of the value
 
   bool isDynamic() const { return mlir::ShapedType::isDynamic(size); }
   bool isMultipleOf(int64_t n) const { return (isDynamic() ? divisor : size) % n == 0; }

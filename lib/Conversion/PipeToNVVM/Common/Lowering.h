@@ -50,7 +50,7 @@ struct ClusterState {
   mlir::Value rank;                         ///< i32, of the CTA; null without clusters
   bool pairs = false;                       ///< tensor memory belongs to pairs of CTAs
   std::optional<hw::ClusterShape> fallback; ///< smaller clusters that run some of the CTAs
-  mlir::Value inFallback;                   ///< i1, true when they run this CTA; null without them
+  mlir::Value inFallback; ///< i1, true when smaller clusters run this CTA; null without them
 };
 
 /// The ring of responses to requests for work: its place in shared memory, and their number.

@@ -61,7 +61,7 @@ struct ChannelPlan {
 /// A tensor memory tile that a role makes for itself from a stage, or the tiles of stages in a row.
 struct StageTilePlan {
   llvm::SmallVector<TmemTileOpInterface> ops; ///< ops that fill its sets in turns
-  ChannelOp channel;                          ///< channel of the stages from which they are made
+  ChannelOp channel; ///< channel of the stages from which the tiles are made
   int64_t column = 0;
   int64_t sets = 1;
 

@@ -43,7 +43,7 @@ namespace {
 /// Tiles that one block of code hands from one role to another.
 struct Crossing {
   RoleAttr producer;
-  Engine fills; ///< the engine of the ops that fill them
+  Engine fills; ///< engine of the ops that fill the tiles
   /// Roles that use the tiles, in the order of the plan, with an engine of theirs that does.
   SmallVector<std::pair<RoleAttr, Engine>> consumers;
   /// The tiles of each stage, in the order of their definitions. All stages have tiles of the same
