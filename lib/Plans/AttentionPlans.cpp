@@ -163,8 +163,7 @@ static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
   plan.tile = {parts * pipe::kMmaM, op.getValueElements() <= kPanel ? 2 * kPanel : kPanel,
                tileHeads};
   plan.ctasPerSm = 1;
-  bool hasPlaces = op.isPacked() || op.getPages() || op.getWindow(); // that all roles compute
-  plan.roles = attentionLaneRoles(op.getContext(), parts, hasPlaces ? kMoreBeside : kFewBeside);
+  plan.roles = attentionLaneRoles(op.getContext(), parts);
   plan.schedule = parts == 1 ? neighboursAlongM(op.getContext()) : rasterOfTiles(op, target);
   return plan;
 }

@@ -62,11 +62,10 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
                 auxiliaryRole(context, "clear", threads + 2, threads + 4, few)});
 }
 
-RolePlanAttr fp4::attentionLaneRoles(MLIRContext *context, int32_t parts,
-                                     const RegisterShares &shares) {
+RolePlanAttr fp4::attentionLaneRoles(MLIRContext *context, int32_t parts) {
   constexpr int32_t group = 4;
   int32_t threads = group * parts;
-  auto [most, few] = parts > 1 ? shares : RegisterShares();
+  auto [most, few] = parts > 1 ? kMoreBeside : RegisterShares();
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", threads + 1, threads + 2, {Engine::Tma}, few),
       RoleAttr::get(context, "mma", threads, threads + 1, {Engine::Tensor}, few),

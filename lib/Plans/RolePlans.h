@@ -37,10 +37,10 @@ pipe::RolePlanAttr tensorMemoryRoles(mlir::MLIRContext *context, int32_t mmaWarp
 pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 
 /// Roles for attention with products in tensor memory: `parts` warpgroups, each a role, have 128
-/// rows of queries each, one warp issues matrix instructions, and one loads. Beside two parts,
-/// which have `shares`, two warps only release their registers.
-pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts,
-                                      const RegisterShares &shares);
+/// rows of queries each, one warp issues matrix instructions, and one loads. Beside two parts two
+/// warps only release their registers. The others keep enough for a number of the tile of their
+/// own (pipe-place-scalars), without which ptxas keeps one for all roles in memory.
+pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts);
 
 /// Roles for weights that `groups` warpgroups make 16-bit floats of in tensor memory, each a k tile
 /// in turn: four warps read accumulators and store, one issues matrix instructions, and one loads.

@@ -5,7 +5,7 @@
 // With tcgen05, a tile has two parts of 128 rows, each of a role of threads.
 // CHECK-LABEL: func.func @one
 // TCGEN05-LABEL: func.func @one
-// TCGEN05: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [256, 64, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 9 to 10 drives [tma] registers 24, mma warps 8 to 9 drives [tensor] registers 24, softmax warps 0 to 4 drives [threads] registers 240, softmax1 warps 4 to 8 drives [threads] registers 240 auxiliary, idle warps 10 to 12 drives [] registers 24>, ctas_per_sm = 1>
+// TCGEN05: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [256, 64, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 9 to 10 drives [tma] registers 40, mma warps 8 to 9 drives [tensor] registers 40, softmax warps 0 to 4 drives [threads] registers 232, softmax1 warps 4 to 8 drives [threads] registers 232 auxiliary, idle warps 10 to 12 drives [] registers 40>, ctas_per_sm = 1>
 // CHECK: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [128, 160, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240
 !t = tensor<1x4096x8x128xbf16>
 func.func @one(%q: !t, %k: !t, %v: !t) -> !t {
