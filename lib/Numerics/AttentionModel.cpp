@@ -5,13 +5,14 @@
 // to the first. Blocks none of whose keys a row sees change nothing of it, so the tile of the row
 // does not matter.
 //
-// The transcendental instructions are those of the simulator, correctly rounded and without
-// subnormal numbers; a GPU has approximations of its own.
+// The transcendental instructions are those of the simulator: ex2 and lg2 correctly rounded and
+// without subnormal numbers, where a GPU has approximations of its own, and rcp as an H200 has it.
 //
 //===----------------------------------------------------------------------===//
 #include "AttentionKeys.h"
 
 #include "fp4/Numerics/DenseRow.h"
+#include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Support/Parallel.h"
 
 #include <cmath>
@@ -32,7 +33,6 @@ float flushed(double number) {
 }
 float exp2Of(float x) { return flushed(std::exp2(double(x))); }
 float log2Of(float x) { return flushed(std::log2(double(x))); }
-float inverseOf(float x) { return flushed(1 / double(x)); }
 
 /// A row of operand A or a column of operand B, of `elements` numbers of `type` `stride` apart;
 /// none behind `count`.
@@ -189,7 +189,7 @@ private:
   float softcapped(float product) const {
     if (!tangent_)
       return product;
-    return std::fma(inverseOf(exp2Of(product * tangent_) + 1), -2.f, 1.f);
+    return std::fma(approximateReciprocal(exp2Of(product * tangent_) + 1), -2.f, 1.f);
   }
 
   float biased(const Row &row, uint64_t key, float score) const {

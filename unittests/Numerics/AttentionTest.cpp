@@ -1,9 +1,11 @@
 //===- AttentionTest.cpp - Attention in fp64, by hand ----------------------===//
 #include "fp4/Numerics/Attention.h"
+#include "fp4/Numerics/Reciprocal.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <numbers>
 #include <random>
 
 namespace fp4::numerics {
@@ -315,6 +317,30 @@ TEST(AttentionModel, KeepsAnOriginThatGrowsLittle) {
     const double sum = 3 * rounded + 15 * smaller + 16 * others;
     EXPECT_NEAR(model->values[0], sum / (power + 31 * others), 1e-5) << growth;
   }
+}
+
+/// With one key, the logarithm of its sum is its score: the tangent of a softcap has the bits that
+/// an H200 gives its reciprocal, some of which differ from the number that is nearest.
+TEST(AttentionModel, HasTheReciprocalsOfAnH200) {
+  constexpr float cap = 20;
+  const double log2e = std::numbers::log2e;
+  int differing = 0;
+  for (float x = 0.5; x < 8; x += 0.5) {
+    AttentionShape shape{
+        .queryTokens = 1, .keyTokens = 1, .queryElements = 1, .valueElements = 1, .softcap = cap};
+    const std::vector<float> one(1, 1), key(1, x);
+    auto model = modelAttention(shape, {16, 8}, FloatType::BF16, one, key, one, /*threads=*/1);
+    ASSERT_TRUE(model);
+    const float sum = float(std::exp2(double(x * float(2 * log2e / cap)))) + 1;
+    differing += approximateReciprocal(sum) != 1 / sum;
+    const float tangent = std::fma(approximateReciprocal(sum), -2.f, 1.f);
+    const auto factor = float(cap * log2e);
+    const float exponent = tangent * factor;
+    const auto power = float(std::exp2(double(std::fma(tangent, factor, -exponent))));
+    const auto logarithm = float(std::log2(double(power)));
+    EXPECT_EQ(model->logSums[0], (exponent + logarithm) * std::numbers::ln2_v<float>) << x;
+  }
+  EXPECT_GT(differing, 0);
 }
 
 TEST(AttentionModel, RefusesBlocksOfPartsOfInstructions) {

@@ -92,8 +92,8 @@ struct AttentionModel {
 
 /// The numbers that a kernel of `order` computes, bit for bit, from operands as those of
 /// referenceAttention. Products are those of kind::f16, 16 elements at a time; a thread adds up the
-/// powers of a block in eight chains and these by halves; all else is fp32, and ex2, lg2 and rcp
-/// are correctly rounded, as in the simulator.
+/// powers of a block in eight chains and these by halves; all else is fp32. As in the simulator,
+/// ex2 and lg2 are correctly rounded, and rcp has the bits of an H200 (Reciprocal.h).
 Expected<AttentionModel> modelAttention(const AttentionShape &shape, const AttentionOrder &order,
                                         FloatType type, std::span<const float> query,
                                         std::span<const float> key, std::span<const float> value,
