@@ -6,8 +6,9 @@
   validation/sweep_attention.py --list   what would run
   validation/sweep_attention.py --target=sm_100a   tiles with tcgen05
 
-Each result must lie within its bound around attention in fp64. Each library runs under every
-schedule of the simulator with its strict hazard check.
+Each result must lie within its bound around attention in fp64, and equal the model of its order bit
+for bit where the operation gives one. Each library runs under every schedule of the simulator with
+its strict hazard check.
 """
 import itertools
 import math
@@ -37,6 +38,8 @@ FORMS = {"": None, "warps": None, "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16), "mxfp4"
 SOFTCAP = ["", "0.5", "30.0"]
 WINDOW = [0, 1, 17, 64, 200]
 ROWS = ["", "sinks", "lse", "sinks lse", "slopes", "slopes lse"]
+GROWTH = [""]  # of a maximum before sums are scaled, in a given order of keys; "" leaves both to the kernel
+ORDERED = 64  # keys of a block of a given order, where the plan has none
 SCHEDULES = sweeping.schedules(1)
 
 
@@ -101,7 +104,7 @@ def codes_of(form, rows, shared, elements):
     return code, f", %ks: {kinds[0]}, %vs: {kinds[1]}", f" scales(%ks, %vs : {kinds[0]}, {kinds[1]})"
 
 
-def program(case, cache="", form="", softcap="", window=0, rows=""):
+def program(case, cache="", form="", softcap="", window=0, rows="", growth=""):
     batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
     tokens = f"?x{heads}" if is_packed(cache) else f"{batches}x{queries}x{heads}"
     query = f"tensor<{tokens}x{of_keys}x{element}>"
@@ -126,7 +129,7 @@ def program(case, cache="", form="", softcap="", window=0, rows=""):
     if "lse" in rows:
         names, results = "%o, %l", f"{result}, tensor<{tokens}xf32>"
     scores = (f"scale {scale}" + (f" softcap {softcap}" if softcap else "") + (" causal" if mask == "causal" else "")
-              + (f" window {window}" if window else ""))
+              + (f" window {window}" if window else "") + (f" in_blocks {case[8] or ORDERED} growth {growth}" if growth else ""))
     return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> ({results}) {{\n"
             f"{definitions}  {names} = fp4.attention %q, %k, %v{scales}{operands} {scores}\n"
             f"      : {query}, {key}, {value} -> {results}\n"
@@ -138,12 +141,14 @@ class Tcgen05:
     ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128), (192, 128), (256, 64)]
     QUERIES = [1, 64, 127, 129, 200, 257]
     BLOCK = [0, 64, 128]
+    GROWTH = ["", "0.0", "1.5", "8.0"]
 
     @staticmethod
     def valid(case):
-        _, queries, _, (heads, shared), (_, of_values), _, _, _, block, _, cache, splits, form, *_ = case
+        _, queries, _, (heads, shared), (_, of_values), _, _, _, block, _, cache, splits, form, *_, growth = case
         parts = 1 if not is_packed(cache) and queries * tile_heads(case) <= 128 else 2
-        has_room = parts * (block * 3 // 2 + of_values) <= 512  # columns of tensor memory
+        keys = block or (ORDERED if growth else 0)
+        has_room = parts * (keys * 3 // 2 + of_values) <= 512  # columns of tensor memory
         return not splits and not form and has_room and valid(case)
 
 
@@ -171,7 +176,7 @@ def is_valid_form(case):
 
 
 def valid(case):
-    batches, queries, keys, (heads, _), (of_keys, of_values), _, mask, _, block, _, cache, splits, form, _, window, _ = case
+    batches, queries, keys, (heads, _), (of_keys, of_values), _, mask, _, block, _, cache, splits, form, _, window, *_ = case
     if window and mask != "causal":
         return False
     if form:
@@ -187,7 +192,7 @@ def valid(case):
 
 
 def library(case, target):
-    batches, queries, keys, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows = case
+    batches, queries, keys, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows, growth = case
     fields = []
     if form and splits:
         fields.append(f"k_slices = {splits}")
@@ -210,7 +215,7 @@ def library(case, target):
         options.append(f"--dim=a0={batches * queries}")
     if cache == "packed":
         options += [f"--dim={name}={batches * keys}" for name in ("a1", "a2")]
-    text = program(case, cache, form, softcap, window, rows)
+    text = program(case, cache, form, softcap, window, rows, growth)
     return sweeping.Program(name, text, [f"--target={target}", *plan], [options])
 
 
@@ -218,11 +223,11 @@ def main():
     options = sweeping.product_parser(__doc__).parse_args()
     target = options.target or "sm_90a"
     parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST, CACHE,
-                  SPLITS, list(FORMS), SOFTCAP, WINDOW, ROWS]
+                  SPLITS, list(FORMS), SOFTCAP, WINDOW, ROWS, GROWTH]
     is_valid = valid
     if target != "sm_90a":
         parameters[1], parameters[4], parameters[8] = Tcgen05.QUERIES, Tcgen05.ELEMENTS, Tcgen05.BLOCK
-        parameters[11], parameters[12], is_valid = [0], [""], Tcgen05.valid
+        parameters[11], parameters[12], parameters[16], is_valid = [0], [""], Tcgen05.GROWTH, Tcgen05.valid
     if options.full:
         cases = list(filter(is_valid, itertools.product(*parameters)))
     else:

@@ -95,12 +95,45 @@ bool fp4::hasTiles(AttentionOp op, const hw::TargetModel &target) {
           op.getValueElements() <= kMostLaneElements);
 }
 
+LogicalResult fp4::requireNoOrder(AttentionOp op) {
+  if (!op.getBlock())
+    return success();
+  return withNote(op.emitOpError() << "has kernels without 'in_blocks' but for tiles with tcgen05, "
+                                      "but got "
+                                   << int64_t(*op.getBlock()),
+                  "leave 'in_blocks' out: the order of other kernels is their own");
+}
+
+/// Parts of 128 rows of a tile: one where it has room for all queries of a sequence.
+static int32_t partsOfTile(AttentionOp op) {
+  return op.getQueryTokens() * headsOfTile(op) <= pipe::kMmaM ? 1 : 2;
+}
+
+/// Columns of tensor memory of a part: scores, powers as pairs, and sums of values.
+static int64_t columnsOfPart(AttentionOp op, int64_t keys) {
+  return keys + keys / 2 + op.getValueElements();
+}
+
+/// Reports an order of keys that no kernel with tcgen05 has.
+static LogicalResult requireOrder(AttentionOp op, const hw::TargetModel &target) {
+  auto keys = int64_t(op.getBlock().value_or(kPanel));
+  bool hasRoom = partsOfTile(op) * columnsOfPart(op, keys) <= int64_t(target.limits.tmemColumns);
+  if (keys == kPanel || (keys == 2 * kPanel && hasRoom))
+    return success();
+  return withNote(op.emitOpError() << "has kernels with tcgen05 for 'in_blocks' " << kPanel
+                                   << ", or 128 where " << int64_t(target.limits.tmemColumns)
+                                   << " columns of tensor memory have room, but got " << keys,
+                  "write 'in_blocks 64'");
+}
+
 static LogicalResult requireAttention(Operation *op, const KernelPlan &,
                                       const hw::TargetModel &target) {
   if (!route::hasCore(target, route::Core::Tcgen05))
     if (Status status = route::requireCore(target, route::Core::Wgmma); !status)
       return report(op, status.error());
   auto attention = cast<AttentionOp>(op);
+  if (failed(hasLanes(target) ? requireOrder(attention, target) : requireNoOrder(attention)))
+    return failure();
   if (failed(requireHead(attention, "query", attention.getQueryType())) ||
       failed(requireHead(attention, "value", attention.getValueType())))
     return failure();
@@ -158,10 +191,10 @@ static int64_t splitsOfKeys(AttentionOp op, int64_t works, int64_t blocks,
 /// A tile of one or two parts of 128 rows, with as many keys as tensor memory has room for.
 static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
   int64_t tileHeads = headsOfTile(op);
-  int32_t parts = op.getQueryTokens() * tileHeads <= pipe::kMmaM ? 1 : 2;
+  int32_t parts = partsOfTile(op);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
-  plan.tile = {parts * pipe::kMmaM, op.getValueElements() <= kPanel ? 2 * kPanel : kPanel,
-               tileHeads};
+  uint64_t keys = op.getValueElements() <= kPanel ? 2 * kPanel : kPanel;
+  plan.tile = {parts * pipe::kMmaM, int64_t(op.getBlock().value_or(keys)), tileHeads};
   plan.ctasPerSm = 1;
   plan.roles = attentionLaneRoles(op.getContext(), parts);
   plan.schedule = parts == 1 ? neighboursAlongM(op.getContext()) : rasterOfTiles(op, target);
@@ -208,11 +241,6 @@ SmallVector<StringRef> fp4::partRoles(const KernelPlan &plan) {
   return names;
 }
 
-/// Columns of tensor memory of a part: scores, powers as pairs, and sums of values.
-static int64_t columnsOfPart(AttentionOp op, int64_t keys) {
-  return keys + keys / 2 + op.getValueElements();
-}
-
 static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
   using enum pipe::Engine;
@@ -221,12 +249,14 @@ static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
   auto [rows, keys, heads] = plan.tile;
   int64_t parts = 1 + int64_t(partRoles(plan).size());
   bool hasKeys = (keys == kPanel || keys == 2 * kPanel) &&
+                 keys == int64_t(op.getBlock().value_or(keys)) &&
                  parts * columnsOfPart(op, keys) <= int64_t(target.limits.tmemColumns);
   if (rows != parts * pipe::kMmaM || !hasKeys || !hasHeadsOfTile(op, heads))
     return misfit(op, "tile",
                   "is [" + Twine(parts * pipe::kMmaM) + ", N, H], N 64, or 128 where " +
                       Twine(target.limits.tmemColumns) +
-                      " columns of tensor memory have room, and H 1, or a power of two from " +
+                      " columns of tensor memory have room, or the keys of 'in_blocks', and H 1, "
+                      "or a power of two from " +
                       Twine(op.getHeadsOfGroup()) + " to " + Twine(kGroupRows),
                   spell(plan.tile));
   if (plan.cluster[0] <= 1 && plan.cluster[1] <= 1)

@@ -34,6 +34,8 @@ extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStrea
 /// Reports heads that no kernel has; `known` are the sizes before 256 that kernels have.
 mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_t elements,
                                     llvm::StringRef known);
+/// Checks that the operation leaves the order of keys to its kernel.
+llvm::LogicalResult requireNoOrder(AttentionOp op);
 /// Checks that the tokens of a page, if there are pages, are a multiple of `unit`.
 llvm::LogicalResult requirePages(AttentionOp op, int64_t unit);
 /// Returns true when the target has a kernel of family tile_attention for the heads of `op`.

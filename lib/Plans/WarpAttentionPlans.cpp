@@ -61,6 +61,8 @@ static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorTyp
 static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
                                           const hw::TargetModel &) {
   auto attention = cast<AttentionOp>(op);
+  if (failed(requireNoOrder(attention)))
+    return failure();
   if (attention.isPacked())
     return withNote(op->emitOpError("has kernels of warps without 'query_offsets', but got these"),
                     "family tile_attention takes packed sequences, with wgmma, or with tcgen05 for "

@@ -16,6 +16,10 @@ struct Entry {
   std::set<std::string_view> attributes = {};
 };
 
+Entry entryOfAttention() {
+  return {runAttention, {"scale", "softcap", "causal", "window", "heads_first", "block", "growth"}};
+}
+
 const std::map<std::string, Entry> &entries() {
   static const std::map<std::string, Entry> table = {
       {"arith.constant", {runConstant, {"value", "symbol"}}},
@@ -31,7 +35,7 @@ const std::map<std::string, Entry> &entries() {
       {"linalg.reduce", {runRowReduction, {"program", "dimensions", "combination", "initial"}}},
       {"linalg.transpose", {runTranspose, {"permutation"}}},
       {"fp4.amax", {runAmax, {"nan", "groups", "per_row", "per_column"}}},
-      {"fp4.attention", {runAttention, {"scale", "softcap", "causal", "window", "heads_first"}}},
+      {"fp4.attention", entryOfAttention()},
       {"fp4.hadamard", {runHadamard, {"size", "dimension", "sign_mask", "arithmetic"}}},
       {"fp4.hadamard_amax",
        {runHadamardAmax, {"size", "dimension", "sign_mask", "arithmetic", "nan", "groups"}}},

@@ -132,7 +132,9 @@ Status setScores(numerics::AttentionShape &shape, const Step &step) {
   shape.scale = std::bit_cast<float>(uint32_t(scale));
   shape.softcap = std::bit_cast<float>(uint32_t(softcap));
   shape.causal = step.op.attributes.contains("causal");
-  shape.growth = route::hasCore(step.target, route::Core::Tcgen05) ? numerics::kLazyGrowth : 0;
+  const float lazy = route::hasCore(step.target, route::Core::Tcgen05) ? numerics::kLazyGrowth : 0;
+  FP4_ASSIGN(auto growth, step.integer("growth", std::bit_cast<uint32_t>(lazy)));
+  shape.growth = std::bit_cast<float>(uint32_t(growth));
   return {};
 }
 
@@ -145,10 +147,30 @@ Status defineWithin(Step &step, size_t result, std::vector<double> values,
   return {};
 }
 
+/// The order of keys that the operation gives, if it does.
+Expected<std::optional<numerics::AttentionOrder>> orderOf(const Step &step) {
+  FP4_ASSIGN(auto keys, step.integer("block", 0));
+  FP4_ASSIGN(auto growth, step.integer("growth", 0));
+  if (keys == 0)
+    return std::nullopt;
+  return numerics::AttentionOrder{keys, std::bit_cast<float>(uint32_t(growth))};
+}
+
+/// Gives a result the bits of a model beside its bounds.
+Status defineModel(Step &step, size_t result, std::span<const float> numbers) {
+  std::vector<double> sums = std::move(step.results[result].sums),
+                      bounds = std::move(step.results[result].bounds);
+  FP4_TRY(step.defineFloats(result, numbers));
+  step.results[result].sums = std::move(sums);
+  step.results[result].bounds = std::move(bounds);
+  step.results[result].model = route::ptxName(route::Core::Tcgen05);
+  return {};
+}
+
 } // namespace
 
-/// Attention in fp64, with the bound of its kernels: the order of their sums is not that of the
-/// operation, so that results have no bits of their own.
+/// Attention in fp64, with the bound of its kernels. Unless the operation gives an order of its
+/// keys, that of sums is not its own, so that results have no bits of their own.
 Status runAttention(Step &step) {
   if (step.operands.size() < 3)
     return step.wrong("must have queries, keys and values");
@@ -165,9 +187,16 @@ Status runAttention(Step &step) {
   FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, floats(*step.operands[0]),
                                                           keys, values, step.threads));
   FP4_TRY(defineWithin(step, 0, std::move(reference.values), std::move(reference.bounds)));
-  return step.op.results.size() < 2
-             ? Status()
-             : defineWithin(step, 1, std::move(reference.logSums), std::move(reference.logBounds));
+  const bool hasLogs = step.op.results.size() > 1;
+  if (hasLogs)
+    FP4_TRY(defineWithin(step, 1, std::move(reference.logSums), std::move(reference.logBounds)));
+  FP4_ASSIGN(auto order, orderOf(step));
+  if (!order)
+    return {};
+  FP4_ASSIGN(auto model, numerics::modelAttention(shape, *order, type, floats(*step.operands[0]),
+                                                  keys, values, step.threads));
+  FP4_TRY(defineModel(step, 0, model.values));
+  return hasLogs ? defineModel(step, 1, model.logSums) : Status();
 }
 
 } // namespace fp4::harness

@@ -73,7 +73,11 @@ struct Attention {
   int64_t tilesOfAll() { return queryTokens() / tileTokens() + batches() + 1; }
 
   /// Growth of an exponent of 2 before sums are scaled: powers stay below 2^kLazyGrowth.
-  double growth() { return hasLanes() ? numerics::kLazyGrowth : 0; }
+  double growth() {
+    if (std::optional<llvm::APFloat> growth = op.getGrowth())
+      return growth->convertToDouble();
+    return hasLanes() ? numerics::kLazyGrowth : 0;
+  }
 
   /// Numbers of a row that are the sum of its powers: one for each thread of the row.
   int64_t sumColumns() { return hasLanes() ? 1 : kThreadColumns; }

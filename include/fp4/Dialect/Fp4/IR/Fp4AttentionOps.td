@@ -51,6 +51,12 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     the element type before they multiply values, and added up unrounded. Results lie within a
     bound around the exact value (`include/fp4/Numerics/Attention.h`).
 
+    With `in_blocks` n and `growth` g the order is given, and results have bits of their own
+    (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
+    are of distances from a number of each row. This number is the maximum, but stays until the
+    maximum's exponent has grown by more than g. Without them a kernel chooses, with a growth of 8
+    with tcgen05 and else of 0. Only tiles with tcgen05 have kernels of a given order.
+
     | operand | element type | shape |
     |---------|--------------|-------|
     | query   | bf16, f16    | B x Sq x Hq x D, or Tq x Hq x D with query_offsets |
@@ -100,7 +106,8 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<AnyRankedTensor>:$key_offsets,
                        Optional<AnyRankedTensor>:$slopes, F32Attr:$scale,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
-                       OptionalAttr<I64Attr>:$window, UnitAttr:$heads_first);
+                       OptionalAttr<I64Attr>:$window, UnitAttr:$heads_first,
+                       OptionalAttr<I64Attr>:$block, OptionalAttr<F32Attr>:$growth);
   let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value
@@ -112,7 +119,8 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     (`key_offsets` `(` $key_offsets^ `:` type($key_offsets) `)`)?
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
-    `scale` $scale (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)? attr-dict
+    `scale` $scale (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)?
+    (`in_blocks` $block^ `growth` $growth)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($lse)^)?
   }];
   let extraClassDeclaration = [{
