@@ -157,6 +157,8 @@ AttentionBuilder::LaneStates AttentionBuilder::firstLanes(ArrayRef<QueryPart> pa
 
 /// The scores of a block, and the sums of the block before, which are added to others with `more`.
 /// All powers are written first, so that the tensor core has work while threads wait for scores.
+/// The tensor core adds to sums while threads find a maximum; that of 64 keys takes less time, so
+/// that threads compute powers, too, before they wait for sums.
 AttentionBuilder::LaneStates AttentionBuilder::nextLanes(ArrayRef<QueryPart> parts,
                                                          const QueryTile &tile, Value block,
                                                          Value more, const LaneStates &before) {
@@ -171,13 +173,18 @@ AttentionBuilder::LaneStates AttentionBuilder::nextLanes(ArrayRef<QueryPart> par
   Value values = loads.value(tile, rowsAgain(kept.rows, tile, b.add(block, b.constant(1))));
   for (size_t number = 0; number < parts.size(); ++number)
     sums.push_back(multiplyPowers(number, powers[number], values, more));
+  bool scalesLast = attention.keys <= kPanel;
   for (auto [number, part] : llvm::enumerate(parts))
     inPart(number, parts, [&, number = number, &part = part] {
       Value scores = laneScores(part, block, products[number]);
       after[number] = nextMaximum(scores, before[number]);
-      ScaleRowsOp::create(b, sums[number], after[number].shrink);
+      auto scaleSums = [&] { ScaleRowsOp::create(b, sums[number], after[number].shrink); };
+      if (!scalesLast)
+        scaleSums();
       addWeights(after[number], scores, before[number]);
       after[number].powers = rounded(after[number].powers);
+      if (scalesLast)
+        scaleSums();
     });
   keepRows(after.front().kept, tile, block, rows);
   return after;

@@ -29,8 +29,9 @@
 // CHECK:     %[[STAYS:.*]] = arith.cmpf oge, %[[EXPONENT]],
 // CHECK:     arith.select %[[STAYS]]
 // CHECK:     %[[FACTOR:.*]] = arith.select %[[STAYS]], %{{.*}}, %[[SHRINK]]
-// CHECK:     pipe.scale_rows %[[O0]] by %[[FACTOR]]
 // CHECK:     math.exp2
+// CHECK:     arith.truncf
+// CHECK:     pipe.scale_rows %[[O0]] by %[[FACTOR]]
 // CHECK:     pipe.read %[[S1]][%c0_i32] {pipe.role = "softmax1"}
 // CHECK:     pipe.scale_rows %[[O1]] by %{{.*}} {pipe.role = "softmax1"}
 // CHECK:   pipe.mma %[[LAST:acc[_0-9]*]], {{.*}} transposed :
