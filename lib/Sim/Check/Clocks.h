@@ -52,6 +52,13 @@ struct Clocks {
     check::join(fences, other.fences);
     check::join(observed, other.observed);
   }
+  /// Knows nothing, and keeps its memory.
+  void clear() {
+    for (VectorClock *clock : {&generic, &async, &asyncGlobal, &loose, &tensor, &maps})
+      clock->clear();
+    foreign = nullptr;
+    fences = observed = nullptr;
+  }
   void joinLoose(const Clocks &other) { loose.join(other.loose); }
   /// Through a barrier that may be .relaxed: it orders execution, which tcgen05 fences rely on.
   void joinExecution(const Clocks &other) {

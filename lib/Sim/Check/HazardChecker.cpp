@@ -42,6 +42,7 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 void HazardChecker::onLaunch(const LaunchEvent &event) {
   if (!event.again)
     impl->keepLaunch(event.kernel, event.dependence);
+  impl->open.reset();
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
   impl->kernelNumber = impl->kernelNumbers
@@ -65,19 +66,23 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
 }
 
 void HazardChecker::onMemory(const MemoryEvent &event) {
+  // The shared memory that a ticket writes was checked when the ticket was issued.
+  if (event.actor.ticket && event.kind == AccessKind::Write && isShared(event.space))
+    return;
+  if (impl->goesOn(event))
+    return;
+  impl->open.reset();
   ClusterState &cluster = impl->cluster(event.actor.cluster);
   if (event.space == Space::Tmem)
     return impl->accessTmem(cluster, event);
   if (event.proxy == Proxy::Tensormap)
     return impl->useTensorMap(cluster, event);
-  // The shared memory that a ticket writes was checked when the ticket was issued.
-  if (event.actor.ticket && event.kind == AccessKind::Write && isShared(event.space))
-    return;
   if (isShared(event.space) || event.space == Space::Global)
     impl->access(cluster, event);
 }
 
 void HazardChecker::onBarrier(const BarrierEvent &event) {
+  impl->open.reset();
   ClusterState &cluster = impl->cluster(event.actor.cluster);
   switch (event.op) {
   case BarrierOp::CtaArrive:
@@ -107,10 +112,12 @@ void HazardChecker::onBarrier(const BarrierEvent &event) {
 }
 
 void HazardChecker::onFence(const FenceEvent &event) {
+  impl->open.reset();
   impl->fence(impl->cluster(event.actor.cluster), event);
 }
 
 void HazardChecker::onTicket(const TicketEvent &event) {
+  impl->open.reset();
   ClusterState &cluster = impl->cluster(event.actor.cluster);
   if (event.state == TicketState::Completed)
     return cluster.complete(event.id);
@@ -124,6 +131,7 @@ void HazardChecker::onTicket(const TicketEvent &event) {
 }
 
 void HazardChecker::onLife(const LifeEvent &event) {
+  impl->open.reset();
   ClusterState &cluster = impl->cluster(event.actor.cluster);
   switch (event.op) {
   case LifeOp::CtaExit:

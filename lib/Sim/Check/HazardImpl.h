@@ -47,6 +47,8 @@ struct Access {
   /// (strict) True for an access with an order whose value is used, if its warp has not seen one
   /// before.
   bool observes = false;
+  bool told = false;    ///< a report was made or deferred
+  check::Change change; ///< of an operation
 };
 
 /// Returns the clock of `made`'s actor for the warp or operation of `old`: `abroad` for another
@@ -102,6 +104,8 @@ struct HazardChecker::Impl {
   check::GlobalShadow global;
   check::ReaderSets readers; ///< of the cells of `global`
   check::ReadFilter filter;
+  /// The last access, if it is a read by an operation and nothing else came since.
+  std::optional<Access> open;
   uint32_t sharedWrites = 0; ///< writes so far of cells that others use too
   /// The last write that was compared with a set.
   struct {
@@ -133,6 +137,9 @@ struct HazardChecker::Impl {
   Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write,
                uint32_t lanes = check::allLanes);
   void access(ClusterState &cluster, const MemoryEvent &event);
+  /// Returns true for a read that goes on with the last one, and makes it: engines tell what they
+  /// read run by run.
+  bool goesOn(const MemoryEvent &event);
   void ranges(Access &made, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
@@ -145,6 +152,7 @@ struct HazardChecker::Impl {
   void range(Access &made, uint64_t address, uint64_t bytes, int lane, uint32_t laneShift);
   void initialized(Access &made, const Record &record, uint64_t address, uint64_t bytes);
   void touch(Access &made, check::Cell &cell, const Record &record, uint64_t address);
+  void compare(Access &made, check::Cell &cell, const Record &record, uint64_t address);
   void remember(Access &made, check::Cell &cell, const Record &record);
   void checkReaders(Access &made, check::ReaderSets::Set set, uint64_t address);
   void check(Access &made, const Record &old, uint32_t overlap, uint64_t address);

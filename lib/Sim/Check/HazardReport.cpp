@@ -279,6 +279,7 @@ HazardReport HazardChecker::Impl::describe(Access &made, const Record &old, Haza
 
 void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rule,
                                  uint64_t address) {
+  made.told = true;
   if (isNew(rule, old.pc, made.record.pc))
     add(describe(made, old, rule, address));
 }
@@ -286,6 +287,7 @@ void HazardChecker::Impl::report(Access &made, const Record &old, HazardRule rul
 /// Keeps a report until it is needed.
 void HazardChecker::Impl::deferTo(std::vector<Deferred> &list, Access &made, const Record &old,
                                   HazardRule rule, uint64_t address) {
+  made.told = true;
   const uint32_t low = std::min(old.pc, made.record.pc), high = std::max(old.pc, made.record.pc);
   const auto known = std::ranges::find_if(list, [&](const Deferred &other) {
     return other.report.rule == rule && other.first == low && other.second == high;

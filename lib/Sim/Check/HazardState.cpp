@@ -2,6 +2,8 @@
 #include "HazardState.h"
 #include "fp4/Sim/Events.h"
 
+#include <utility>
+
 namespace fp4::sim::check {
 
 ClusterState::ClusterState(uint32_t index, uint32_t ctas, uint32_t warpsPerCta, bool strict,
@@ -69,10 +71,12 @@ void ClusterState::collect() {
     if (isTicket(slot))
       used[slot - 3 * warpCount] = true;
   };
+  const Cell *last = nullptr;
   for (auto *shadow : {&sharedCells, &tmemCells})
-    for (std::vector<Cell> &cells : *shadow)
-      for (Cell &cell : cells)
-        cell.forEach([&](const Record &record) { mark(record.slot()); });
+    for (const std::vector<Cell> &cells : *shadow)
+      for (const Cell &cell : cells)
+        if (const Cell *before = std::exchange(last, &cell); !before || !cell.isCopyOf(*before))
+          cell.forEach([&](const Record &record) { mark(record.slot()); });
   for (auto &[thread, state] : groups) {
     for (const TicketRef &ref : state.open)
       mark(ref.slot);
@@ -137,8 +141,8 @@ static void coverPipeline(TicketInfo &info, const Pipeline &pipeline) {
 void ClusterState::orderTcgen05(WarpState &issuer, TicketInfo &info, const TicketEvent &event,
                                 uint32_t slot) {
   info.tensorIn = issuer.tensorIn;
-  info.pipelineIn = {};
-  info.fenced = {};
+  info.pipelineIn.clear();
+  info.fenced.clear();
   info.ctaGroup = event.ctaGroup;
   info.pipelined = tcgen05Op(event);
   if (info.pipelined && !strict) // by default the accumulator makes no difference
@@ -260,10 +264,10 @@ void ClusterState::complete(uint64_t id) {
   if (finished && finished != id) {
     TicketInfo &old = ticket(finished);
     old.done = true;
-    old.clocks = {};
-    old.tensorIn = {};
-    old.pipelineIn = {};
-    old.fenced = {};
+    old.clocks.clear();
+    old.tensorIn.clear();
+    old.pipelineIn.clear();
+    old.fenced.clear();
     slotById.erase(finished);
   }
   TicketInfo &info = ticket(id);

@@ -130,6 +130,21 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     writePolled(made, event);
   if (ordered && options.strict)
     count(cluster, event);
+  const bool known = made.ticket && made.ticket->id; // else it is only being issued
+  if (known && !writes && !(dependent && event.space == Space::Global))
+    open.emplace(std::move(made));
+}
+
+bool HazardChecker::Impl::goesOn(const MemoryEvent &event) {
+  if (!open || open->ticket->id != event.actor.ticket ||
+      open->cluster.index != event.actor.cluster || open->record.pc != event.at.pc ||
+      open->space != event.space || event.kind != AccessKind::Read ||
+      event.proxy == Proxy::Tensormap)
+    return false;
+  if (isShared(event.space))
+    checkExited(open->cluster, *open, event.addresses[0]);
+  range(*open, event.addresses[0], event.bytes, 0, wholeCells);
+  return true;
 }
 
 /// Lanes that store what is there already.
@@ -357,7 +372,21 @@ void HazardChecker::Impl::freeTmem(ClusterState &cluster, const LifeEvent &event
 
 void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, uint64_t address) {
   sharedWrites += record.write();
-  cell.forEach([&](const Record &old) {
+  if (!made.ticket)
+    return compare(made, cell, record, address);
+  if (made.change.repeat(cell, record.mask))
+    return;
+  made.change.note(cell, record.mask, [&] {
+    made.told = false;
+    compare(made, cell, record, address);
+    return !made.told;
+  });
+}
+
+/// Compares an access with those before, and keeps it.
+void HazardChecker::Impl::compare(Access &made, Cell &cell, const Record &record,
+                                  uint64_t address) {
+  std::as_const(cell).forEach([&](const Record &old) {
     const uint32_t overlap = old.mask & record.mask;
     if (overlap && (old.write() || record.write())) {
       check(made, old, overlap, address);
@@ -416,7 +445,7 @@ bool HazardChecker::Impl::staysBeside(const Access &made, const Record &record, 
 void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &record) {
   bool emptied = false, joined = false, beside = false;
   size_t others = 0; // that read
-  cell.forEach([&](Record &old) {
+  cell.change([&](Record &old) {
     if (!joined && record.repeats(old)) {
       old.mask |= record.mask;
       old.sequence = record.sequence;
@@ -434,8 +463,8 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
   });
   if (emptied)
     cell.compact();
-  if (record.write() && cell.readers())
-    cell.more->readers = readers.without(cell.readers(), record.mask);
+  if (record.write())
+    cell.dropReaders(readers, record.mask);
   if (joined)
     return;
   if (made.space == Space::Global && others > keptGlobalReaders)

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace fp4::sim::check {
@@ -80,31 +81,28 @@ struct Record {
   }
   /// Returns true when the same thread does the same: one record is enough.
   bool repeats(const Record &other) const { return who == other.who && sameThread(other); }
+  bool operator==(const Record &) const = default;
 };
 
-/// Records of one cell. Most cells have one.
+/// Records of one cell. Most cells have one. An operation accesses cells in runs that had the same
+/// history: copies of a cell share all records but the first until one of them changes.
 class Cell {
 public:
-  struct More {
-    std::vector<Record> records;
-    uint32_t readers = 0; ///< of global memory: a set of ReaderSets
-  };
   Record first;
-  std::unique_ptr<More> more;
 
-  /// All but `readers`.
-  template <typename F> void forEach(F &&f) {
+  /// All but `readers`, which may change.
+  template <typename F> void change(F &&f) {
     if (first.mask)
       f(first);
-    if (more)
-      for (Record &record : more->records)
+    if (more && !more->records.empty())
+      for (Record &record : own().records)
         f(record);
   }
   template <typename F> void forEach(F &&f) const {
     if (first.mask)
       f(first);
     if (more)
-      for (const Record &record : more->records)
+      for (const Record &record : std::as_const(more->records))
         f(record);
   }
   bool single() const { return !more || (more->records.empty() && !more->readers); }
@@ -136,10 +134,11 @@ public:
   void compact() {
     if (!more)
       return;
-    std::erase_if(more->records, [](const Record &record) { return !record.mask; });
-    if (!first.mask && !more->records.empty()) {
-      first = more->records.back();
-      more->records.pop_back();
+    auto &records = own().records;
+    std::erase_if(records, [](const Record &record) { return !record.mask; });
+    if (!first.mask && !records.empty()) {
+      first = records.back();
+      records.pop_back();
     }
   }
   size_t size() const { return (first.mask != 0) + (more ? more->records.size() : 0); }
@@ -148,25 +147,73 @@ public:
       first = record;
       return;
     }
-    if (!more) {
-      more = std::make_unique<More>();
-      more->records.reserve(3); // most cells have no more
-    }
-    more->records.push_back(record);
+    own().records.push_back(record);
   }
   /// The oldest read of `more` becomes a member of `readers`.
   template <typename Sets> void moveReader(Sets &sets) {
-    auto &records = more->records;
+    auto &[records, readers] = own();
     auto oldest = std::find_if(records.begin(), records.end(),
                                [](const Record &record) { return !record.write(); });
-    more->readers = sets.add(more->readers, *oldest);
+    readers = sets.add(readers, *oldest);
     records.erase(oldest);
+  }
+  /// The readers in a set without the bytes of `mask`.
+  template <typename Sets> void dropReaders(Sets &sets, uint32_t mask) {
+    if (readers())
+      own().readers = sets.without(readers(), mask);
   }
   void clear() {
     first.mask = 0;
-    if (more)
-      *more = {};
+    more = nullptr;
   }
+  /// Returns true for cells with the same history; others may have the same records too.
+  bool isCopyOf(const Cell &other) const { return more == other.more && first == other.first; }
+
+private:
+  struct More {
+    std::vector<Record> records;
+    uint32_t readers = 0; ///< of global memory: a set of ReaderSets
+  };
+  /// What it may change.
+  More &own() {
+    constexpr size_t room = 3; // most cells have no more
+    if (more && more.use_count() == 1)
+      return *more;
+    auto mine = std::make_shared<More>();
+    mine->records.reserve(more ? more->records.size() + 1 : room);
+    if (more) {
+      mine->records.insert(mine->records.end(), more->records.begin(), more->records.end());
+      mine->readers = more->readers;
+    }
+    more = std::move(mine);
+    return *more;
+  }
+
+  std::shared_ptr<More> more;
+};
+
+/// The change that an operation last made to a cell. Cells of the same history change alike, so
+/// that their records are compared once.
+class Change {
+public:
+  /// Makes the same change to a cell with the history of the last one; false for others.
+  bool repeat(Cell &cell, uint32_t mask) const {
+    if (mask != ofMask || !cell.isCopyOf(before))
+      return false;
+    cell = after;
+    return true;
+  }
+  /// Makes and keeps a change. One that `make` does not call repeatable is forgotten: each cell has
+  /// reports of its own.
+  template <typename Make> void note(Cell &cell, uint32_t mask, const Make &make) {
+    before = cell;
+    ofMask = make() ? mask : 0;
+    after = cell;
+  }
+
+private:
+  Cell before, after;
+  uint32_t ofMask = 0; ///< 0: there is none
 };
 
 /// Shadow of global memory: pages, made when they are first touched.

@@ -35,6 +35,8 @@ public:
         return false;
     return true;
   }
+  /// Knows nothing, and keeps its memory.
+  void clear() { epochs.clear(); }
   bool empty() const { return epochs.empty(); }
   bool operator==(const VectorClock &) const = default;
 

@@ -1,6 +1,7 @@
 //===- MmaOperands.cpp - Operands of tcgen05.mma --------------------------===//
 #include "Sim/Insn/TensorCore/MmaOperands.h"
 #include "Sim/Async/Fail.h"
+#include "Sim/Insn/TensorCore/KeptTiles.h"
 #include "fp4/ISA/TargetModel.h"
 
 #include <algorithm>
@@ -152,36 +153,67 @@ std::vector<uint32_t> chunkOffsets(const hw::SmemDescriptor &tile, const TileRow
   return offsets;
 }
 
-/// The offsets of a tile, and where they begin and end.
+/// The offsets of a tile's chunks, where they begin and end, and the bytes that they make.
 struct TileOffsets {
+  uint32_t base = 0; ///< of the CTA's shared memory
   hw::SmemDescriptor tile;
   TileRows rows;
   std::vector<uint32_t> offsets;
   uint32_t low = 0, high = 0;
+  std::vector<SharedRange> runs; ///< by shared::cluster address, in order
 };
+
+/// Returns the runs of bytes that chunks make, of which each has `bytes`.
+std::vector<SharedRange> runsOf(uint32_t base, std::vector<uint32_t> offsets, uint32_t bytes) {
+  std::ranges::sort(offsets);
+  std::vector<SharedRange> runs;
+  for (const uint32_t offset : offsets) {
+    const uint32_t address = base | offset;
+    if (!runs.empty() && address <= runs.back().address + runs.back().bytes)
+      runs.back().bytes = address + bytes - runs.back().address;
+    else
+      runs.push_back({address, bytes});
+  }
+  return runs;
+}
 
 /// The stages of a loop are gathered again and again: a host thread keeps the offsets of some
 /// tiles.
-const TileOffsets &offsetsOf(const hw::SmemDescriptor &tile, const TileRows &rows) {
-  constexpr size_t places = 64, unit = 16, turn = 37;
-  thread_local std::array<TileOffsets, places> kept;
-  TileOffsets &entry = kept[(tile.startAddress / unit + rows.first / unit * turn) % places];
-  if (!entry.offsets.empty() && entry.tile == tile && entry.rows == rows)
+const TileOffsets &offsetsOf(uint32_t base, const hw::SmemDescriptor &tile, const TileRows &rows) {
+  constexpr unsigned bits = 9;
+  thread_local std::array<TileOffsets, 1u << bits> kept;
+  TileOffsets &entry = kept[keptPlace(uint64_t(base | tile.startAddress) << 32 | rows.first, bits)];
+  if (!entry.offsets.empty() && entry.base == base && entry.tile == tile && entry.rows == rows)
     return entry;
-  entry = {tile, rows, chunkOffsets(tile, rows), 0, 0};
+  entry = {base, tile, rows, chunkOffsets(tile, rows), 0, 0, {}};
   const auto [least, most] = std::minmax_element(entry.offsets.begin(), entry.offsets.end());
   entry.low = *least;
   entry.high = *most + 16;
+  entry.runs = runsOf(base, entry.offsets, rows.usedBytes);
   return entry;
 }
 
 /// Turns chunks in the order of a transposed tile's chunkOffsets into rows.
-void transposeChunks(const std::vector<uint8_t> &chunks, const TileRows &rows, uint8_t *out) {
-  const unsigned bytes = rows.elementBytes, perChunk = 16 / bytes, k = rows.rowBytes / bytes;
-  for (size_t i = 0; i < chunks.size() / 16; ++i)
-    for (unsigned j = 0; j < perChunk; ++j)
-      std::memcpy(out + (i / k * perChunk + j) * rows.rowBytes + i % k * bytes,
-                  &chunks[16 * i + j * bytes], bytes);
+template <typename T>
+void transposeChunks(std::span<const uint8_t> chunks, const TileRows &rows, uint8_t *out) {
+  constexpr unsigned perChunk = 16 / sizeof(T);
+  const unsigned k = rows.rowBytes / sizeof(T);
+  const uint8_t *from = chunks.data();
+  for (size_t groups = chunks.size() / 16 / k; groups; --groups, out += perChunk * rows.rowBytes)
+    for (unsigned column = 0; column < k; ++column, from += 16)
+      for (unsigned j = 0; j < perChunk; ++j)
+        std::memcpy(out + j * rows.rowBytes + column * sizeof(T), from + j * sizeof(T), sizeof(T));
+}
+
+void transposeChunks(std::span<const uint8_t> chunks, const TileRows &rows, uint8_t *out) {
+  switch (rows.elementBytes) {
+  case 1:
+    return transposeChunks<uint8_t>(chunks, rows, out);
+  case 2:
+    return transposeChunks<uint16_t>(chunks, rows, out);
+  default:
+    return transposeChunks<uint32_t>(chunks, rows, out);
+  }
 }
 
 /// Returns how many of the 16 bytes 16 elements take; kinds whose elements are all narrow pack
@@ -204,23 +236,22 @@ unsigned usedBytes(hw::MmaKind kind, hw::MmaType type) {
 
 Status gatherTile(TicketQueue &queue, const Ticket &self, uint32_t rank,
                   const hw::SmemDescriptor &tile, const TileRows &rows, uint8_t *out) {
-  const auto &[ofTile, ofRows, offsets, low, high] = offsetsOf(tile, rows);
-  std::vector<uint8_t> chunks(rows.elementBytes ? 16 * offsets.size() : 0);
-  uint8_t *to = rows.elementBytes ? chunks.data() : out;
   const uint32_t base = rank << kSharedRankShift;
+  const auto &[ofBase, ofTile, ofRows, offsets, low, high, runs] = offsetsOf(base, tile, rows);
+  thread_local std::vector<uint8_t> chunks;
+  chunks.resize(rows.elementBytes ? 16 * offsets.size() : 0);
+  uint8_t *to = rows.elementBytes ? chunks.data() : out;
   FP4_TRY(queue.checkShared(base | low, high - low));
   SharedMemory &shared = queue.cluster().ctas[rank]->shared;
   const bool allValid = shared.valid(low, high - low); // then no row is checked
-  const bool plain = allValid && !queue.cluster().launch->ticketObserver();
-  for (size_t i = 0; plain && i < offsets.size(); ++i)
-    std::memcpy(to + 16 * i, shared.at(offsets[i]), 16);
-  for (size_t i = 0; !plain && i < offsets.size(); ++i) {
-    queue.emitAccess(self, AccessKind::Read, Space::SharedCluster, base | offsets[i],
-                     rows.usedBytes, Proxy::Async);
-    if (!allValid)
-      FP4_TRY(queue.sharedSource(base | offsets[i], rows.usedBytes, self));
+  if (queue.cluster().launch->ticketObserver())
+    for (const SharedRange &run : runs)
+      queue.emitAccess(self, AccessKind::Read, Space::SharedCluster, run.address, run.bytes,
+                       Proxy::Async);
+  for (size_t i = 0; !allValid && i < offsets.size(); ++i)
+    FP4_TRY(queue.sharedSource(base | offsets[i], rows.usedBytes, self));
+  for (size_t i = 0; i < offsets.size(); ++i)
     std::memcpy(to + 16 * i, shared.at(offsets[i]), 16); // the padding has no meaning
-  }
   if (rows.elementBytes)
     transposeChunks(chunks, rows, out);
   return {};

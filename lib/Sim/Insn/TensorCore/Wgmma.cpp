@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Async/SparseMma.h"
 #include "Sim/Insn/Copy/AsyncOperands.h"
+#include "Sim/Insn/TensorCore/KeptTiles.h"
 #include "Sim/Insn/TensorCore/MmaOperands.h"
 #include "Sim/Insn/TensorCore/WarpgroupWait.h"
 #include "fp4/ISA/FragmentLayout.h"
@@ -180,10 +181,9 @@ const DenseColumns &decodeColumns(const WarpMma &mma, const std::vector<uint8_t>
     std::vector<uint8_t> bytes;
     std::optional<DenseColumns> columns;
   };
-  constexpr size_t places = 32, rowBytes = hw::mmaRowBytes, stageBytes = 4096;
-  thread_local std::array<Decoded, places> kept;
-  const size_t at = mma.b.startAddress;
-  Decoded &entry = kept[(at / rowBytes + at / stageBytes) % places];
+  constexpr unsigned bits = 6;
+  thread_local std::array<Decoded, 1u << bits> kept;
+  Decoded &entry = kept[keptPlace(mma.b.startAddress, bits)];
   const FactorType type = mma.how().bType;
   const bool negate = mma.how().negateB;
   const uint32_t mode = uint32_t(type) << 16 | negate << 8 | mma.columnBytes();
@@ -250,7 +250,8 @@ void multiplyIntegers(const WarpMma &mma, const std::vector<uint8_t> &a,
 }
 
 Status multiply(TicketQueue &queue, const Ticket &self, const WarpMma &mma) {
-  std::vector<uint8_t> a, b(mma.columnBytes() * mma.n());
+  thread_local std::vector<uint8_t> a, b;
+  b.resize(mma.columnBytes() * mma.n());
   FP4_TRY(readA(queue, self, mma, a));
   FP4_TRY(gatherTile(queue, self, mma.rank, mma.b,
                      {0, mma.n(), mma.how().transposeB ? 2u : 0, mma.columnBytes()}, b.data()));
