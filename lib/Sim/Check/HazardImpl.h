@@ -47,8 +47,7 @@ struct Access {
   /// (strict) True for an access with an order whose value is used, if its warp has not seen one
   /// before.
   bool observes = false;
-  bool told = false;    ///< a report was made or deferred
-  check::Change change; ///< of an operation
+  bool told = false; ///< a report was made or deferred
 };
 
 /// Returns the clock of `made`'s actor for the warp or operation of `old`: `abroad` for another
@@ -106,6 +105,7 @@ struct HazardChecker::Impl {
   check::ReadFilter filter;
   /// The last access, if it is a read by an operation and nothing else came since.
   std::optional<Access> open;
+  check::Changes changes;    ///< by the last access of an operation
   uint32_t sharedWrites = 0; ///< writes so far of cells that others use too
   /// The last write that was compared with a set.
   struct {

@@ -85,6 +85,7 @@ Access HazardChecker::Impl::begin(ClusterState &cluster, const Actor &actor, Cod
     record.when = Record::time(cluster.index, made.warp->epoch);
     return made;
   }
+  changes.clear();
   made.ticket = &cluster.ticket(actor.ticket);
   made.asyncProxy = made.ticket->proxy == Proxy::Async;
   uint32_t slot = cluster.slotOf(actor.ticket), epoch = made.ticket->epoch;
@@ -374,9 +375,9 @@ void HazardChecker::Impl::touch(Access &made, Cell &cell, const Record &record, 
   sharedWrites += record.write();
   if (!made.ticket)
     return compare(made, cell, record, address);
-  if (made.change.repeat(cell, record.mask))
+  if (changes.repeat(cell, record.mask))
     return;
-  made.change.note(cell, record.mask, [&] {
+  changes.note(cell, record.mask, [&] {
     made.told = false;
     compare(made, cell, record, address);
     return !made.told;

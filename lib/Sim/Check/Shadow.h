@@ -140,6 +140,8 @@ public:
       first = records.back();
       records.pop_back();
     }
+    if (single())
+      more = nullptr; // like a cell that was never shared
   }
   size_t size() const { return (first.mask != 0) + (more ? more->records.size() : 0); }
   void add(const Record &record) {
@@ -192,28 +194,44 @@ private:
   std::shared_ptr<More> more;
 };
 
-/// The change that an operation last made to a cell. Cells of the same history change alike, so
-/// that their records are compared once.
-class Change {
+/// Changes that an operation made to cells. Cells of the same history change alike, so that their
+/// records are compared once. A line of a swizzled tile has cells of several slabs of K, whose
+/// histories differ.
+class Changes {
 public:
-  /// Makes the same change to a cell with the history of the last one; false for others.
+  /// Makes the same change to a cell with the history of an earlier one; false for others.
   bool repeat(Cell &cell, uint32_t mask) const {
-    if (mask != ofMask || !cell.isCopyOf(before))
-      return false;
-    cell = after;
-    return true;
+    for (const Made &made : kept)
+      if (made.mask == mask && cell.isCopyOf(made.before)) {
+        cell = made.after;
+        return true;
+      }
+    return false;
   }
   /// Makes and keeps a change. One that `make` does not call repeatable is forgotten: each cell has
   /// reports of its own.
   template <typename Make> void note(Cell &cell, uint32_t mask, const Make &make) {
-    before = cell;
-    ofMask = make() ? mask : 0;
-    after = cell;
+    Made &made = kept[next++ % kept.size()];
+    made.mask = 0;
+    made.before = cell;
+    if (make()) {
+      made.mask = mask;
+      made.after = cell;
+    }
+  }
+  /// Another operation begins, or the same one knows more.
+  void clear() {
+    for (Made &made : kept)
+      made.mask = 0;
   }
 
 private:
-  Cell before, after;
-  uint32_t ofMask = 0; ///< 0: there is none
+  struct Made {
+    uint32_t mask = 0; ///< 0: there is none
+    Cell before, after;
+  };
+  std::array<Made, 8> kept;
+  unsigned next = 0;
 };
 
 /// Shadow of global memory: pages, made when they are first touched.
