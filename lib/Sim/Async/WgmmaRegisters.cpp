@@ -21,13 +21,18 @@ void WgmmaRegisters::forEachUnit(const Operand &o, const Operand *pool, F &&f) {
 }
 
 void WgmmaRegisters::use(const Insn &insn, const Operand *pool, uint32_t pc, bool move) {
+  bool reads = false; // more than what a mov put there behind the fence
   for (const Operand &o : insn.op)
     forEachUnit(o, pool, [&](Unit &unit, uint32_t) {
+      const bool written = &o == insn.op.data() && o.kind != OperandKind::Address;
+      if (move && !written && unit.onlyMoved && unit.written)
+        return; // compilers take the zeros of one accumulator from another's
+      reads |= !written;
       unit.onlyMoved = move && (unit.onlyMoved || !unit.usedBy);
-      unit.written = &o == insn.op.data() && o.kind != OperandKind::Address;
+      unit.written = written;
       unit.usedBy = pc + 1;
     });
-  if (move && insn.op[1].bank == kRegBank)
+  if (move && reads && insn.op[1].bank == kRegBank)
     copies[pc] = &insn;
 }
 

@@ -95,6 +95,31 @@ TEST(Hazards, AMissingWgmmaFenceNamesTheRegister) {
   EXPECT_THAT(words("a product without a fence"), HasSubstr("has executed no wgmma.fence before"));
 }
 
+/// Compilers zero two accumulators behind one fence, the second from the first. A product that is
+/// copied away is read.
+TEST(Hazards, AccumulatorsAreZeroedOneFromTheOther) {
+  const std::string product =
+      "  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%v0, %v1, %v2, %v3}, %rd1, %rd1, "
+      "1, 1, 1, 0, 0;\n  wgmma.commit_group.sync.aligned;\n"
+      "  wgmma.wait_group.sync.aligned 0;\n";
+  const std::string fence = "  wgmma.fence.sync.aligned;\n", copy = "  mov.b32 %v4, %v0;\n",
+                    zeros = "  mov.b32 %v0, 0;\n  mov.b32 %v1, %v0;\n  mov.b32 %v2, %v0;\n"
+                            "  mov.b32 %v3, %v0;\n";
+  const auto words = [](const std::string &body, bool strict) {
+    Litmus test{};
+    test.threads = 128;
+    return judge(litmus("  shr.u32 %r5, %r1, 4;\n  cvt.u64.u32 %rd1, %r5;\n" + body),
+                 schedules()[0], test, strict)
+        .text();
+  };
+  const auto alarms = AllOf(HasSubstr("[missing-wgmma-fence]"), HasSubstr("read by warp"));
+  EXPECT_EQ(words(fence + zeros + copy + product, false), "");
+  EXPECT_THAT(words(fence + zeros + copy + product, true), HasSubstr("write by warp"));
+  EXPECT_THAT(words(zeros + fence + copy + product, false), alarms);
+  EXPECT_THAT(words(fence + zeros + product + copy + product, false), alarms);
+  EXPECT_EQ(words(fence + zeros + product + copy + fence + product, false), "");
+}
+
 /// Bytes that another write overwrites are not called read.
 TEST(Hazards, WritesOverWritesAreNoReads) {
   const Litmus test = litmusNamed("a copy over a copy in flight");
