@@ -49,6 +49,17 @@ class Verdicts(unittest.TestCase):
         self.assertIsNone(self.problem(words, ["lapped-wait"], True, "lazy"))
         self.assertIn("not expected", self.problem(words, ["lapped-wait"], True))
 
+    def test_reports_are_true_false_or_unexplained(self) -> None:
+        record = of_corpus("records").Record("one", "set", "source", verdict="lane-race",
+                                             false_alarms="tmem-race", reason="its file")
+        for found, counts in ((["lane-race"], (1, 0, 0)), (["tmem-race"], (0, 0, 1)),
+                              (["lane-race", "error"], (1, 1, 0)), ([], (0, 0, 0))):
+            row = of_corpus("table").row("set", [record], [
+                {"record": "set/one", "found": found, "right": True, "seconds": 0}])
+            self.assertEqual((row["true"], row["unexplained"], row["false"]), counts)
+        self.assertIn("not expected", of_corpus("running").problem(
+            record, {"policy": "eager", "found": ["lane-race", "tmem-race"], "right": True}))
+
     def test_what_compares_nothing_is_not_right(self) -> None:
         records, running, table = of_corpus("records"), of_corpus("running"), of_corpus("table")
         said = "::begin one\nKernel 4: FAILED\n::end one passed 1.00\n"

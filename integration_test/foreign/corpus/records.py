@@ -39,6 +39,7 @@ class Record:
     policies: tuple = ("eager", "lazy")
     verdict: str | dict = "pass"  # or the words of its true hazards, of a policy where policies differ; "wrong": results, too
     reason: str = ""  # why a hazard is a true one, or where documents say so
+    false_alarms: str = ""  # words of reports that are wrong by the PTX ISA, until the simulator is mended
     limit: int = 300  # seconds for a run
     compares: bool = True  # False: it ran only, since neither the case nor its project looks at results
     fails: str = ""  # regular expression that the output of a case must not have, though it returns
