@@ -48,6 +48,16 @@ LOOP:
 """
 
 
+class Address:
+    """What a script keeps that notes an address, and not the tensor."""
+
+    def __init__(self, pointer: int) -> None:
+        self.pointer = pointer
+
+    def data_ptr(self) -> int:
+        return self.pointer
+
+
 def twice(x: torch.Tensor, count: int, blocks: int = 1) -> None:
     """Every CTA doubles the first `count` elements."""
     run(b"twice", x, count, blocks)
@@ -92,6 +102,17 @@ def compiled() -> None:
 
 def beyond() -> None:
     twice(torch.ones(100, device="cuda"), 101)
+
+
+def freed() -> None:
+    """A kernel still has the address of a tensor that Python has freed."""
+    x = torch.ones(100, device="cuda")
+    view = x[50:]
+    del x
+    twice(view, 50)  # a view keeps it
+    address = Address(view.data_ptr())
+    del view
+    twice(address, 100)  # type: ignore[arg-type]
 
 
 def race() -> None:

@@ -93,6 +93,12 @@ class Scripts(unittest.TestCase):
         self.assertIn("kernel 'twice'", done.stderr)
         self.assertNotIn("ended", done.stdout)
 
+    def test_an_access_to_a_tensor_that_was_freed(self) -> None:
+        done = self.script("freed")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("kernel 'twice'", done.stderr)
+        self.assertIn("is no device address", done.stderr)
+
     def test_two_blocks_that_race(self) -> None:
         done = self.script("race")
         self.assertEqual((done.returncode, done.stdout), (6, "race ended\n"), done.stderr)

@@ -15,6 +15,7 @@ import functools
 import importlib.abc
 import os
 import sys
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
@@ -74,7 +75,7 @@ class _Marked:
             size = tensor.numel() * tensor.element_size()
         written.append((begin, size))
         known = self._lent.get(storage.data_ptr())
-        if known is not None and not known[0].expired() and begin + size <= known[1]:
+        if known is not None and begin + size <= known[1]:
             driver.mark_written(storage.data_ptr() + begin, size)
 
     def has(self, tensor: _T) -> bool:
@@ -82,15 +83,11 @@ class _Marked:
         return mark is not None and not mark.expired()
 
     def lend(self, tensor: _T) -> None:
-        """Lets kernels access the storage of the tensor, and nothing beyond it."""
-        for address, (mark, _) in list(self._lent.items()):
-            if mark.expired():
-                driver.take_back(address)
-                del self._lent[address]
+        """Lets kernels access the storage of the tensor, and nothing beyond it, while it lives."""
         storage = tensor.untyped_storage()
         address, size = storage.data_ptr(), storage.nbytes()
         known = self._lent.get(address)
-        if not size or (known is not None and known[1] == size):
+        if not size or (known is not None and known[0].cdata == storage._cdata and known[1] == size):
             return
         if known is not None:  # it was resized in place
             driver.take_back(address)
@@ -99,7 +96,15 @@ class _Marked:
         driver.lend(address, size, written is None)
         for begin, part in written or ():
             driver.mark_written(address + begin, part)
-        self._lent[address] = StorageWeakRef(storage), size  # type: ignore[no-untyped-call]
+        mark = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+        self._lent[address] = mark, size
+        # Kernels that keep the address of a dead tensor would write into the heap of the process.
+        weakref.finalize(storage, self._take_back, address, mark).atexit = False
+
+    def _take_back(self, address: int, mark: Any) -> None:
+        if address in self._lent and self._lent[address][0] is mark:
+            del self._lent[address]
+            driver.take_back(address)
 
 
 marked = _Marked()
