@@ -49,7 +49,7 @@ LOOP:
 
 
 class Address:
-    """What a script keeps that notes an address, and not the tensor."""
+    """The address that a script keeps in place of the tensor."""
 
     def __init__(self, pointer: int) -> None:
         self.pointer = pointer

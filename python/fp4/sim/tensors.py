@@ -87,9 +87,9 @@ class _Marked:
         storage = tensor.untyped_storage()
         address, size = storage.data_ptr(), storage.nbytes()
         known = self._lent.get(address)
-        if not size or (known is not None and known[0].cdata == storage._cdata and known[1] == size):
+        if not size or (known and known[0].cdata == storage._cdata and known[1] == size):
             return
-        if known is not None:  # it was resized in place
+        if known:  # it was resized in place
             driver.take_back(address)
             self._written.pop(storage._cdata, None)
         written = self._written.get(storage._cdata)
