@@ -26,42 +26,57 @@ void WriteJournal::keep(uint64_t address, uint64_t bytes) {
   }
   std::unique_lock guard(lock);
   const auto [block, isNew] = blocks.try_emplace(address);
-  const std::byte *now = memory.translate(address, bytes);
-  if (isNew)
-    block->second.before.assign(now, now + bytes);
+  if (!isNew)
+    return;
+  const Allocation &owner = *memory.find(address, bytes);
+  const std::byte *now = owner.bytes.get() + (address - owner.address);
+  block->second.before.assign(now, now + bytes);
+  owners.try_emplace(owner.address, owner.name);
+}
+
+/// Returns the bytes of a block, or null if its memory was freed: another allocation may be there.
+std::byte *WriteJournal::find(uint64_t address, const Block &block) const {
+  const Allocation *owner = memory.find(address, block.before.size());
+  const auto known = owner ? owners.find(owner->address) : owners.end();
+  return known != owners.end() && known->second == owner->name
+             ? owner->bytes.get() + (address - owner->address)
+             : nullptr;
 }
 
 void WriteJournal::close() {
   for (auto &[address, block] : blocks)
-    if (const std::byte *now = memory.translate(address, block.before.size()))
+    if (const std::byte *now = find(address, block))
       block.after.assign(now, now + block.before.size());
 }
 
-/// Calls f(address of the block, byte in it, storage, before, after) for each byte that the launch
-/// changed.
-template <typename F> void WriteJournal::forEachChange(const F &f) const {
-  for (const auto &[address, block] : blocks)
-    if (std::byte *now = memory.translate(address, block.before.size()))
-      for (size_t i = 0; i < block.after.size(); ++i)
-        if (block.before[i] != block.after[i])
-          f(address, i, now[i], block.before[i], block.after[i]);
+void WriteJournal::undo() {
+  for (auto &[address, block] : blocks) {
+    std::byte *now = find(address, block);
+    block.undone.assign(block.after.size(), false);
+    for (size_t i = 0; now && i < block.after.size(); ++i)
+      if (block.before[i] != block.after[i] && now[i] == block.after[i]) {
+        now[i] = block.before[i];
+        block.undone[i] = true;
+      }
+  }
 }
 
-void WriteJournal::undo() const {
-  forEachChange([](uint64_t, size_t, std::byte &now, std::byte before, std::byte after) {
-    if (now == after)
-      now = before;
-  });
-}
-
-void WriteJournal::redo(WriteJournal *beside) const {
-  forEachChange([&](uint64_t address, size_t i, std::byte &now, std::byte, std::byte after) {
-    now = after;
-    if (!beside)
-      return;
-    if (const auto block = beside->blocks.find(address); block != beside->blocks.end())
-      block->second.before[i] = after;
-  });
+void WriteJournal::redo(WriteJournal *beside) {
+  for (auto &[address, block] : blocks) {
+    std::byte *now = find(address, block);
+    Block *other = nullptr;
+    if (beside)
+      if (const auto found = beside->blocks.find(address); found != beside->blocks.end())
+        other = &found->second;
+    for (size_t i = 0; now && i < block.undone.size(); ++i) {
+      if (!block.undone[i])
+        continue;
+      now[i] = block.after[i];
+      if (other)
+        other->before[i] = block.after[i];
+    }
+    block.undone.clear();
+  }
 }
 
 /// Adds what is not there yet, in the order of the launches.

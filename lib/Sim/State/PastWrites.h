@@ -23,20 +23,23 @@ public:
   /// The launch has ended.
   void close();
   /// Takes back what is still as the launch left it.
-  void undo() const;
-  /// The launch has ended only now; `beside` is the journal of one that ran meanwhile, or null.
-  void redo(WriteJournal *beside) const;
+  void undo();
+  /// The launch has ended only now: writes again what undo took back. `beside` is the journal of
+  /// one that ran meanwhile, or null.
+  void redo(WriteJournal *beside);
 
 private:
   struct Block {
     std::vector<std::byte> before, after;
+    std::vector<bool> undone;
   };
   void keep(uint64_t address, uint64_t bytes);
-  template <typename F> void forEachChange(const F &f) const;
+  std::byte *find(uint64_t address, const Block &block) const;
 
   GlobalMemory &memory;
   std::shared_mutex lock;
-  std::map<uint64_t, Block> blocks; ///< changed bytes by address
+  std::map<uint64_t, Block> blocks;       ///< changed bytes by address
+  std::map<uint64_t, std::string> owners; ///< names of the allocations that have them, by address
 };
 
 using Journals = std::vector<std::shared_ptr<WriteJournal>>; ///< journals in order of the launches

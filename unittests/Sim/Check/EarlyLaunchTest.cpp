@@ -31,6 +31,7 @@ class EarlyLaunches
 protected:
   /// A simulator with four arrays and a counter of zeros.
   void SetUp() override {
+    last.reset();
     SimOptions options;
     std::tie(options.policy, options.seed, options.hostThreads) = GetParam();
     simulator = std::make_unique<Simulator>(options);
@@ -40,7 +41,6 @@ protected:
   }
   /// Each launch depends on the one before it.
   void runAll(const std::vector<std::pair<std::string, std::pair<int, int>>> &launches) {
-    LaunchRef last;
     for (const auto &[body, places] : launches) {
       LaunchConfig config;
       config.grid = {kCtas, 1, 1};
@@ -67,6 +67,7 @@ protected:
   bool lazy() const { return std::get<0>(GetParam()) == CompletionPolicy::Lazy; }
   std::unique_ptr<Simulator> simulator;
   uint64_t arrays[4], counter;
+  LaunchRef last;
 };
 
 TEST_P(EarlyLaunches, SeeEverythingBehindTheWait) {
@@ -105,6 +106,30 @@ TEST_P(EarlyLaunches, KeepTheirOwnWrites) {
                     odd = kPlaces + kTrigger + half + "@!%pr3 st.global.u32 [%p0], %r3;\n" + kWait;
   runAll({{even, {0, 0}}, {odd, {0, 0}}, {kPlaces + kWait + kCopy, {0, 1}}});
   EXPECT_TRUE(isWritten(0) && isWritten(1));
+}
+
+/// The host writes some words of a tensor that a launch has written; or it frees the tensor, and
+/// has another one in its memory, which a launch may read before it waits.
+TEST_P(EarlyLaunches, LeaveWhatTheHostWrites) {
+  for (const bool frees : {false, true}) {
+    SetUp();
+    std::vector<uint32_t> tensor(kThreads);
+    GlobalMemory &memory = simulator->memory();
+    arrays[0] = reinterpret_cast<uint64_t>(tensor.data());
+    ASSERT_TRUE(memory.lend(tensor.data(), 4 * kThreads, "first", true));
+    runAll({{kWrite, {0, 0}}});
+    EXPECT_TRUE(isWritten(0));
+    if (frees) {
+      ASSERT_TRUE(memory.free(arrays[0]));
+      ASSERT_TRUE(memory.lend(tensor.data(), 4 * kThreads, "second", true));
+    }
+    for (uint32_t i = 0; i < kThreads; i += 2)
+      tensor[i] = 7;
+    runAll({{kPlaces + (frees ? "" : kWait) + kCopy, {0, 1}}});
+    const auto copied = download<uint32_t>(*simulator, arrays[1], kThreads);
+    for (uint32_t i = 0; i < kThreads; ++i)
+      ASSERT_EQ(copied[i], i % 2 ? i + 1 : 7) << i << (frees ? " freed" : "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, EarlyLaunches,
