@@ -6,6 +6,7 @@
 
     fp4.torch.quantize_(model, training=True)        # linear layers that train in NVFP4
     fp4.torch.quantize_(model, weight_only=True)     # 16-bit activations, weights in 4 bits
+    fp4.torch.W4A8Linear.from_linear(layer)          # E4M3 activations, weights in MXFP4
 
 CPU tensors run in the simulator, CUDA tensors on their device's current stream. `import fp4` does
 not import this package, because it imports torch.
@@ -57,16 +58,17 @@ from .scales import (
     encode_scale_of,
 )
 from .stored_weight import StoredWeight
+from .w4a8 import W4A8Linear
 from .weight_only import WeightOnlyLinear
 
 __all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "LayerReport", "Linear", "MoE",
            "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report",
            "RoutedExperts", "Router", "Rule", "Scaled", "ScaledBuffers", "ScaledFP8",
-           "StoredWeight", "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear", "amax",
-           "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine", "cross_entropy",
-           "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of", "experts_from",
-           "fake_quantize", "from_export", "gather_quantize", "hadamard", "layer_norm",
-           "layer_norm_quantize", "linear", "merge_linears", "permute_tokens", "prepare",
-           "quantize", "quantize_", "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize",
-           "route", "router_from", "scaled_dot_product_attention", "scaled_mm",
+           "StoredWeight", "W4A8Linear", "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear",
+           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
+           "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
+           "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
+           "layer_norm", "layer_norm_quantize", "linear", "merge_linears", "permute_tokens",
+           "prepare", "quantize", "quantize_", "rms_norm", "rms_norm_quantize", "rotate",
+           "rotate_quantize", "route", "router_from", "scaled_dot_product_attention", "scaled_mm",
            "silu_and_mul_quantize", "simulator", "swizzle"]

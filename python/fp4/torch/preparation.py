@@ -16,9 +16,10 @@ from .experts import WeightOnlyExperts
 from .layers import Linear, QuantizedLinear
 from .moe import MoE
 from .routed import RoutedExperts
+from .w4a8 import W4A8Linear
 from .weight_only import WeightOnlyLinear
 
-_LAYERS = (Linear, MoE, QuantizedLinear, WeightOnlyExperts, WeightOnlyLinear)
+_LAYERS = (Linear, MoE, QuantizedLinear, W4A8Linear, WeightOnlyExperts, WeightOnlyLinear)
 
 
 @dataclasses.dataclass(frozen=True)

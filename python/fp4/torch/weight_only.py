@@ -38,20 +38,22 @@ _ONE_LEVEL = {"nvfp4": "torchao_1level", "mxfp4": "ocp_floor"}
 
 
 def _prepack(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Tensor:
-    facts = (data.shape[0], 2 * data.shape[1], format)
+    facts = (data.shape[0], 2 * data.shape[1], weight_programs.tile_bytes(format))
     packed: torch.Tensor = run(weight_programs.prepacker, facts, data, scales,
                                target=weight_programs.TARGET)
     return packed.view(torch.uint8)
 
 
 def _prepack_fake(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Tensor:
-    size = next(size for size, name in weight_programs.FORMATS.items() if name == format)
+    size = weight_programs.tile_bytes(format)
     return data.new_empty(((data.shape[0] + 127) // 128, (data.shape[1] + 31) // 32, size),
                           dtype=torch.uint8)
 
 
 def _unprepack(packed: torch.Tensor) -> _Pair:
-    result: _Pair = run(weight_programs.unprepacker, known_facts(packed.shape), packed,
+    rows, columns, format = known_facts(packed.shape)
+    result: _Pair = run(weight_programs.unprepacker,
+                        (rows, columns, weight_programs.tile_bytes(format)), packed,
                         target=weight_programs.TARGET)
     return result
 

@@ -1,4 +1,5 @@
-"""The programs behind linear layers of 16-bit activations and prepacked weights.
+"""The programs behind linear layers of prepacked weights, whose activations have 16 bits or are
+E4M3.
 
 A layer has one program for any number of rows. The library has a kernel for each of several ranges
 of row counts, and a call launches the one for its own; the compiler plans the kernels
@@ -20,6 +21,8 @@ from .programs import Runnable
 #: (include/fp4/ISA/WeightLayout.h).
 TILE = (128, 64)
 FORMATS = {4608: "nvfp4", 4352: "mxfp4"}
+#: Bytes and columns of a tile of MXFP4 weights beside activations of E4M3.
+BYTE_TILE, BYTE_COLUMNS = 8704, 128
 #: The targets with a matmul of prepacked weights. CPU tensors have the first.
 TARGETS = ("sm_90a", "sm_100a", "sm_103a", "sm_107a", "sm_110a", "sm_120a", "sm_121a")
 TARGET = TARGETS[0]
@@ -31,10 +34,20 @@ def whole_blocks(columns: int, format: str) -> int:
     return -(-columns // block) * block
 
 
+def tile_bytes(format: str) -> int:
+    """Bytes of a tile beside 16-bit activations."""
+    return next(size for size, name in FORMATS.items() if name == format)
+
+
+def _tile_columns(size: int) -> int:
+    return BYTE_COLUMNS if size == BYTE_TILE else TILE[1]
+
+
 @functools.lru_cache(maxsize=256)
-def prepacker(rows: int, columns: int, format: str, target: str) -> Runnable:
-    """(data [rows, columns/2], linear scales) -> [ceil(rows/128), ceil(columns/64), tile bytes]."""
-    data, scales, packed = _types(rows, columns, format)
+def prepacker(rows: int, columns: int, size: int, target: str) -> Runnable:
+    """(data [rows, columns/2], linear scales) -> [ceil(rows/128), ceil(columns/64), size]; tiles
+    for E4M3 have 128 columns."""
+    data, scales, packed, format = _types(rows, columns, size)
     return compile_program(f"""func.func @prepack(
     %data: {data} {{fp4.name = "data"}},
     %scales: {scales} {{fp4.name = "scales"}})
@@ -47,9 +60,9 @@ def prepacker(rows: int, columns: int, format: str, target: str) -> Runnable:
 
 
 @functools.lru_cache(maxsize=256)
-def unprepacker(rows: int, columns: int, format: str, target: str) -> Runnable:
+def unprepacker(rows: int, columns: int, size: int, target: str) -> Runnable:
     """The inverse of `prepacker`."""
-    data, scales, packed = _types(rows, columns, format)
+    data, scales, packed, format = _types(rows, columns, size)
     return compile_program(f"""func.func @unprepack(%packed: {packed} {{fp4.name = "packed"}})
     -> ({data} {{fp4.name = "data"}}, {scales} {{fp4.name = "scales"}}) {{
   %data, %scales = fp4.unprepack %packed {{format = #fp4.format<{format}>}}
@@ -65,12 +78,14 @@ class Product:
 
     Attributes:
         rows, columns: of the weights, the columns in whole scale blocks.
-        element: of the activations, "bf16" or "f16".
+        element: of the activations: "bf16", "f16", or "f8E4M3FN" with a scale for each row, which
+            is the alpha.
         alpha_rank: of the scale of the weights: 0, 1 where every row has one, -1 without one.
         bias: its element, or "" without one.
         result: element of the result.
         split_k: the policy by which the compiler chooses split-K factors: "fastest", or "fixed",
             where the bits of a row do not depend on how many rows there are.
+        given: element of activations that the program quantizes to E4M3 by rows, or "".
     """
 
     rows: int
@@ -81,6 +96,11 @@ class Product:
     bias: str = ""
     result: str = "bf16"
     split_k: str = "fastest"
+    given: str = ""
+
+    @property
+    def tile_bytes(self) -> int:
+        return BYTE_TILE if self.element == "f8E4M3FN" else tile_bytes(self.format)
 
 
 def check_target(target: str) -> None:
@@ -95,34 +115,48 @@ def check_target(target: str) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def product(what: Product, target: str) -> Runnable:
-    """(x [M, columns], whose rows may have gaps between them; packed weights; alpha, [] or
-    [1, rows]; bias [1, rows]) -> [M, rows]. The fp32 sum is multiplied by alpha, the bias is added,
-    and the result is rounded once."""
+    """(x [M, columns], whose rows may have gaps between them; packed weights; alpha, [], [1, rows]
+    or beside E4M3 [M, 1]; bias [1, rows]) -> [M, rows]. The fp32 sum is multiplied by alpha, the
+    bias is added, and the result is rounded once."""
     check_target(target)
-    n = what.rows
+    n, of_rows = what.rows, what.element == "f8E4M3FN"
+    given = f"tensor<?x{what.columns}x{what.given or what.element}>"
     x, y = f"tensor<?x{what.columns}x{what.element}>", f"tensor<?x{n}x{what.result}>"
-    operands = {"x": x, "packed": packed_type(n, what.columns, what.format)}
-    if what.alpha_rank >= 0:
-        operands["alpha"] = "tensor<f32>" if what.alpha_rank == 0 else f"tensor<1x{n}xf32>"
-    types = ", ".join(operands.values())
+    operands = {"x": given, "packed": tiles_type(n, what.columns, what.tile_bytes)}
+    alpha_type = ("tensor<?x1xf32>" if of_rows else
+                  "tensor<f32>" if what.alpha_rank == 0 else f"tensor<1x{n}xf32>")
+    has_alpha = what.alpha_rank >= 0 or of_rows
+    if has_alpha and not what.given:
+        operands["alpha"] = alpha_type
+    types = ", ".join((x, operands["packed"]) + ((alpha_type,) if has_alpha else ()))
     sums = y
     if what.bias:
         operands["bias"] = f"tensor<1x{n}x{what.bias}>"
         sums = f"tensor<?x{n}xf32>"
     arguments = ",\n    ".join(
         f'%{name}: {kind} {{fp4.name = "{name}"'
-        + (', fp4.dims = ["M", ""], fp4.strided}' if name == "x" else "}")
+        + (', fp4.dims = ["M", ""], fp4.strided}' if name == "x" else
+           ', fp4.dims = ["M", ""]}' if kind.startswith("tensor<?") else "}")
         for name, kind in operands.items())
-    alpha = " alpha %alpha" if what.alpha_rank >= 0 else ""
-    result, add = _add_bias(what, x, sums, y) if what.bias else ("%sums", "")
+    alpha = f" alpha {'%s' if what.given else '%alpha'}" if has_alpha else ""
+    result, add = _add_bias(what, given, sums, y) if what.bias else ("%sums", "")
+    quantize, lhs = (_quantize_rows(what, given, x), "%q") if what.given else ("", "%x")
     return compile_program(f"""func.func @weight_mm(
     {arguments})
     -> ({y} {{fp4.name = "y"}}) {{
-  %sums = fp4.matmul %x, %packed{alpha} {{work = #fp4.work<split_k = {what.split_k}>}}
+{quantize}  %sums = fp4.matmul {lhs}, %packed{alpha} {{work = #fp4.work<split_k = {what.split_k}>}}
       : ({types}) -> {sums}
 {add}  return {result} : {y}
 }}
 """, target)
+
+
+def _quantize_rows(what: Product, given: str, x: str) -> str:
+    """E4M3 of the activations, and the scale of each row."""
+    return f"""  %q, %s = fp4.quantize %x {{format = #fp4.format<fp8_block128>,
+      recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {what.columns}>}}
+      : ({given}) -> ({x}, tensor<?x1xf32>)
+"""
 
 
 def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
@@ -147,19 +181,24 @@ def _add_bias(what: Product, x: str, sums: str, y: str) -> tuple[str, str]:
 """
 
 
-def _types(rows: int, columns: int, format: str) -> tuple[str, str, str]:
-    """Data, linear scales and tiles of weights."""
+def _types(rows: int, columns: int, size: int) -> tuple[str, str, str, str]:
+    """Data, linear scales and tiles of weights, and their format."""
+    format = "mxfp4" if size == BYTE_TILE else FORMATS[size]
     facts = find_format(format)
     return (f"tensor<{rows}x{columns}x{facts.data}>",
             f"tensor<{rows}x{columns // facts.block}x{facts.scales}>",
-            packed_type(rows, columns, format))
+            tiles_type(rows, columns, size), format)
 
 
 def packed_type(rows: int, columns: int, format: str, groups: int = 1) -> str:
     """The type of the tiles of the weights of all groups, which have so many rows and columns
-    each."""
-    size = next(size for size, name in FORMATS.items() if name == format)
-    tiles = f"{groups * -(-rows // TILE[0])}x{-(-columns // TILE[1])}x{size}"
+    each, beside 16-bit activations."""
+    return tiles_type(rows, columns, tile_bytes(format), groups)
+
+
+def tiles_type(rows: int, columns: int, size: int, groups: int = 1) -> str:
+    """The type of such tiles of `size` bytes."""
+    tiles = f"{groups * -(-rows // TILE[0])}x{-(-columns // _tile_columns(size))}x{size}"
     return f"tensor<{tiles}xi8, #fp4.weight_layout<wgmma>>"
 
 
