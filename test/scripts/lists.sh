@@ -57,7 +57,9 @@ follows $numerics/Formats.def "\$a $format" 'quantize.RECIPE b16_floor' \
   {groups,results,sweep,weights,wide}'.FORMATS mxfp4_b16'
 cp recipes $numerics/Recipes.def
 follows $numerics/Recipes.def '$a FP4_RECIPE(upward, MXFP4, "an example")' 'quantize.RECIPE upward'
-follows lib/ISA/Targets.cpp '/^constexpr TargetModel rows/a \    {\n        .name = "sm_999a",\n        .hasTcgen05 = true,\n        .hasWgmma = true,\n        .hasMmaBlockScale = true,\n        .hasFp4K96 = true,\n        .hasDoubleK = true,\n        .hasFp4Convert = false,\n        .hasStochasticConvert = true,\n    },' \
+# All facts of the table but one, which no target has together.
+facts=$(grep -oE '\.has\w+' lib/ISA/Targets.cpp | sort -u | sed 's/.*/        & = true,/;/hasFp4Convert/s/true/false/')
+follows lib/ISA/Targets.cpp "/^constexpr TargetModel rows/a \    {\n        .name = \"sm_999a\",\n${facts//$'\n'/\\n}\n    }," \
   {fuzz,spills}'.TARGETS sm_999a' 'quantize.TARGET sm_999a'
 enumerator() { # the enumeration, and lines as in `follows`
   local file
