@@ -10,6 +10,9 @@ checks every result.
                                              six_warps for sm_120a, six_lanes for sm_100a
   validation/sweep_weights.py --plans=bytes  the same of weights with scales beside e4m3, for sm_90a
   validation/sweep_weights.py --plans=shares  the same of tiles that workers share, for sm_90a
+  validation/sweep_weights.py --plans=dynamic  the same of prepacked weights of any N and K, for
+                                             sm_90a; dynamic_warps for sm_120a, dynamic_lanes for
+                                             sm_100a
   validation/sweep_weights.py --full         the cross product
   validation/sweep_weights.py --list         what would run
 
@@ -76,8 +79,7 @@ def rhs(element, fmt, weights, n, k):
         tiled = f"{scales[:-1]}, {TILED}>"
         return (arguments, [f"  %t = fp4.swizzle_scales %s : {scales} -> {tiled}"],
                 Side("%w", data, "%t", tiled, fmt))
-    columns = 128 if element == "f8E4M3FN" else 64
-    tile = columns * 128 // 2 + columns * 128 // facts.block
+    columns, tile = tile_of(element, fmt)
     packed = f"tensor<{-(-n // 128)}x{-(-k // columns)}x{tile}xi8, {ROWS_PACKED if weights == 'fast' else PACKED}>"
     line = (f"  %p = fp4.prepack %w scaled %s {{format = #fp4.format<{fmt}>}} "
             f": ({data}, {scales}) -> {packed}")
@@ -90,6 +92,12 @@ def lhs_scales(fmt, m, k):
     scales = f"tensor<{m}x{k // facts.block}x{facts.scale}>"
     tiled = f"{scales[:-1]}, {TILED}>"
     return [f"  %tx = fp4.swizzle_scales %sx : {scales} -> {tiled}"], scales, tiled
+
+
+def tile_of(element, fmt):
+    """Columns and bytes of a tile of prepacked weights."""
+    columns = 128 if element == "f8E4M3FN" else 64
+    return columns, columns * 128 // 2 + columns * 128 // recipes.FORMATS[fmt].block
 
 
 def shape_of(tile, weights, element, warps):
@@ -144,6 +152,27 @@ def program(element, fmt, result, weights, alpha, split, tile, n, k, m, plans):
     body += [*matmul("%y", y, first, second, **given, work=(work,),
                      attributes=tuple(attributes)), f"  return %y : {y}"]
     return "\n".join([f"func.func @linear(%x: {lhs}, {', '.join(arguments)}) -> {y} {{", *body, "}", ""])
+
+
+def dynamic_program(element, fmt, result, weights, alpha, _, tile, *, plans):
+    """The program of prepacked weights of any N and K, which are an argument."""
+    facts, (columns, size) = recipes.FORMATS[fmt], tile_of(element, fmt)
+    lhs, y, packed = f"tensor<?x?x{element}>", f"tensor<?x?x{result}>", f"tensor<?x?x{size}xi8, {PACKED}>"
+    arguments = [("%x", lhs, '"M", "K"'), ("%p", packed, f'"N/128", "K/{columns}", ""')]
+    first = Side("%x", lhs)
+    if element == "f4E2M1FN":
+        tiled = f"tensor<?x?x{facts.scale}, {TILED}>"
+        arguments.append(("%tx", tiled, f'"M", "K/{facts.block}"'))
+        first = Side("%x", lhs, "%tx", tiled, fmt)
+    factor = {"one": ("tensor<f32>", ""), "rows": ("tensor<?x1xf32>", '"M", ""'),
+              "columns": ("tensor<1x?xf32>", '"", "N"')}.get(alpha)
+    if factor:
+        arguments.append(("%alpha", *factor))
+    fields = fields_of(tile, weights, element, plans)
+    body = matmul("%y", y, first, Side("%p", packed), **({"alpha": "%alpha", "alpha_type": factor[0]} if factor else {}),
+                  attributes=(f"fp4.plan = #fp4.plan<tile_gemm, {fields}>",) * bool(fields))
+    text = ", ".join(f"{name}: {kind}" + f" {{fp4.dims = [{dims}]}}" * bool(dims) for name, kind, dims in arguments)
+    return "\n".join([f"func.func @linear({text}) -> {y} {{", *body, f"  return %y : {y}", "}", ""])
 
 
 VALUES = [ELEMENTS, FORMATS, RESULTS, WEIGHTS, ALPHAS, SPLITS, TILES, N, K, M]
@@ -237,6 +266,16 @@ def exists_of_bytes(case):
             and (not tile.startswith("few") or m <= 32) and (tile != "ahead" or m > 64))
 
 
+def exists_of_dynamic(valid):
+    """Cases of one program for any sizes: an alpha of each column says N, which is else whole
+    tiles."""
+    def exists_dynamic(case):
+        element, _, _, weights, alpha, split, tile, n, k, _ = case
+        return (valid(case) and weights == "prepacked" and split == 1 and n % 8 == 0 and (alpha == "columns" or n % 128 == 0)
+                and (element != "f4E2M1FN" or k % 32 == 0) and "x" not in tile and not tile.endswith(("ahead", "slices")))
+    return exists_dynamic
+
+
 def rows_of(plans, case):
     """M in the program: dynamic where it can be."""
     *_, tile, _, _, m = case
@@ -247,7 +286,23 @@ PLANS = {"wgmma": (exists, "sm_90a", TILES, FORMATS), "warps": (exists_of_warps,
          "lanes": (exists_of_lanes, "sm_100a", LANE_TILES, FORMATS), "six": (exists_of_six, "sm_90a", TILES, SIX),
          "six_warps": (exists_of_six_warps, "sm_120a", TILES, SIX), "six_lanes": (exists_of_six_lanes, "sm_100a", LANE_TILES, SIX),
          "shares": (exists_of_shares, "sm_90a", TILES, FORMATS),
-         "bytes": (exists_of_bytes, "sm_90a", [*BYTE_TILES], FORMATS)}
+         "bytes": (exists_of_bytes, "sm_90a", [*BYTE_TILES], FORMATS),
+         "dynamic": (exists_of_dynamic(exists), "sm_90a", TILES, FORMATS),
+         "dynamic_warps": (exists_of_dynamic(exists_of_warps), "sm_120a", TILES, FORMATS),
+         "dynamic_lanes": (exists_of_dynamic(exists_of_lanes), "sm_100a", LANE_TILES, FORMATS)}
+
+
+def grouped(plans, cases):
+    """{what a program depends on: the options of its runs}."""
+    groups = collections.defaultdict(list)
+    for case in cases:
+        *key, n, k, m = case
+        rows = rows_of(plans, case)
+        if plans.startswith("dynamic"):
+            groups[tuple(key)].append([f"--dim={name}={size}" for name, size in zip("MNK", (m, n, k), strict=True)])
+        else:
+            groups[(*key, n, k, rows)].append([f"--shape={m}"] if rows == "?" else [])
+    return groups
 
 
 def main():
@@ -256,19 +311,17 @@ def main():
     options = parser.parse_args()
     valid, target, tiles, formats = PLANS[options.plans]
     values = [tiles if value is TILES else formats if value is FORMATS else value for value in VALUES]
-    groups = collections.defaultdict(list)
     if options.full:
         cases = filter(valid, itertools.product(*values))
     else:
         cases = sweeping.sampled_covering(values, valid, lambda i, j: True)
-    for case in cases:
-        *key, m = case
-        rows = rows_of(options.plans, case)
-        groups[(*key, rows)].append([f"--shape={m}"] if rows == "?" else [])
+    groups, write = grouped(options.plans, cases), program
+    if options.plans.startswith("dynamic"):
+        write = dynamic_program
     for key, runs in groups.items():
         if {"mxfp4", "prepacked"} < set(key) and "f8E4M3FN" not in key:
             groups[key] = sweeping.with_powers(runs)
-    programs = [sweeping.Program(sweeping.file_name(*key), program(*key, options.plans), [f"--target={target}"], runs)
+    programs = [sweeping.Program(sweeping.file_name(*key), write(*key, plans=options.plans), [f"--target={target}"], runs)
                 for key, runs in groups.items()]
     return sweeping.run_gemms(options, programs, SCHEDULES)
 

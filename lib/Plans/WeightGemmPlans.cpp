@@ -143,7 +143,8 @@ static std::vector<SizedTile> weightTiles(const PlannedGemm &gemm) {
 static bool mayBeWide(Operation *op, int64_t rows, const MatmulSize &size,
                       const hw::TargetModel &target) {
   return isPrepacked(op) && rows == kMostWideRows && size.n % kWideTileN == 0 &&
-         !multipliesByWarps(target) && size.products == 1 && !isQuantized(op);
+         !hasDynamicColumns(cast<BlockScaledMatmulOp>(op)) && !multipliesByWarps(target) &&
+         size.products == 1 && !isQuantized(op);
 }
 
 /// The rows of a tile: of the smallest tile that has all rows. Otherwise they are 128 for prepacked
@@ -178,7 +179,9 @@ static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
 
 /// Returns true when a tile may have so many rows and columns.
 static bool hasShape(Operation *op, int64_t rows, int64_t columns, const hw::TargetModel &target) {
-  bool isWide = columns == kWideTileN && cast<BlockScaledMatmulOp>(op).getColumns() % columns == 0;
+  auto product = cast<BlockScaledMatmulOp>(op);
+  bool isWide =
+      columns == kWideTileN && !hasDynamicColumns(product) && product.getColumns() % columns == 0;
   int64_t ofWide = isPromoted(op) || isQuantized(op) ? kMostRowsOfWideTile : kMostWideRows;
   int64_t most = isWide ? ofWide : isPromoted(op) ? kMostPromotedRows : kMostWeightRows;
   bool isEven =
@@ -335,7 +338,8 @@ static bool isPreDequantized(const PlannedGemm &gemm, const std::array<int64_t, 
   if (!gemm.mayTake({.a = route::Operand::Pre}))
     return false;
   auto [m, n, k] = gemm.plan.tile;
-  bool isFree = !m && !n && !k && !gemm.plan.cluster[0] && !gemm.plan.ctasPerSm;
+  bool isFree =
+      !m && !n && !k && !gemm.plan.cluster[0] && !gemm.plan.ctasPerSm && !gemm.hasDynamicSizes();
   return gemm.isTransposed() || (isFree && gemm.size.groups.empty() &&
                                  isFasterPreDequantized(gemm.op, gemm.size, tile, gemm.target));
 }
@@ -554,6 +558,8 @@ static LogicalResult checkStages(const PlannedGemm &gemm) {
 }
 
 static LogicalResult checkPreDequantizedWeights(const PlannedGemm &gemm) {
+  if (gemm.hasDynamicSizes())
+    return gemm.misfit("route", "has a = registers for dynamic N and K", gemm.plan.route.str());
   auto [m, n, k] = gemm.plan.tile;
   if (m == kTileN && (isOnePart(n) || n == kTwoPartRows) && k == kPreDequantizedDepth)
     return checkPreDequantizedTiling(gemm);

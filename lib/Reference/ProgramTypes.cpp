@@ -4,6 +4,7 @@
 
 #include "OperandIndices.h"
 
+#include "fp4/ISA/WeightLayout.h"
 #include "fp4/Numerics/Formats.h"
 
 #include <fmt/format.h>
@@ -79,6 +80,22 @@ std::vector<Shape> gemmShapes(const ProgramOp &op, int64_t rows, int64_t columns
   return shapes;
 }
 
+/// Columns of a matmul with prepacked weights, which have rows of tiles: those of an alpha of 1 x
+/// N, or of all rows of tiles.
+int64_t columnsOfTiles(const ProgramOp &op, std::span<const Type> operands, size_t rhs) {
+  constexpr size_t alpha = 4;
+  const bool isRow = hasOperand(op, alpha) && operands.size() > rhs + 1 &&
+                     operands[rhs + 1].shape.size() == 2 && operands[rhs + 1].shape[1] != 1;
+  return isRow ? operands[rhs + 1].shape[1] : operands[rhs].shape[0] * hw::weightTileRows;
+}
+
+/// Shapes of the results of a matmul whose rhs is operand `rhs`.
+std::vector<Shape> matmulShapes(const ProgramOp &op, std::span<const Type> operands, size_t rhs) {
+  const Shape &weights = operands[rhs].shape;
+  return gemmShapes(op, operands[0].shape[0],
+                    weights.size() == 3 ? columnsOfTiles(op, operands, rhs) : weights[0]);
+}
+
 /// Shapes of offsets, which are static, rows, and tokens: all ids, and the padding of experts.
 std::vector<Shape> expertShapes(const ProgramOp &op, const Shape &ids) {
   const auto number = [&](const char *name, const char *otherwise) {
@@ -134,12 +151,10 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return {{1, operands[1].shape[0]}};
   if (op.op == "fp4.quantize" && first.size() == 2)
     return quantizedShapes(op, first);
-  if (op.op == "fp4.blockscaled_matmul" && !hasLhsScales(op) && first.size() == 2 &&
-      operands.size() > 1 && !operands[1].shape.empty())
-    return gemmShapes(op, first[0], operands[1].shape[0]); // a matmul of floats and weights
-  if (op.op == "fp4.blockscaled_matmul" && operands.size() > 2 && first.size() == 2 &&
-      operands[2].shape.size() == 2)
-    return gemmShapes(op, first[0], operands[2].shape[0]);
+  if (const size_t rhs = hasLhsScales(op) ? 2 : 1; // behind lhs, and its scales
+      op.op == "fp4.blockscaled_matmul" && first.size() == 2 && operands.size() > rhs &&
+      operands[rhs].shape.size() >= 2)
+    return matmulShapes(op, operands, rhs);
   if (op.op == "fp4.prepack" || op.op == "fp4.unprepack")
     return staticShapes(op);
   if (op.op == "fp4.attention" && operands.size() > 2 && !first.empty())
@@ -166,7 +181,8 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
   if (op.op == "fp4.blockscaled_matmul" && !isGroupedGemm(op) && hasLhsScales(op)) {
     pairs = {{0, 1}, {2, 3}};
     const auto format = numerics::parseBlockFormat(attributeOr(op, "format", ""));
-    if (format && numerics::hasF32Scales(*format)) // operand 2 has a scale for 128 rows
+    const bool hasScales = hasOperand(op, 3) || !op.attributes.contains("operand_segments");
+    if (!hasScales || (format && numerics::hasF32Scales(*format))) // those of 128 rows, or none
       pairs.pop_back();
   }
   if (op.op == "fp4.quantize" && op.attributes.contains("per_row") &&

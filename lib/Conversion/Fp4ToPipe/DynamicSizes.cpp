@@ -7,6 +7,7 @@
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Utils/OperandNames.h"
+#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -30,12 +31,27 @@ static Value elementsOfRow(OpBuilder &b, Location loc, Value tensor, Value buffe
   return arith::MulIOp::create(b, loc, bytes, arith::ConstantIndexOp::create(b, loc, 2));
 }
 
-GemmSizes fp4::sizesOfGemm(OpBuilder &b, BlockScaledMatmulOp op, Value lhs, Value rhs) {
+/// Columns of the result beside prepacked weights: those of an alpha that has as many, or of all
+/// rows of tiles.
+static Value columnsOfTiles(OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor) {
+  Location loc = op.getLoc();
+  auto dim = [&](Value buffer, int64_t dimension) -> Value {
+    return memref::DimOp::create(b, loc, buffer, dimension);
+  };
+  Value source = operandOfColumns(op);
+  if (!source)
+    return arith::MulIOp::create(b, loc, dim(adaptor.rhs, 0),
+                                 arith::ConstantIndexOp::create(b, loc, hw::weightTileRows));
+  return dim(source == op.getAlpha() ? adaptor.alpha : adaptor.alpha2, 1);
+}
+
+GemmSizes fp4::sizesOfGemm(OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor) {
   GemmSizes sizes;
   if (hasDynamicColumns(op))
-    sizes.columns = memref::DimOp::create(b, op.getLoc(), rhs, 0);
+    sizes.columns = op.hasPrepackedRhs() ? columnsOfTiles(b, op, adaptor)
+                                         : memref::DimOp::create(b, op.getLoc(), adaptor.rhs, 0);
   if (hasDynamicDepth(op))
-    sizes.depth = elementsOfRow(b, op.getLoc(), op.getLhs(), lhs);
+    sizes.depth = elementsOfRow(b, op.getLoc(), op.getLhs(), adaptor.lhs);
   return sizes;
 }
 
@@ -108,19 +124,32 @@ static int64_t unitOfDepth(BlockScaledMatmulOp op, const Gemm &gemm) {
   return op.hasF32Scales() ? ofRows : std::max(ofRows, blockSize(op.getFormat()));
 }
 
-static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
-                       const GemmBuffers &adaptor, Value depth, const Gemm &gemm) {
-  int64_t unit = unitOfDepth(op, gemm);
-  checks.multiple("columns", "lhs", depth, unit,
-                  "pad the contraction axis of both operands with zeros to a multiple of " +
-                      Twine(unit),
-                  /*least=*/1); // kernels have no sum of nothing
+/// Checks dimension `dimension` of prepacked weights: so many tiles of `unit` have `size`.
+static void checkTiles(SizeChecks &checks, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
+                       int64_t dimension, Value size, int64_t unit) {
+  std::string what = (Twine(dimension ? "columns" : "rows") + " of tiles").str();
+  std::string note = (Twine("a tile has ") + Twine(unit) +
+                      (dimension ? " of the columns of lhs"
+                                 : " of the columns of the result, which an alpha of 1 x N has"))
+                         .str();
+  auto check = [&](StringRef name, Value buffer) {
+    checks.equal(what, name, checks.size(buffer, dimension), checks.quotientUp(size, unit), note);
+  };
+  check("rhs", adaptor.rhs);
+  if (op.isDual())
+    check("rhs2", adaptor.rhs2);
+}
+
+/// Checks the columns of data of the rhs, and of the scales of both sides.
+static void checkDepthOfPair(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
+                             const GemmBuffers &adaptor, Value depth) {
   auto equal = [&](StringRef name, Value data, Value buffer) {
     checks.equal("columns", name, elementsOfRow(b, op.getLoc(), data, buffer), depth,
                  "both operands are contracted along their columns, of which lhs has so many");
   };
-  equal("rhs", op.getRhs(), adaptor.rhs);
-  if (op.isDual())
+  if (!op.hasPrepackedRhs())
+    equal("rhs", op.getRhs(), adaptor.rhs);
+  if (!op.hasPrepackedRhs() && op.isDual())
     equal("rhs2", op.getRhs2(), adaptor.rhs2);
   Value blocks = checks.quotientUp(depth, blockSize(op.getFormat()));
   StringRef what = "columns";
@@ -134,6 +163,19 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
   for (auto [name, scales] : all)
     if (scales) // scales of e4m3 beside mxfp4 may be absent
       checks.equal(what, name, checks.size(scales, 1), blocks, "pass the scales of these elements");
+}
+
+static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
+                       const GemmBuffers &adaptor, Value depth, const Gemm &gemm) {
+  int64_t unit = unitOfDepth(op, gemm);
+  checks.multiple("columns", "lhs", depth, unit,
+                  "pad the contraction axis of both operands with zeros to a multiple of " +
+                      Twine(unit),
+                  /*least=*/1); // kernels have no sum of nothing
+  if (op.hasPrepackedRhs())
+    checkTiles(checks, op, adaptor, /*dimension=*/1, depth,
+               hw::weightColumnsOf(cast<RankedTensorType>(op.getRhs().getType()).getDimSize(2)));
+  checkDepthOfPair(checks, b, op, adaptor, depth);
 }
 
 /// Checks operands that have a number for each column of the result.
@@ -165,6 +207,8 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmB
       "rows of the result begin at multiples of 16 bytes; pad rhs with rows of zeros to a "
       "multiple of " +
           Twine(unit));
+  if (op.hasPrepackedRhs())
+    return checkTiles(checks, op, adaptor, /*dimension=*/0, columns, hw::weightTileRows);
   auto checkScales = [&](StringRef name, Value scales) {
     checks.equal("scale tiles of 128 rows", name, checks.size(scales, 0),
                  checks.quotientUp(columns, pipe::kScaleBlockRows),

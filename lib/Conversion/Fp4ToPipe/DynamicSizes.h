@@ -12,14 +12,14 @@ struct GemmBuffers;
 /// "operand 'NAME' of the matmul at FILE:12:8"
 std::string placeOfOperand(BlockScaledMatmulOp op, llvm::StringRef name);
 
-/// N and K of a matmul, each an index, or null where it is static. `lhs` and `rhs` are buffers.
+/// N and K of a matmul, each an index, or null where it is static. `adaptor` has the buffers of
+/// the operands.
 struct GemmSizes {
   mlir::Value columns, depth;
 };
-GemmSizes sizesOfGemm(mlir::OpBuilder &b, BlockScaledMatmulOp op, mlir::Value lhs, mlir::Value rhs);
+GemmSizes sizesOfGemm(mlir::OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor);
 
-/// Checks dynamic N and K as the verifier and the plan check static ones. `adaptor` has the buffers
-/// of the operands.
+/// Checks dynamic N and K as the verifier and the plan check static ones.
 void checkGemmSizes(mlir::OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
                     const GemmSizes &sizes, const Gemm &gemm);
 

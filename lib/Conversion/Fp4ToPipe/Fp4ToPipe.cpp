@@ -88,7 +88,7 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     Value rows = rowsOf(rewriter, op, adaptor.lhs);
     if (gemm.problem.dynamicRows() && op.getLhsScales())
       checkScaleRows(rewriter, op, adaptor.lhsScales, rows);
-    GemmSizes sizes = sizesOfGemm(rewriter, op, adaptor.lhs, adaptor.rhs);
+    GemmSizes sizes = sizesOfGemm(rewriter, op, adaptor);
     checkGemmSizes(rewriter, op, adaptor, sizes, gemm);
     SmallVector<Value> results = allocateResults(rewriter, op, gemm, rows, sizes.columns);
 

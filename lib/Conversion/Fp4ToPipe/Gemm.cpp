@@ -238,9 +238,11 @@ Type Gemm::f32Scales(int64_t boxRows, int64_t rows, bool residue) const {
   return GlobalType::get({rows, columns}, problem.scaleType);
 }
 GlobalType Gemm::packedTiles() const {
+  Type byte = IntegerType::get(context(), 8);
+  if (problem.dynamicWidth() || problem.dynamicDepth())
+    return GlobalType::get({ShapedType::kDynamic, packedBytes()}, byte);
   int64_t ofColumns = std::max<int64_t>(1, problem.groups) * hw::weightTilesOfRows(problem.columns);
-  return GlobalType::get({ofColumns * packedTilesOfK(), packedBytes()},
-                         IntegerType::get(context(), 8));
+  return GlobalType::get({ofColumns * packedTilesOfK(), packedBytes()}, byte);
 }
 GlobalType Gemm::alphas() const {
   SmallVector<int64_t> size;

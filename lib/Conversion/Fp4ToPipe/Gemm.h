@@ -345,7 +345,7 @@ struct Gemm {
   int64_t packedBytes() const {
     return takesBytes() ? hw::byteTileBytes : hw::weightTileBytes(problem.block);
   }
-  /// Tiles of a prepacked operand along K, of which the last may end behind K.
+  /// Tiles of a prepacked operand along a static K, of which the last may end behind K.
   int64_t packedTilesOfK() const { return hw::weightTilesOfColumns(problem.depth, packedBytes()); }
   /// Elements of K of the operands of the result's columns: pre-dequantized weights have those of
   /// whole tiles, zeros behind K.

@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -53,9 +54,13 @@ static Value scaleArgument(OpBuilder &b, Location loc, const Gemm &gemm, Type ty
 /// A view of prepacked weights.
 static Value packedArgument(OpBuilder &b, Location loc, const Gemm &gemm, Value buffer) {
   pipe::GlobalType type = gemm.packedTiles();
-  return viewOf(b, loc, type,
-                pipe::ViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0,
-                                     /*rows=*/Value()));
+  Value tiles;
+  if (ShapedType::isDynamic(type.getShape()[0]))
+    tiles = arith::MulIOp::create(b, loc, memref::DimOp::create(b, loc, buffer, 0),
+                                  memref::DimOp::create(b, loc, buffer, 1));
+  return viewOf(
+      b, loc, type,
+      pipe::ViewOp::create(b, loc, pipe::getBufferType(type), buffer, /*offset=*/0, tiles));
 }
 
 /// The operands with the scales of those that have some, and their alphas.

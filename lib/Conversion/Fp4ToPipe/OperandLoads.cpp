@@ -75,14 +75,20 @@ Value OperandLoads::loadRows(Value from, Value index, int64_t count, Value exist
 }
 
 Value OperandLoads::firstPacked(Value row) {
-  return b.mul(b.div(row, hw::weightTileRows), gemm.packedTilesOfK());
+  Value tile = b.div(row, hw::weightTileRows);
+  return args.depth ? b.mul(tile, dynamicTilesOfK()) : b.mul(tile, gemm.packedTilesOfK());
+}
+
+/// Tiles of prepacked weights along a dynamic K.
+Value OperandLoads::dynamicTilesOfK() {
+  return b.quotientUp(args.depth, hw::weightColumnsOf(gemm.packedBytes()));
 }
 
 /// The last k tile may have fewer tiles of K than its depth has room for.
 OperandLoads::Packed OperandLoads::loadPacked(Value from, Value row, Value k) {
   int64_t perTile = gemm.tiling.tileK / hw::weightColumnsOf(gemm.packedBytes());
   Value first = b.mul(k, perTile);
-  Value count = b.existing(first, perTile, gemm.packedTilesOfK());
+  Value count = existingOfK(first, perTile, hw::weightColumnsOf(gemm.packedBytes()));
   Value index = b.add(firstPacked(row), first);
   return {loadRows(from, index, perTile, count), count};
 }

@@ -49,6 +49,7 @@ public:
 
 private:
   Value existingRows(Value map, Value row);
+  Value dynamicTilesOfK();
 
   TileBuilder &b;
   const Gemm &gemm;

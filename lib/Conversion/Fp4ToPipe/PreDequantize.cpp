@@ -156,13 +156,21 @@ public:
       : gemm(gemm), b(kernel.b), halves(b, target, gemm.problem.scaleType, gemm.floatA()) {
     for (unsigned number : {0u, 1u, 2u})
       buffers.push_back(kernel.pointer(number));
-    Int32 rows = kernel.size(gemm.m()), item = kernel.item(), row = item / itemsOfRow(gemm);
-    kernel.when(row < rows, [&] { convert(item, row, item % itemsOfRow(gemm)); });
+    Int32 rows = kernel.size(gemm.m());
+    if (gemm.problem.dynamicDepth())
+      depth = kernel.size(gemm.problem.depth);
+    Int32 item = kernel.item(), perRow(b, itemsOfRow()), row = item / perRow;
+    kernel.when(row < rows, [&] { convert(item, row, item % perRow); });
   }
 
-  static int64_t itemsOfRow(const Gemm &gemm) { return gemm.problem.depth / hw::codesPerWord; }
-
 private:
+  /// Elements of K over `unit`.
+  Value depthIn(int64_t unit) {
+    if (depth)
+      return (Int32(b, depth) + (unit - 1)) / unit;
+    return Int32(b, int64_t(llvm::divideCeil(gemm.problem.depth, unit)));
+  }
+  Value itemsOfRow() { return depthIn(hw::codesPerWord); }
   void convert(Int32 item, Int32 row, Int32 place);
   Value wordOf(Int32 item, Int32 row, Int32 place);
   Value scaleOf(Int32 row, Int32 block);
@@ -170,14 +178,15 @@ private:
   const Gemm &gemm;
   ImplicitLocOpBuilder &b;
   HalfOperands halves;
+  Value depth;                ///< K, null where it is static
   SmallVector<Value> buffers; ///< codes, scales, elements
 };
 } // namespace
 
-/// A word of codes, whose rows may have bytes behind K.
+/// A word of codes, whose rows may have bytes behind K. A dynamic K has rows of whole 16 bytes.
 Value OrderedKernel::wordOf(Int32 item, Int32 row, Int32 place) {
-  int64_t pitch = hw::paddedRowBytes(gemm.problem.depth);
-  if (pitch == hw::denseRowBytes(gemm.problem.depth))
+  int64_t pitch = depth ? 0 : hw::paddedRowBytes(gemm.problem.depth);
+  if (depth || pitch == hw::denseRowBytes(gemm.problem.depth))
     return address(b, buffers[0], item, 4);
   return address(b, address(b, buffers[0], row, pitch), place, 4);
 }
@@ -185,9 +194,8 @@ Value OrderedKernel::wordOf(Int32 item, Int32 row, Int32 place) {
 /// The scale in the lowest byte of a word.
 Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
   const auto ofTile = int64_t(hw::scaleBlockColumns);
-  int64_t columns = llvm::divideCeil(gemm.problem.depth / gemm.problem.block, ofTile);
-  Int32 index =
-      hw::scaleBlockIndex(row / int64_t(hw::scaleBlockRows), block / ofTile, Int32(b, columns));
+  Int32 columns(b, depthIn(gemm.problem.block * ofTile));
+  Int32 index = hw::scaleBlockIndex(row / int64_t(hw::scaleBlockRows), block / ofTile, columns);
   Value tile = address(b, buffers[1], index, int64_t(hw::scaleBlockBytes));
   Value word = load(b, b.getI32Type(), address(b, tile, hw::scaleWordInBlock(row), 1), 4);
   return arith::ShRUIOp::create(b, word, block % ofTile * 8);
@@ -236,10 +244,11 @@ Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value l
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
   gpu::GPUFuncOp kernel = buildKernel(rewriter, op, gemm, target);
-  Value perRow = index(gemm.prepackedB() ? OrderedKernel::itemsOfRow(gemm)
-                                         : gemm.problem.depth / ConvertKernel::kElements);
-  if (gemm.problem.dynamicDepth())
-    perRow = arith::DivUIOp::create(rewriter, loc, depth, index(ConvertKernel::kElements));
+  int64_t ofItem =
+      gemm.prepackedB() ? int64_t(hw::codesPerWord) : int64_t(ConvertKernel::kElements);
+  Value perRow = gemm.problem.dynamicDepth()
+                     ? arith::DivUIOp::create(rewriter, loc, depth, index(ofItem)).getResult()
+                     : index(gemm.problem.depth / ofItem);
   Value count = gemm.problem.dynamicRows() ? rows : index(gemm.m());
   return launchItems(
       rewriter, loc, kernel, {lhs, scales}, blocksOfRows(rewriter, loc, count, perRow),

@@ -25,7 +25,8 @@ static MemRefType bufferType(RankedTensorType type, hw::RowPitch pitch) {
   Type element = type.getElementType();
   bool dynamicColumns =
       type.getRank() > 0 && llvm::is_contained(type.getShape().drop_front(), ShapedType::kDynamic);
-  if (dynamicColumns && type.getRank() != 2)
+  bool areTiles = isa_and_present<fp4::WeightLayoutAttr>(type.getEncoding());
+  if (dynamicColumns && type.getRank() != 2 && !areTiles)
     return {};
   if (fp4::scaleLayout(type))
     return MemRefType::get(hw::bufferShape({type.getShape(), 8, /*tiledScales=*/true}, pitch),
@@ -41,8 +42,7 @@ static MemRefType bufferType(RankedTensorType type, hw::RowPitch pitch) {
       return {};
     return MemRefType::get(hw::bufferShape({type.getShape(), 4}, pitch), byte);
   }
-  bool isByte = fp4::isScaleElementType(element) || fp4::isByteElementType(element) ||
-                isa_and_present<fp4::WeightLayoutAttr>(type.getEncoding());
+  bool isByte = fp4::isScaleElementType(element) || fp4::isByteElementType(element) || areTiles;
   if (isByte)
     return MemRefType::get(type.getShape(), byte);
   bool isKnown = element.isBF16() || element.isF16() || element.isF32() || element.isInteger(32) ||

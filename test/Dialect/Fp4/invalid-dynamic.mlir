@@ -31,3 +31,46 @@ func.func @depths(%a: tensor<?x?xf8E4M3FN>, %sa: tensor<?x?xf32>, %b: tensor<64x
   %1 = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs2) -> tensor<?x64xbf16>
   return
 }
+
+// -----
+
+!tiles = tensor<?x?x4608xi8, #fp4.weight_layout<wgmma>>
+!some = tensor<2x?x4608xi8, #fp4.weight_layout<wgmma>>
+// matmul (C2), (C8), (C10)
+func.func @prepacked(%x: tensor<?x?xbf16>, %known: tensor<?x256xbf16>, %p: !tiles, %q: !some) {
+  %0 = fp4.matmul %x, %p : (tensor<?x?xbf16>, !tiles) -> tensor<?x?xbf16>
+  %1 = fp4.matmul %x, %q : (tensor<?x?xbf16>, !some) -> tensor<?x136xbf16>
+  // expected-error @+2 {{operand 'lhs' must have dynamic columns, which end in the last tiles of 'rhs'}}
+  // expected-note @+1 {{fp4.prepack makes ceil(K/64) tiles of a row}}
+  %2 = fp4.matmul %known, %p : (tensor<?x256xbf16>, !tiles) -> tensor<?x?xbf16>
+  return
+}
+
+// -----
+
+!tiles = tensor<?x?x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @columns(%x: tensor<?x?xbf16>, %p: !tiles) {
+  // expected-error @+1 {{result 'result' must be 'tensor<?x?xbf16>', but got 'tensor<?x256xbf16>'}}
+  %0 = fp4.matmul %x, %p : (tensor<?x?xbf16>, !tiles) -> tensor<?x256xbf16>
+  return
+}
+
+// -----
+
+!some = tensor<2x?x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @known(%x: tensor<?x?xbf16>, %p: !some) {
+  // expected-error @+2 {{result 'result' must have 129 to 256 columns, which end in the last tiles of 'rhs'}}
+  // expected-note @+1 {{fp4.prepack makes ceil(N/128) rows of tiles}}
+  %0 = fp4.matmul %x, %p : (tensor<?x?xbf16>, !some) -> tensor<?x?xbf16>
+  return
+}
+
+// -----
+
+!tiles = tensor<?x?x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @parts(%x: tensor<?x?xbf16>, %p: !tiles) {
+  // expected-error @+2 {{expects static N and K beside split-K, but got 'tensor<?x?x4608xi8, #fp4.weight_layout<wgmma>>'}}
+  // expected-note @+1 {{leave it out, or give N and K static sizes and compile a function for each; M may be dynamic}}
+  %0 = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>} : (tensor<?x?xbf16>, !tiles) -> tensor<?x?xbf16>
+  return
+}

@@ -162,7 +162,7 @@ func.func private @encoding(tensor<2x2x4608xf32, #fp4.weight_layout<wgmma>>)
 
 func.func private @encoding_ok(tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>)
 // weight_layout (C2)
-// expected-error @+2 {{expects static dimensions, rows and columns of tiles of 4608, 4352 or 8704 bytes, but got [2, 2, 4096]}}
+// expected-error @+2 {{expects rows and columns of tiles of 4608, 4352 or 8704 bytes, but got [2, 2, 4096]}}
 // expected-note @+1 {{fp4.prepack gives such a tensor: N / 128 x K / 64 tiles, or K / 128 beside activations of f8E4M3FN}}
 func.func private @encoding(tensor<2x2x4096xi8, #fp4.weight_layout<wgmma>>)
 

@@ -111,31 +111,52 @@ static SmallVector<pipe::LoadOp> loadsOfWeights(pipe::RoleRegionOp region) {
   return loads;
 }
 
-/// Prefetches the rows of the first stages, at most those that the buffer has.
-static void prefetchRows(OpBuilder &b, pipe::LoadOp load, Value first) {
+/// A load of weights with its row, and the rows that exist, in the first iteration of its loops.
+/// Without a number of rows, all of a tile exist.
+struct FirstLoad {
+  pipe::LoadOp load;
+  Value row, existing;
+};
+
+/// Rows of the first stages, at most those that the buffer has. A buffer of dynamic rows does not
+/// tell where the row of tiles ends, so that only those of one stage are sure to exist.
+static Value countFirstRows(OpBuilder &b, const FirstLoad &first) {
+  pipe::LoadOp load = first.load;
   Location loc = load.getLoc();
+  int64_t ofTile = load.getTileType().getShape()[0], all = load.getBufferType().getShape()[0];
+  if (ShapedType::isDynamic(all))
+    return first.existing ? first.existing : constantI32(b, loc, ofTile);
   auto channel = load.getChannel().getDefiningOp<pipe::ChannelOp>();
-  pipe::GlobalType source = load.getBufferType();
-  int64_t stages = std::min(kStages, int64_t(*channel.getDepth()));
-  int64_t rows = load.getTileType().getShape()[0] * stages;
-  Value left = arith::SubIOp::create(b, loc, constantI32(b, loc, source.getShape()[0]), first);
-  Value count = arith::MinUIOp::create(b, loc, left, constantI32(b, loc, rows));
-  Value bytes = arith::MulIOp::create(b, loc, count, constantI32(b, loc, source.getRowPitch()));
+  int64_t rows = ofTile * std::min(kStages, int64_t(*channel.getDepth()));
+  Value left = arith::SubIOp::create(b, loc, constantI32(b, loc, all), first.row);
+  return arith::MinUIOp::create(b, loc, left, constantI32(b, loc, rows));
+}
+
+/// Prefetches the rows of the first stages.
+static void prefetchRows(OpBuilder &b, const FirstLoad &first) {
+  pipe::LoadOp load = first.load;
+  Location loc = load.getLoc();
+  int64_t pitch = load.getBufferType().getRowPitch();
+  Value bytes = arith::MulIOp::create(b, loc, countFirstRows(b, first), constantI32(b, loc, pitch));
   Value base = UnrealizedConversionCastOp::create(
                    b, loc, LLVM::LLVMPointerType::get(b.getContext(), 1), load.getSource())
                    .getResult(0);
-  NVVM::CpAsyncBulkPrefetchOp::create(b, loc,
-                                      stridedPointer(b, loc, base, first, source.getRowPitch()),
-                                      bytes, /*l2CacheHint=*/Value());
+  NVVM::CpAsyncBulkPrefetchOp::create(b, loc, stridedPointer(b, loc, base, first.row, pitch), bytes,
+                                      /*l2CacheHint=*/Value());
 }
 
 void fp4::prefetchFirstRows(OpBuilder &b, gpu::GPUFuncOp kernel, const KernelState &state) {
   for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
-    SmallVector<std::pair<pipe::LoadOp, Value>> found;
+    SmallVector<FirstLoad> found;
     FirstValues values(b);
-    for (pipe::LoadOp load : loadsOfWeights(region))
-      if (Value first = values.of(load.getRow()))
-        found.push_back({load, first});
+    for (pipe::LoadOp load : loadsOfWeights(region)) {
+      bool needsCount =
+          ShapedType::isDynamic(load.getBufferType().getShape()[0]) && load.getExisting();
+      Value row = values.of(load.getRow()),
+            existing = row && needsCount ? values.of(load.getExisting()) : Value();
+      if (row && bool(existing) == needsCount)
+        found.push_back({load, row, existing});
+    }
     if (found.empty())
       continue;
     Location loc = region.getLoc();
@@ -145,7 +166,7 @@ void fp4::prefetchFirstRows(OpBuilder &b, gpu::GPUFuncOp kernel, const KernelSta
     auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard restore(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    for (auto [load, first] : found)
-      prefetchRows(b, load, first);
+    for (const FirstLoad &first : found)
+      prefetchRows(b, first);
   }
 }

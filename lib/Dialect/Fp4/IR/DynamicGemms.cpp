@@ -31,6 +31,14 @@ bool fp4::hasDynamicDepth(BlockScaledMatmulOp product) {
   return cast<RankedTensorType>(product.getLhs().getType()).isDynamicDim(1);
 }
 
+Value fp4::operandOfColumns(BlockScaledMatmulOp product) {
+  for (Value alpha : {Value(product.getAlpha()), Value(product.getAlpha2())})
+    if (auto type = alpha ? cast<RankedTensorType>(alpha.getType()) : RankedTensorType();
+        type && type.getRank() == 2 && type.getDimSize(1) != 1)
+      return alpha;
+  return {};
+}
+
 LogicalResult verify::verifyDynamicSizes(BlockScaledMatmulOp op, const Checked &lhs,
                                          const Checked &rhs) {
   bool isDynamic = !rhs.type.hasStaticShape() || lhs.type.isDynamicDim(1);

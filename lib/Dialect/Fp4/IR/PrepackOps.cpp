@@ -36,8 +36,7 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
                                 << " expects elements of type i8, but got " << elementType,
                     "fp4.prepack gives bytes of codes and scales in one tensor of i8");
   constexpr int64_t sizes[] = {hw::weightTileBytes(16), hw::weightTileBytes(32), hw::byteTileBytes};
-  bool isTiles = shape.size() == 3 && !ShapedType::isDynamicShape(shape) &&
-                 llvm::is_contained(sizes, shape[2]);
+  bool isTiles = shape.size() == 3 && llvm::is_contained(sizes, shape[2]);
   if (isTiles && getValue() == WeightLayout::WgmmaRows && shape[2] != hw::byteTileBytes)
     return withNote(emitError() << "weight layout " << *this // weight_layout (C3)
                                 << " expects tiles of " << hw::byteTileBytes << " bytes, but got "
@@ -47,12 +46,11 @@ LogicalResult WeightLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type ele
   if (isTiles)
     return success();
   return withNote(emitError() << "weight layout " << *this // weight_layout (C2)
-                              << " expects static dimensions, rows and columns of tiles of "
-                              << hw::weightTileBytes(16) << ", " << hw::weightTileBytes(32)
-                              << " or " << hw::byteTileBytes << " bytes, but got ["
-                              << printedShape(shape) << "]",
+                              << " expects rows and columns of tiles of " << hw::weightTileBytes(16)
+                              << ", " << hw::weightTileBytes(32) << " or " << hw::byteTileBytes
+                              << " bytes, but got [" << printedShape(shape) << "]",
                   "fp4.prepack gives such a tensor: N / 128 x K / 64 tiles, or K / 128 beside "
-                  "activations of f8E4M3FN");
+                  "activations of f8E4M3FN, of which each number may be dynamic");
 }
 
 /// Tiles of `bytes` bytes of `data`, of which each of `groups` matrices has rows of its own.
@@ -149,13 +147,18 @@ LogicalResult verify::verifyUnscaled(BlockScaledMatmulOp op, const Checked &lhs)
   return diag;
 }
 
-/// `size` ends within the last of `tiles` tiles of `unit`.
+/// `size` ends within the last of `tiles` tiles of `unit`. A dynamic size has as many as the
+/// program finds.
 static bool endsInLastTile(int64_t size, int64_t tiles, int64_t unit) {
-  return !ShapedType::isDynamic(size) && hw::quotientUp(size, unit) == tiles;
+  if (ShapedType::isDynamic(size) || ShapedType::isDynamic(tiles))
+    return size == tiles;
+  return hw::quotientUp(size, unit) == tiles;
 }
 
 /// "65 to 128": the sizes that end there.
 static std::string sizesOfTiles(int64_t tiles, int64_t unit) {
+  if (ShapedType::isDynamic(tiles))
+    return "dynamic";
   return (Twine((tiles - 1) * unit + 1) + " to " + Twine(tiles * unit)).str();
 }
 
@@ -173,7 +176,9 @@ LogicalResult verify::verifyPackedDepth(const Checked &lhs, const Checked &rhs) 
 
 LogicalResult verify::verifyPackedColumns(BlockScaledMatmulOp op, const Checked &output,
                                           const Checked &rhs) {
-  int64_t tiles = rhs.type.getDimSize(0) / op.getNumGroups();
+  int64_t tiles = rhs.type.getDimSize(0);
+  if (!ShapedType::isDynamic(tiles))
+    tiles /= op.getNumGroups();
   if (endsInLastTile(op.getColumns(), tiles, hw::weightTileRows))
     return success();
   auto diag = output.must("have " + Twine(sizesOfTiles(tiles, hw::weightTileRows)) +

@@ -5,7 +5,8 @@
 // of a result thus becomes a tensor.dim of an operand.
 //
 //===----------------------------------------------------------------------===//
-#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/DynamicSizes.h"
+#include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -15,19 +16,26 @@ using namespace fp4;
 
 namespace {
 
-/// A dynamic size of a result: that of a dimension of `tensor`, in whole units of `unit`.
+/// A dynamic size of a result: that of a dimension of `tensor`, in whole units of `unit`, or
+/// `times` as many.
 struct SizeSource {
   Value tensor;
   int64_t dimension;
-  int64_t unit = 1;
+  int64_t unit = 1, times = 1;
 };
 
 OpFoldResult emitSize(OpBuilder &builder, Location loc, const SizeSource &source) {
   OpFoldResult size = tensor::getMixedSize(builder, loc, source.tensor, source.dimension);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  if (source.times > 1)
+    return arith::MulIOp::create(builder, loc, cast<Value>(size), constant(source.times))
+        .getResult();
   if (source.unit == 1)
     return size;
-  Value unit = arith::ConstantIndexOp::create(builder, loc, source.unit);
-  return arith::CeilDivUIOp::create(builder, loc, cast<Value>(size), unit).getResult();
+  return arith::CeilDivUIOp::create(builder, loc, cast<Value>(size), constant(source.unit))
+      .getResult();
 }
 
 /// `source` says where a dynamic dimension of a result comes from.
@@ -106,6 +114,12 @@ LogicalResult QuantizeOp::reifyResultShapes(OpBuilder &builder,
 LogicalResult BlockScaledMatmulOp::reifyResultShapes(OpBuilder &builder,
                                                      ReifiedRankedShapedTypeDims &shapes) {
   return reify(*this, builder, shapes, [&](unsigned, int64_t dimension) {
-    return SizeSource{dimension == 0 ? getLhs() : getRhs(), 0};
+    if (dimension == 0)
+      return SizeSource{getLhs(), 0};
+    if (!hasPrepackedRhs())
+      return SizeSource{getRhs(), 0};
+    Value columns = operandOfColumns(*this);
+    return columns ? SizeSource{columns, 1}
+                   : SizeSource{getRhs(), 0, /*unit=*/1, hw::weightTileRows};
   });
 }

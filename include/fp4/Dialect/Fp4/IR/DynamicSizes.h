@@ -9,4 +9,8 @@ namespace fp4 {
 bool hasDynamicColumns(BlockScaledMatmulOp product);
 bool hasDynamicDepth(BlockScaledMatmulOp product);
 
+/// The alpha, or alpha2, of 1 x N, whose columns are the dynamic N of prepacked weights, which tell
+/// only their tiles; null without one, where N is 128 for each row of tiles.
+mlir::Value operandOfColumns(BlockScaledMatmulOp product);
+
 } // namespace fp4

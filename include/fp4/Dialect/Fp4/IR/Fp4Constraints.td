@@ -27,8 +27,8 @@ def : Fp4_Constraints<"scale_layout", [{
 
 def : Fp4_Constraints<"weight_layout", [{
   - (C1) the elements are i8.
-  - (C2) the three dimensions are static, and a tile has 4608 bytes (nvfp4), 4352 (mxfp4) or 8704
-    (mxfp4 for activations of e4m3, N/128 x K/128 tiles).
+  - (C2) of three dimensions, rows and columns of tiles may be dynamic, and a tile has 4608 bytes
+    (nvfp4), 4352 (mxfp4) or 8704 (mxfp4 for activations of e4m3, N/128 x K/128 tiles).
   - (C3) a tile of `wgmma_rows` has 8704 bytes.
 }]>;
 
