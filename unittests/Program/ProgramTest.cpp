@@ -5,6 +5,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace fp4 {
@@ -218,6 +220,40 @@ TEST_F(LoadedProgramTest, ThreadsShareAProgram) {
     thread.join();
   for (const Status &outcome : outcomes)
     EXPECT_TRUE(outcome) << format(outcome.error());
+}
+
+/// Writes the hand library to `path`, by `compiler`, as a program that replaces a file does.
+void saveHandLibrary(const std::filesystem::path &path, const std::string &compiler) {
+  std::ifstream in(FP4_HAND_LIBRARY, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::string old = "by hand";
+  bytes.replace(bytes.find(old), old.size(), compiler);
+  std::ofstream(path.string() + ".new", std::ios::binary) << bytes;
+  std::filesystem::rename(path.string() + ".new", path);
+}
+
+// The loader finds a library that is mapped by its name, whatever the file has become.
+TEST(Program, AFileThatChangedSinceItWasLoadedIsRefused) {
+  const std::filesystem::path folder = testing::TempDir() + "fp4-changed";
+  std::filesystem::create_directories(folder / "other");
+  const std::string path = folder / "library.so", link = folder / "link.so";
+  auto compilerAt = [](const std::string &name) {
+    auto program = Program::load(name);
+    return program ? (*program)->manifest().compiler : format(program.error());
+  };
+  saveHandLibrary(path, "by hand");
+  EXPECT_EQ(compilerAt(path), "by hand");
+  saveHandLibrary(path, "by hand");
+  EXPECT_EQ(compilerAt(path), "by hand") << "another file of the same contents";
+  saveHandLibrary(path, "by foot");
+  EXPECT_THAT(compilerAt(path), HasSubstr("library.so' was loaded before with other contents"));
+  saveHandLibrary(folder / "other" / "library.so", "by foot");
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(folder / "other" / "library.so", link);
+  EXPECT_EQ(compilerAt(link), "by foot") << "save it under another name";
+  saveHandLibrary(folder / "other" / "library.so", "by hand");
+  EXPECT_THAT(compilerAt(link), HasSubstr("other contents"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Program, FilesThatAreNoLibraries) {

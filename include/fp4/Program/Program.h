@@ -29,7 +29,8 @@ public:
   using Resolver = std::function<Expected<void *>(const std::string &symbol)>;
 
   /// Opens a library that fp4-runner --emit=so wrote and binds it to this process' runtime. Usage
-  /// errors where the file is damaged, is no such library, or calls functions of a later version.
+  /// errors where the file is damaged, is no such library, calls functions of a later version, or
+  /// has changed since this process loaded it.
   static Expected<std::shared_ptr<const Program>> load(const std::string &path);
   /// From a manifest and code that is in this process already.
   static Expected<std::shared_ptr<const Program>> create(std::string manifest, Resolver resolver);
