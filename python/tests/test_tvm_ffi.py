@@ -71,6 +71,31 @@ class TvmFfi(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "argument 'x' must be contiguous"):
             self.load(prefix="test.dense.")["amax"](x[:, 64:], a)
 
+    def test_rows_backwards_are_refused(self) -> None:
+        strided, a = self.load(STRIDED, "test.backwards.")["amax"], np.zeros((), np.float32)
+        strided(matrix(6)[::2], a)
+        with self.assertRaisesRegex(ValueError, r"argument 'x' must have strides of at least 0, "
+                                    r"but they are \[-64, 1\]"):
+            strided(matrix(6)[::-1], a)
+
+    def test_results_that_overlap_are_refused(self) -> None:
+        functions, memory = self.load(prefix="test.overlap."), np.zeros(1024, np.uint8)
+        x, a, s = matrix(4), np.float32([1]).reshape(()), np.zeros((4, 4), np.uint8)
+
+        def refuses(other: str, *arrays: Any) -> None:
+            with self.assertRaisesRegex(ValueError, f"(?s)result '.*' must have memory of its own, "
+                                        f"but overlaps {other}"):
+                functions["linear"](*arrays)
+
+        memory[:512] = x.view(np.uint8).reshape(-1)
+        x = memory[:512].view(np.uint16).reshape(4, 64)
+        refuses("argument 'x'", x, a, memory[448:576].reshape(4, 32), s)
+        refuses("result '.*'", x, a, memory[512:640].reshape(4, 32), memory[624:640].reshape(4, 4))
+        q = memory[512:640].reshape(4, 32)
+        functions["linear"](x, a, q, memory[640:656].reshape(4, 4))
+        self.assertEqual(q.tobytes(), np.asarray(
+            compiled()(x, a, function="linear")[0]).tobytes())
+
     def test_threads_share_a_function(self) -> None:
         function = self.load(prefix="test.threads.")["amax"]
         inputs = [matrix(3, seed=seed) for seed in range(4)]

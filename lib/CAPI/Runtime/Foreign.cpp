@@ -167,6 +167,11 @@ Status placeRows(const std::string &what, const Operand &operand, const Foreign 
                     fmt::join(given.strides, ", ")),
         "no copy is made: pass a contiguous tensor; one with fp4.strided may have gaps "
         "between rows");
+  if (std::ranges::min(given.strides) < 0)
+    return makeError(ErrorKind::Usage,
+                     fmt::format("{} must have strides of at least 0, but they are [{}]", what,
+                                 fmt::join(given.strides, ", ")),
+                     "pass a copy whose rows are in order");
   const int64_t perElement = tensor.element == FP4_F4E2M1FN ? 2 : 1;
   uint64_t end = uint64_t(given.shape[last]);
   for (size_t i = 0; i < last; ++i) {
@@ -208,6 +213,53 @@ Expected<fp4_tensor> argumentOf(const Operand &operand, const Foreign &given, Na
   std::ranges::copy(sizes, tensor.sizes);
   FP4_TRY(placeRows(what, operand, given, tensor));
   return tensor;
+}
+
+/// The memory of an operand: rows of `width` bytes, one every `pitch` bytes. Nobody touches the
+/// bytes between rows.
+struct Extent {
+  uint64_t begin, end, width, pitch;
+
+  static Extent of(const fp4_tensor &tensor) {
+    Extent found = {tensor.address, tensor.address + tensor.bytes, tensor.bytes, tensor.bytes};
+    if (tensor.rank != 2 || tensor.strides[0] == 0 || tensor.sizes[0] < 2)
+      return found;
+    found.pitch =
+        Type{{tensor.strides[0]}, ElementType(tensor.element), Layout::Linear}.bufferBytes();
+    found.width = tensor.bytes - uint64_t(tensor.sizes[0] - 1) * found.pitch;
+    return found;
+  }
+
+  bool overlaps(const Extent &other) const {
+    if (begin == end || other.begin == other.end || begin >= other.end || other.begin >= end)
+      return false;
+    if (pitch != other.pitch)
+      return true;
+    const auto &[first, second] = std::minmax(
+        *this, other, [](const Extent &a, const Extent &b) { return a.begin < b.begin; });
+    const uint64_t distance = (second.begin - first.begin) % pitch; // columns of one array
+    return distance < first.width || distance + second.width > pitch;
+  }
+};
+
+/// Refuses results that overlap an argument or another result: kernels read arguments while they
+/// write results.
+Status requireOwnMemory(const harness::Function &function, std::span<const fp4_tensor> arguments,
+                        std::span<const fp4_tensor> results) {
+  std::vector<std::pair<std::string, Extent>> all;
+  for (size_t i = 0; i < results.size(); ++i)
+    all.emplace_back(fmt::format("result '{}'", function.results[i].name), Extent::of(results[i]));
+  for (size_t i = 0; i < arguments.size(); ++i)
+    all.emplace_back(fmt::format("argument '{}'", function.arguments[i].name),
+                     Extent::of(arguments[i]));
+  for (size_t one = 0; one < results.size(); ++one)
+    for (size_t other = one + 1; other < all.size(); ++other)
+      if (all[one].second.overlaps(all[other].second))
+        return makeError(ErrorKind::Usage,
+                         fmt::format("{} must have memory of its own, but overlaps {}",
+                                     all[one].first, all[other].first),
+                         "pass another tensor for the result");
+  return {};
 }
 
 /// Device memory of one call in the simulator.
@@ -324,6 +376,8 @@ OwnedError Deployment::prepare(const std::string &selector, const harness::Funct
                                               prepared.results.size()))
     return OwnedError(error);
   if (Status status = placeResults(function, results, prepared.results); !status)
+    return OwnedError(wrap(status));
+  if (Status status = requireOwnMemory(function, prepared.arguments, prepared.results); !status)
     return OwnedError(wrap(status));
   if (OwnedError error = placeOn(selector, prepared.place))
     return error;
