@@ -226,7 +226,8 @@ void *handle(void *pointer, bool onCuda) {
 fp4_error *fp4_xla_add(const char *key, const fp4_program *program) {
   return guarded({{key, "key"}, {program, "program"}}, [&] {
     std::scoped_lock lock(programs.mutex);
-    programs.byKey.try_emplace(key, &Deployment::of(*program));
+    if (!programs.byKey.contains(key)) // a deployment is never destroyed
+      programs.byKey.emplace(key, &Deployment::of(*program));
     return static_cast<fp4_error *>(nullptr);
   });
 }
