@@ -120,6 +120,26 @@ class Norms(unittest.TestCase):
         self.assertEqual(given.quantized.amax.data_ptr(), q.amax.data_ptr())
         self.assertEqual(ft.rms_norm_quantize(x[:0], per_row=True).quantized.amax.shape, (0,))
 
+    def test_stochastic_rounding(self) -> None:
+        """The codes are those of `quantize` with the same random words."""
+        x, (w, b), rng = formulas.data(9, 96), weights(96), torch.tensor([7, 11])
+        for format in ("nvfp4", "mxfp4"):
+            options = {"format": format, "amax": amax_for(format), "rounding": "stochastic"}
+            for norm, more in ((ft.rms_norm_quantize, (w,)), (ft.layer_norm_quantize, (w, b))):
+                with self.subTest(format, norm=norm.__name__):
+                    found = norm(x, *more, keep=True, rng=rng, **options)
+                    other = ft.quantize(found.elements, rng=rng, **options)
+                    self.assertTrue(found.quantized.same(other))
+                    self.assertFalse(found.quantized.same(
+                        norm(x, *more, format=format, amax=amax_for(format)).quantized))
+        torch.manual_seed(3)
+        one = ft.rms_norm_quantize(x, format="mxfp4", rounding="stochastic").quantized
+        torch.manual_seed(3)
+        self.assertTrue(one.same(
+            ft.rms_norm_quantize(x, format="mxfp4", rounding="stochastic").quantized))
+        with self.assertRaisesRegex(fp4.UsageError, "'rounding' must be nearest for fp8_row"):
+            ft.rms_norm_quantize(x, format="fp8_row", rounding="stochastic")
+
     def test_gates(self) -> None:
         x = formulas.data(9, 192)
         for format in FORMATS:
@@ -179,6 +199,8 @@ class Norms(unittest.TestCase):
                 ("norm_quantize", (x, None, w, None, number, "rms", 1e-5, 1.0, "torch", *nvfp4,
                                    False, False)),
                 ("norm_quantize", (x, x.clone(), w, b, None, *rule, *nvfp4, True, True)),
+                ("norm_quantize", (x, None, w, None, number, *rule, *nvfp4, False, False,
+                                   torch.tensor([1, 2]))),
                 ("silu_and_mul_quantize", (x, None, *nvfp4, True))):
             with self.subTest(name):
                 found = torch.library.opcheck(getattr(torch.ops.fp4, name).default, arguments)

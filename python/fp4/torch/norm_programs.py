@@ -10,7 +10,16 @@ import functools
 
 from .expert_programs import ACTIVATIONS
 from .programs import Runnable, compile_text
-from .row_programs import ALONE, Ending, Tensor, Text, amax_argument, constant, end
+from .row_programs import (
+    ALONE,
+    Ending,
+    Tensor,
+    Text,
+    amax_argument,
+    constant,
+    end,
+    rng_argument,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,8 +62,8 @@ class Norm:
 
 @functools.lru_cache(maxsize=256)
 def norm(what: Norm, target: str) -> Runnable:
-    """(x [M, columns] or its parts; residual, the weight of x, weight, bias and amax where there
-    are any) -> codes, scales and amaxes of rows where there are any; the elements where they are
+    """(x [M, columns] or its parts; residual, the weight of x, weight, bias, amax and rng where
+    there are any) -> codes, scales and amaxes of rows where there are any; the elements where they are
     kept; x + residual where there is one."""
     return compile_text(norm_text(what), target)
 
@@ -70,6 +79,7 @@ def norm_text(what: Norm) -> str:
                for name, element in given if element}
     scales = [vector for name, vector in vectors.items() if name != "wx"]
     amax = amax_argument(text, what.ending)
+    rng_argument(text, what.ending)
     text.begin(x)
     if parts:
         x = _sum_of(text, parts, what.source)

@@ -1,7 +1,7 @@
 """Norms of rows and gates, with a quantizer behind them in one kernel: operations and functions.
 
     norm(x, residual?, weight?, bias?, kind, ...) -> elements, x + residual
-    norm_quantize(x, residual?, weight?, bias?, amax?, kind, ...)
+    norm_quantize(x, residual?, weight?, bias?, amax?, kind, ..., rng?)
                                          -> data, scales, amax, elements, x + residual
     silu_and_mul_quantize(x, amax?, ...) -> data, scales, amax
 
@@ -37,7 +37,7 @@ def _norm(x: torch.Tensor, residual: Optional, weight: Optional, bias: Optional,
           eps: float, offset: float | None, order: str) -> _Pair:
     if not x.numel():
         return _norm_fake(x, residual, weight, bias, kind, eps, offset, order)
-    found = _run(x, residual, weight, bias, None, ALONE, kind, eps, offset, order)
+    found = _run(x, residual, weight, bias, None, None, ALONE, kind, eps, offset, order)
     return found[0], _sum(x, None) if residual is None else found[1]
 
 
@@ -48,12 +48,13 @@ def _norm_fake(x: torch.Tensor, residual: Optional, weight: Optional, bias: Opti
 
 def _norm_quantize(x: torch.Tensor, residual: Optional, weight: Optional, bias: Optional,
                    amax: Optional, kind: str, eps: float, offset: float | None, order: str,
-                   format: str, recipe: str, layout: str, per_row: bool, keep: bool) -> _Five:
+                   format: str, recipe: str, layout: str, per_row: bool, keep: bool,
+                   rng: Optional = None) -> _Five:
     if not x.numel():
         return _norm_quantize_fake(x, residual, weight, bias, amax, kind, eps, offset, order,
                                    format, recipe, layout, per_row, keep)
-    ending = row_results.ending(format, recipe, layout, amax, per_row, keep)
-    found = _run(x, residual, weight, bias, amax, ending, kind, eps, offset, order)
+    ending = row_results.ending(format, recipe, layout, amax, per_row, keep, rng is not None)
+    found = _run(x, residual, weight, bias, amax, rng, ending, kind, eps, offset, order)
     y = found[-1 if residual is None else -2] if keep else x.new_empty(0)
     three = row_results.three(x, found, layout, per_row)
     return *three, y, _sum(x, None) if residual is None else found[-1]
@@ -61,16 +62,16 @@ def _norm_quantize(x: torch.Tensor, residual: Optional, weight: Optional, bias: 
 
 def _norm_quantize_fake(x: torch.Tensor, residual: Optional, weight: Optional, bias: Optional,
                         amax: Optional, kind: str, eps: float, offset: float | None, order: str,
-                        format: str, recipe: str, layout: str, per_row: bool,
-                        keep: bool) -> _Five:
+                        format: str, recipe: str, layout: str, per_row: bool, keep: bool,
+                        rng: Optional = None) -> _Five:
     y = torch.empty_like(x, memory_format=torch.contiguous_format) if keep else x.new_empty(0)
     return (*row_results.empty(x, x.shape[0], x.shape[1], format, layout, per_row), y,
             _sum(x, residual))
 
 
 def _run(x: torch.Tensor, residual: Optional, weight: Optional, bias: Optional,
-         amax: Optional, ending: Ending, kind: str, eps: float, offset: float | None,
-         order: str) -> tuple[torch.Tensor, ...]:
+         amax: Optional, rng: Optional, ending: Ending, kind: str, eps: float,
+         offset: float | None, order: str) -> tuple[torch.Tensor, ...]:
     """The results of the program of a norm."""
     inputs, is_strided = placed_alike(x, *() if residual is None else (residual,))
     what = Norm(x.shape[1], programs.ELEMENTS[x.dtype], kind, eps, _name(weight), _name(bias),
@@ -78,7 +79,7 @@ def _run(x: torch.Tensor, residual: Optional, weight: Optional, bias: Optional,
                 is_normed_rounded=order == "llama", ending=ending,
                 strided=is_strided and not all(value.is_contiguous() for value in inputs))
     scales = (None if scale is None else dense(scale) for scale in (weight, bias))
-    found = run(norm_programs.norm, (what,), *inputs, *scales, amax)
+    found = run(norm_programs.norm, (what,), *inputs, *scales, amax, rng)
     return found if isinstance(found, tuple) else (found,)
 
 
@@ -115,8 +116,8 @@ norm = Operation(
     "-> (Tensor, Tensor)", _norm, _norm_fake)
 norm_quantize = Operation(
     "norm_quantize(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? amax, "
-    f"{_RULE}, {_OUTPUT}, bool keep) -> (Tensor, Tensor, Tensor, Tensor, Tensor)", _norm_quantize,
-    _norm_quantize_fake)
+    f"{_RULE}, {_OUTPUT}, bool keep, Tensor? rng=None) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+    _norm_quantize, _norm_quantize_fake)
 gate_quantize = Operation(
     f"silu_and_mul_quantize(Tensor x, Tensor? amax, {_OUTPUT}) -> (Tensor, Tensor, Tensor)",
     _silu_and_mul_quantize, _silu_and_mul_quantize_fake)
@@ -149,10 +150,11 @@ class _Call:
         return row_results.output(self.x.shape[0], self.x.shape[1], format, recipe, layout, amax,
                                   per_row)
 
-    def quantized(self, output: Output, keep: bool) -> Normed:
-        functional._check_devices(x=self.x, amax=output.amax)
+    def quantized(self, output: Output, keep: bool, rounding: str, rng: Optional) -> Normed:
+        rng = row_results.rng_for(self.x, output.format, rounding, rng)
+        functional._check_devices(x=self.x, amax=output.amax, rng=rng)
         data, scales, most, y, h = torch.ops.fp4.norm_quantize(
-            *self.operands(), output.amax, *self.rule(), *output.rule(), keep)
+            *self.operands(), output.amax, *self.rule(), *output.rule(), keep, rng)
         return Normed(output.container(data, scales, most), y.view(self.shape) if keep else None,
                       None if self.residual is None else h.view(self.shape))
 
@@ -167,7 +169,8 @@ def rms_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None, *,
                       weight_offset: float = 0.0, order: str = "torch", format: str = "nvfp4",
                       recipe: str = "", layout: str = "tiled_128x4",
                       amax: torch.Tensor | None = None, per_row: bool = False,
-                      keep: bool = False) -> Normed:
+                      keep: bool = False, rounding: str = "nearest",
+                      rng: torch.Tensor | None = None) -> Normed:
     """RMSNorm of rows, quantized along its rows, in one kernel.
 
     Each operation is in f32 and rounds to nearest: h = x + residual, rounded to the dtype of `x`;
@@ -190,12 +193,14 @@ def rms_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None, *,
             recipe takes. The result has this tensor and no copy.
         per_row: the kernel gives every row its own amax.
         keep: y is a result too.
+        rounding: "nearest" (to even) or, to nvfp4 and mxfp4, "stochastic".
+        rng: as in `quantize`.
 
     Raises:
         UsageError: an argument that does not fit. A backward pass through the result is one.
     """
     call = _call("rms", x, residual, weight, None, eps, weight_offset, order)
-    return call.quantized(call.output(format, recipe, layout, amax, per_row), keep)
+    return call.quantized(call.output(format, recipe, layout, amax, per_row), keep, rounding, rng)
 
 
 def layer_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None,
@@ -203,7 +208,8 @@ def layer_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None,
                         eps: float = 1e-5, weight_offset: float = 0.0, format: str = "nvfp4",
                         recipe: str = "", layout: str = "tiled_128x4",
                         amax: torch.Tensor | None = None, per_row: bool = False,
-                        keep: bool = False) -> Normed:
+                        keep: bool = False, rounding: str = "nearest",
+                        rng: torch.Tensor | None = None) -> Normed:
     """LayerNorm of rows, quantized along its rows, in one kernel.
 
     As rms_norm_quantize, with d = h - m in the place of h, where m is the sum of the row divided by
@@ -214,7 +220,7 @@ def layer_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None,
         UsageError: an argument that does not fit, as in `rms_norm_quantize`.
     """
     call = _call("layer", x, residual, weight, bias, eps, weight_offset, "torch")
-    return call.quantized(call.output(format, recipe, layout, amax, per_row), keep)
+    return call.quantized(call.output(format, recipe, layout, amax, per_row), keep, rounding, rng)
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor | None = None, *,

@@ -36,6 +36,8 @@ class Ending:
             without one.
         computes_amax: each row has an amax, which is a result too, behind the scales.
         keeps: the elements are a result too.
+        stochastic: codes of 4 bits are rounded by random words, of the seed and offset that are the
+            last argument.
     """
 
     format: str = ""
@@ -44,6 +46,7 @@ class Ending:
     amax_rank: int = -1
     computes_amax: bool = False
     keeps: bool = False
+    stochastic: bool = False
 
 
 #: The elements alone.
@@ -213,6 +216,12 @@ def amax_argument(text: Text, ending: Ending) -> Tensor | None:
                          "#row" if ending.amax_rank else "#one")
 
 
+def rng_argument(text: Text, ending: Ending) -> None:
+    """The seed and the offset that the ending takes, if it rounds stochastically."""
+    if ending.stochastic:
+        text.argument("rng", "tensor<2xi64>", "#one")
+
+
 def end(text: Text, ending: Ending, y: Tensor, amax: Tensor | None) -> None:
     """The results for the elements `y`."""
     if ending.format in ("fp8_static", "fp8_token"):
@@ -238,6 +247,9 @@ def _quantize(text: Text, ending: Ending, y: Tensor, amax: Tensor | None) -> Non
     if amax and amax.map == "#row":
         attributes += ", per_row"
     given, types = (f" amax %{amax.name}", f", {amax.type}") if amax else ("", "")
+    if ending.stochastic:
+        given, types = f"{given} rng %rng", f"{types}, tensor<2xi64>"
+        attributes += ", rounding = #fp4.rounding<stochastic>"
     text.lines.append(f"  %q, %s = fp4.quantize %{y.name}{given} {{{attributes}}}\n"
                       f"      : ({y.type}{types}) -> ({codes}, {scales})")
     text.result("q", codes)

@@ -90,10 +90,18 @@ def output(rows: int, columns: int, format: str, recipe: str, layout: str, amax:
 
 
 def ending(format: str, recipe: str, layout: str, amax: Optional, per_row: bool,
-           keep: bool = False) -> Ending:
+           keep: bool = False, stochastic: bool = False) -> Ending:
     """The facts of a program that ends in a quantizer."""
     return Ending(format, recipe, layout, -1 if amax is None else amax.dim(),
-                  computes_amax=per_row, keeps=keep)
+                  computes_amax=per_row, keeps=keep, stochastic=stochastic)
+
+
+def rng_for(x: torch.Tensor, format: str, rounding: str, rng: Optional) -> Optional:
+    """The seed and the offset of a quantizer's rounding; None rounds to nearest."""
+    if rounding == "stochastic" and format not in recipes.BLOCKS:
+        raise UsageError(f"'rounding' must be nearest for {format}, but got {rounding!r}",
+                         f"the formats with stochastic rounding are {', '.join(recipes.BLOCKS)}")
+    return functional._rng_for(x, rounding, rng)
 
 
 def three(x: torch.Tensor, found: tuple[torch.Tensor, ...], layout: str, per_row: bool) -> Three:
