@@ -65,6 +65,27 @@ void HazardChecker::onLaunch(const LaunchEvent &event) {
   impl->unpublished.clear();
 }
 
+bool HazardChecker::Impl::goesOn(const MemoryEvent &event) {
+  if (!open || open->ticket->id != event.actor.ticket ||
+      open->cluster.index != event.actor.cluster || open->record.pc != event.at.pc ||
+      open->space != event.space || event.kind != AccessKind::Read ||
+      event.proxy == Proxy::Tensormap)
+    return false;
+  if (isShared(event.space))
+    checkExited(open->cluster, *open, event.addresses[0]);
+  range(*open, event.addresses[0], event.bytes, 0, wholeCells);
+  return true;
+}
+
+/// Global memory: who writes initializes, who reads needs that.
+void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64_t address,
+                                      uint64_t bytes) {
+  if (record.write())
+    memory->markWritten(address, bytes);
+  else if (const auto bad = memory->firstUnwritten(address, bytes))
+    report(made, record, HazardRule::UninitializedRead, *bad);
+}
+
 void HazardChecker::onMemory(const MemoryEvent &event) {
   // The shared memory that a ticket writes was checked when the ticket was issued.
   if (event.actor.ticket && event.kind == AccessKind::Write && isShared(event.space))

@@ -127,6 +127,12 @@ struct HazardChecker::Impl {
   template <typename Past> bool meets(const Past &past, const MemoryEvent &event) const;
   std::string gridWaitDetail() const;
 
+  // --- HazardChecker.cpp ---
+  /// Returns true for a read that goes on with the last one, and makes it: engines tell what they
+  /// read run by run.
+  bool goesOn(const MemoryEvent &event);
+  void initialized(Access &made, const Record &record, uint64_t address, uint64_t bytes);
+
   // --- HostReads.cpp ---
   void writePolled(Access &made, const MemoryEvent &event);
   bool isPublished(uint64_t address, const Record &written) const;
@@ -137,9 +143,6 @@ struct HazardChecker::Impl {
   Access begin(ClusterState &cluster, const Actor &actor, CodePoint at, Space space, bool write,
                uint32_t lanes = check::allLanes);
   void access(ClusterState &cluster, const MemoryEvent &event);
-  /// Returns true for a read that goes on with the last one, and makes it: engines tell what they
-  /// read run by run.
-  bool goesOn(const MemoryEvent &event);
   void ranges(Access &made, const MemoryEvent &event);
   void lanes(Access &made, const MemoryEvent &event, uint32_t shift);
   void useTensorMap(ClusterState &cluster, const MemoryEvent &event);
@@ -150,7 +153,6 @@ struct HazardChecker::Impl {
   void freeTmem(ClusterState &cluster, const LifeEvent &event);
   /// `bytes` from `address` on, of which each lane from `lane` on accesses 2^laneShift.
   void range(Access &made, uint64_t address, uint64_t bytes, int lane, uint32_t laneShift);
-  void initialized(Access &made, const Record &record, uint64_t address, uint64_t bytes);
   void touch(Access &made, check::Cell &cell, const Record &record, uint64_t address);
   void compare(Access &made, check::Cell &cell, const Record &record, uint64_t address);
   void remember(Access &made, check::Cell &cell, const Record &record);

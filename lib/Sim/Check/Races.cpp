@@ -136,18 +136,6 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
     open.emplace(std::move(made));
 }
 
-bool HazardChecker::Impl::goesOn(const MemoryEvent &event) {
-  if (!open || open->ticket->id != event.actor.ticket ||
-      open->cluster.index != event.actor.cluster || open->record.pc != event.at.pc ||
-      open->space != event.space || event.kind != AccessKind::Read ||
-      event.proxy == Proxy::Tensormap)
-    return false;
-  if (isShared(event.space))
-    checkExited(open->cluster, *open, event.addresses[0]);
-  range(*open, event.addresses[0], event.bytes, 0, wholeCells);
-  return true;
-}
-
 /// Lanes that store what is there already.
 static uint32_t storesUnchanged(const MemoryEvent &event) {
   return event.kind == AccessKind::Write ? event.unchanged : 0;
@@ -240,15 +228,6 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
         touch(made, *cell, record, start);
     }
   }
-}
-
-/// Global memory: who writes initializes, who reads needs that.
-void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64_t address,
-                                      uint64_t bytes) {
-  if (record.write())
-    memory->markWritten(address, bytes);
-  else if (const auto bad = memory->firstUnwritten(address, bytes))
-    report(made, record, HazardRule::UninitializedRead, *bad);
 }
 
 /// Checks the read of a tensor map by an operation that copies. A write to the map by a warp of the
