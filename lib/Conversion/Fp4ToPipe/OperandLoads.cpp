@@ -88,7 +88,9 @@ Value OperandLoads::dynamicTilesOfK() {
 OperandLoads::Packed OperandLoads::loadPacked(Value from, Value row, Value k) {
   int64_t perTile = gemm.tiling.tileK / hw::weightColumnsOf(gemm.packedBytes());
   Value first = b.mul(k, perTile);
-  Value count = existingOfK(first, perTile, hw::weightColumnsOf(gemm.packedBytes()));
+  Value count; // a k tile of one tile has all of it
+  if (perTile > 1)
+    count = existingOfK(first, perTile, hw::weightColumnsOf(gemm.packedBytes()));
   Value index = b.add(firstPacked(row), first);
   return {loadRows(from, index, perTile, count), count};
 }
