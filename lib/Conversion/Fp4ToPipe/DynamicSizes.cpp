@@ -178,6 +178,22 @@ static void checkDepth(SizeChecks &checks, OpBuilder &b, BlockScaledMatmulOp op,
   checkDepthOfPair(checks, b, op, adaptor, depth);
 }
 
+/// Checks the rows of weights that are not prepacked, and of their scales.
+static void checkRows(SizeChecks &checks, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
+                      Value columns) {
+  auto checkScales = [&](StringRef name, Value scales) {
+    checks.equal("scale tiles of 128 rows", name, checks.size(scales, 0),
+                 checks.quotientUp(columns, pipe::kScaleBlockRows),
+                 "pass the scales of the rows of rhs");
+  };
+  checkScales("rhs_scales", adaptor.rhsScales);
+  if (!op.isDual())
+    return;
+  checks.equal("rows", "rhs2", checks.size(adaptor.rhs2, 0), columns,
+               "both GEMMs have as many columns");
+  checkScales("rhs2_scales", adaptor.rhs2Scales);
+}
+
 /// Checks operands that have a number for each column of the result.
 static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
                          Value columns) {
@@ -208,18 +224,9 @@ static void checkColumns(SizeChecks &checks, BlockScaledMatmulOp op, const GemmB
       "multiple of " +
           Twine(unit));
   if (op.hasPrepackedRhs())
-    return checkTiles(checks, op, adaptor, /*dimension=*/0, columns, hw::weightTileRows);
-  auto checkScales = [&](StringRef name, Value scales) {
-    checks.equal("scale tiles of 128 rows", name, checks.size(scales, 0),
-                 checks.quotientUp(columns, pipe::kScaleBlockRows),
-                 "pass the scales of the rows of rhs");
-  };
-  checkScales("rhs_scales", adaptor.rhsScales);
-  if (!op.isDual())
-    return;
-  checks.equal("rows", "rhs2", checks.size(adaptor.rhs2, 0), columns,
-               "both GEMMs have as many columns");
-  checkScales("rhs2_scales", adaptor.rhs2Scales);
+    checkTiles(checks, op, adaptor, /*dimension=*/0, columns, hw::weightTileRows);
+  else
+    checkRows(checks, op, adaptor, columns);
 }
 
 void fp4::checkGemmSizes(OpBuilder &b, BlockScaledMatmulOp op, const GemmBuffers &adaptor,
