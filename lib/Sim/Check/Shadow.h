@@ -176,7 +176,7 @@ private:
     std::vector<Record> records;
     uint32_t readers = 0; ///< of global memory: a set of ReaderSets
   };
-  /// What it may change.
+  /// Returns records that no other cell has, a copy where they are shared.
   More &own() {
     constexpr size_t room = 3; // most cells have no more
     if (more && more.use_count() == 1)
