@@ -3,10 +3,14 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <mutex>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace fp4 {
@@ -16,10 +20,36 @@ namespace {
 /// who takes it out owns it.
 std::array<std::atomic<char *>, 64> paths;
 
+/// An entry of a folder, as the kernel gives it.
+struct Entry {
+  uint64_t inode;
+  int64_t next;
+  uint16_t bytes; ///< of the entry
+  unsigned char type;
+  char name[1];
+};
+
+/// Removes a folder and the files in it. A handler may make system calls, but not allocate as
+/// opendir does.
+void removeFolder(const char *path) {
+  const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0)
+    return;
+  alignas(Entry) char buffer[4096];
+  for (long read; (read = syscall(SYS_getdents64, folder, buffer, sizeof buffer)) > 0;)
+    for (long at = 0; at < read;) {
+      const auto *entry = reinterpret_cast<const Entry *>(buffer + at);
+      unlinkat(folder, entry->name, 0);
+      at += entry->bytes;
+    }
+  close(folder);
+  rmdir(path);
+}
+
 void onSignal(int signal) {
   for (std::atomic<char *> &slot : paths)
-    if (const char *path = slot.exchange(nullptr))
-      unlink(path);
+    if (const char *path = slot.exchange(nullptr); path && unlink(path) != 0 && errno == EISDIR)
+      removeFolder(path);
   std::signal(signal, SIG_DFL);
   std::raise(signal); // the signal is delivered when this handler returns
 }

@@ -1,6 +1,7 @@
 //===- FileTest.cpp - Files read and written whole ------------------------===//
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/OutputFile.h"
+#include "fp4/Support/TemporaryFolder.h"
 
 #include <csignal>
 #include <fcntl.h>
@@ -126,6 +127,26 @@ TEST_F(Files, AreRemovedByTheSignalThatEndsTheProcess) {
     fs::remove(in("link"));
   }
   EXPECT_EQ(readText(in("a")).value(), "old");
+}
+
+/// The path of a folder is in `link`, so that the test finds it.
+TEST_F(Files, AFolderGoesWithItsFiles) {
+  const auto make = [&](int signal) {
+    return inChild([&] {
+      auto folder = TemporaryFolder::create("test");
+      fs::remove(in("link"));
+      fs::create_symlink((*folder)->path(), in("link"));
+      for (int i = 0; i < 200; ++i)
+        (void)writeFile(in("link") + "/file" + std::to_string(i), "text");
+      if (signal)
+        std::raise(signal);
+      return fs::exists(in("link")) ? 0 : 1;
+    });
+  };
+  EXPECT_EQ(make(0), 0);
+  EXPECT_FALSE(fs::exists(fs::read_symlink(in("link"))));
+  EXPECT_EQ(WTERMSIG(make(SIGTERM)), SIGTERM);
+  EXPECT_FALSE(fs::exists(fs::read_symlink(in("link"))));
 }
 
 /// Another file has the name that would be the first one.
