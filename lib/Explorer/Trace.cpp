@@ -22,8 +22,8 @@
 namespace fp4::explorer {
 namespace {
 
-/// Items of all launches that a page shows.
-constexpr size_t kMost = 150'000, kLeast = 500;
+/// Items of all launches that a page shows, those of one at least, and launches.
+constexpr size_t kMost = 150'000, kLeast = 500, kLaunches = kMost / kLeast;
 
 class Names {
 public:
@@ -60,6 +60,9 @@ public:
     else
       item(phase, event);
   }
+
+  /// What follows the launch is not shown.
+  void cutHere() { cut = true; }
 
   Json finish() {
     const bool fails =
@@ -210,6 +213,10 @@ void readTrace(const std::string &path, Json &data) {
     if (event.is_null())
       continue;
     if (event.value("name", "") == "process_name") {
+      if (launches.size() == kLaunches) {
+        launches.back().cutHere();
+        break;
+      }
       launches.emplace_back(event["args"], names, most);
     } else if (!launches.empty()) {
       launches.back().read(event);

@@ -1,5 +1,6 @@
 //===- Child.cpp - The program that fp4-sim runs --------------------------===//
 #include "Child.h"
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -36,16 +37,22 @@ sigset_t forwardedSignals() {
   return set;
 }
 
-/// Handles signals. Signals that are ignored (nohup) stay so, here and in the program.
-void handleSignals() {
-  for (int signal : kForwarded) {
-    struct sigaction old = {}, action = {};
-    if (sigaction(signal, nullptr, &old) != 0 || old.sa_handler == SIG_IGN)
+using Actions = std::array<struct sigaction, std::size(kForwarded)>;
+
+/// Handles signals, and returns what was done about them before. Signals that are ignored (nohup)
+/// stay so, here and in the program.
+Actions handleSignals() {
+  Actions before = {};
+  for (size_t i = 0; i < before.size(); ++i) {
+    const int signal = kForwarded[i];
+    struct sigaction action = {};
+    if (sigaction(signal, nullptr, &before[i]) != 0 || before[i].sa_handler == SIG_IGN)
       continue;
     action.sa_sigaction = forward;
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigaction(signal, &action, nullptr);
   }
+  return before;
 }
 
 [[noreturn]] void become(const std::string &program, const std::vector<std::string> &command,
@@ -94,14 +101,17 @@ Expected<int> harness::runChild(const std::string &program, const std::vector<st
   if (ownGroup)
     setpgid(child, child);
   theChild = child;
-  handleSignals();
+  const Actions actions = handleSignals();
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (beside)
     beside(child);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  // The number may be another process's from here on.
+  // The number may be another process's from here on: signals are for this process alone.
   sigprocmask(SIG_BLOCK, &forwarded, nullptr);
+  for (size_t i = 0; i < actions.size(); ++i)
+    sigaction(kForwarded[i], &actions[i], nullptr);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   return status;
 }

@@ -10,9 +10,6 @@
 #include "fp4/Sim/Program.h"
 #include "fp4/Support/InputFile.h"
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <fmt/format.h>
 #include <map>
 
@@ -23,15 +20,14 @@ using explorer::Text;
 namespace fs = std::filesystem;
 
 Expected<std::unique_ptr<Exploration>> Exploration::prepare(ProgramOptions &options) {
+  if (options.policy == "exhaustive")
+    return makeError(ErrorKind::Usage, "--explore does not go with --policy exhaustive",
+                     "a launch runs many times, and a page shows one run: choose another policy");
   FP4_TRY(checkDestination(options.explore));
   std::unique_ptr<Exploration> made(new Exploration());
   if (options.dumpPtx.empty()) {
-    std::string name = (fs::temp_directory_path() / "fp4-explore-XXXXXX").string();
-    if (!mkdtemp(name.data()))
-      return makeError(ErrorKind::Usage,
-                       fmt::format("cannot make a folder for PTX: {}", std::strerror(errno)));
-    options.dumpPtx = name;
-    made->own = true;
+    FP4_ASSIGN(made->own, TemporaryFolder::create("explore"));
+    options.dumpPtx = made->own->path();
   }
   made->folder = options.dumpPtx;
   if (options.timeline.empty()) {
@@ -45,10 +41,20 @@ Expected<std::unique_ptr<Exploration>> Exploration::prepare(ProgramOptions &opti
   return made;
 }
 
-Exploration::~Exploration() {
+/// Kernels ran, but a program that ends without its exit leaves no trace of them.
+static bool isTraceLost(const Json &report, const Json &data) {
+  return !report["kernels"].empty() && data["launches"].empty();
+}
+
+/// The names of all PTX files of a folder.
+static std::vector<std::string> modulesIn(const fs::path &folder) {
+  std::vector<std::string> modules;
   std::error_code failed;
-  if (own)
-    fs::remove_all(folder, failed);
+  for (const auto &entry : fs::directory_iterator(folder, failed))
+    if (entry.path().extension() == ".ptx")
+      modules.push_back(entry.path().filename().string());
+  std::ranges::sort(modules);
+  return modules;
 }
 
 /// The modules of launches and findings, in their order.
@@ -62,10 +68,11 @@ static std::vector<std::string> modulesOf(const Json &data) {
   return modules;
 }
 
-/// PTX of the modules that ran, behind the sources that it came from, before its machine code.
-static void addTexts(const fs::path &folder, const std::string &target, Json &data) {
+/// PTX of modules, behind the sources that it came from, before its machine code.
+static void addTexts(const fs::path &folder, const std::vector<std::string> &modules,
+                     const std::string &target, Json &data) {
   std::vector<Text> ptx;
-  for (const std::string &module : modulesOf(data))
+  for (const std::string &module : modules)
     if (auto text = readText((folder / fs::path(module).filename()).string()))
       ptx.push_back(explorer::ptxText(module, std::move(*text), ""));
   data["texts"] = Json::array();
@@ -133,6 +140,14 @@ Status Exploration::write(const ProgramOptions &options, const nlohmann::ordered
                {"faults", faults},
                {"times", report.value("predicted_times", Json::array())}};
   explorer::readTrace(options.timeline, data);
-  addTexts(folder, target, data);
+  const bool lost = isTraceLost(report, data);
+  // A folder of the user's may have PTX of other programs.
+  addTexts(folder, lost && own ? modulesIn(folder) : modulesOf(data), target, data);
+  if (lost) {
+    data["verdict"] =
+        data["verdict"].get<std::string>() + "\nno timeline: the program ended without its exit\n";
+    if (data["no_sass"] == "no kernel ran")
+      data["no_sass"] = "the program ended without its exit";
+  }
   return writeFile(options.explore, explorer::makePage(data));
 }

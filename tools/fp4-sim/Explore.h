@@ -3,6 +3,7 @@
 
 #include "Run.h"
 #include "fp4/Support/OutputFile.h"
+#include "fp4/Support/TemporaryFolder.h"
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,7 +16,6 @@ public:
   /// Changes `options` so that the run leaves PTX and a trace in files that live as long as the
   /// object.
   static Expected<std::unique_ptr<Exploration>> prepare(ProgramOptions &options);
-  ~Exploration();
   Exploration(const Exploration &) = delete;
 
   /// `report`: what --json prints; `faults`: messages of kernels that failed.
@@ -24,8 +24,8 @@ public:
 
 private:
   Exploration() = default;
-  std::filesystem::path folder;             ///< folder of the PTX
-  bool own = false;                         ///< true when the folder goes with the object
+  std::filesystem::path folder;             ///< of PTX
+  std::unique_ptr<TemporaryFolder> own;     ///< null: the folder is the user's
   std::unique_ptr<TemporaryFile> traceFile; ///< null: the program's options name the trace
 };
 

@@ -204,6 +204,7 @@ struct Findings {
   nlohmann::ordered_json accesses = nlohmann::ordered_json::array();
   nlohmann::ordered_json times = nlohmann::ordered_json::array();    ///< predicted
   nlohmann::ordered_json orders = nlohmann::ordered_json::array();   ///< orders of each launch
+  unsigned processes = 0;                                            ///< that launched kernels
   uint64_t launches = 0, instructions = 0;
   double seconds = 0;
 };
@@ -237,6 +238,7 @@ Findings readReport(const std::string &path) {
     uint64_t launches = 0, instructions = 0;
     double seconds = 0;
     if (kind == "launches" && words >> launches >> instructions >> seconds) {
+      found.processes += launches > 0;
       found.launches += launches;
       found.instructions += instructions;
       found.seconds += seconds;
@@ -354,6 +356,18 @@ static Expected<int> runBeside(const ProgramOptions &options, Companion *compani
   return runChild(program, options.command, prepare, beside);
 }
 
+/// A page has the trace of one process, and modules of several may share a name.
+static Status checkProcesses(const Findings &found, const ProgramOptions &options) {
+  const size_t processes = found.processes + found.unfinished.size();
+  if (processes < 2)
+    return {};
+  return makeError(
+      ErrorKind::Usage,
+      fmt::format("'{}': --explore expects kernels of one process, but got those of {}",
+                  options.command.front(), processes),
+      "give fp4-sim run the command of the process to show");
+}
+
 Expected<int> fp4::harness::runProgram(const ProgramOptions &asked, Companion *companion) {
   ProgramOptions options = asked;
   std::unique_ptr<Exploration> exploration;
@@ -377,8 +391,10 @@ Expected<int> fp4::harness::runProgram(const ProgramOptions &asked, Companion *c
     companion->ended(code);
   if (options.annotations)
     printAnnotations(found);
-  if (exploration)
+  if (exploration) {
+    FP4_TRY(checkProcesses(found, options));
     FP4_TRY(exploration->write(options, toJson(found, options, code), found.faults));
+  }
   const int printed =
       options.json ? print(jsonText(toJson(found, options, code)) + "\n", "report") : 0;
   return code ? code : printed;

@@ -19,7 +19,11 @@ function colourOf(name) {
   return MORE[kinds.indexOf(name) % MORE.length];
 }
 
-const timeOf = launch => (data.times || [])[data.launches.indexOf(launch)];
+/** The predicted time of a launch, which has its place and its kernel. */
+const timeOf = launch => {
+  const time = (data.times || [])[data.launches.indexOf(launch)];
+  return time && time.kernel === launch.kernel ? time : undefined;
+};
 
 /** The role of a warp: of the compiler's memory map, else of what the time model saw it use. */
 function roleOf(launch, warp) {
