@@ -109,6 +109,7 @@ private:
   void decodeBody(const ptx::Function &body, std::vector<DecodeError> *errors);
   void placeParameters();
   std::vector<std::pair<const ptx::Variable *, bool>> sharedVariables() const;
+  void nameShared(const ptx::Variable &variable, uint64_t end);
   void placeShared();
   void collectLabels();
   void enterScope();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -288,8 +289,30 @@ static bool mentions(const ptx::Function &function, std::string_view name) {
   return false;
 }
 
-/// All shared variables, before any instruction: statics in order of declaration, then the dynamic
-/// block, which every .extern variable names.
+/// The name that the source gives a variable: "full" of "_ZZ4gemmILi1EEvPfE4full". Names of
+/// templates are too much for the C++ library.
+static std::string sourceName(std::string_view symbol) {
+  if (!symbol.starts_with("_ZZ"))
+    return displayName(symbol);
+  for (size_t at = symbol.find('E'); at != symbol.npos; at = symbol.find('E', at + 1)) {
+    size_t length = 0;
+    const char *end = symbol.data() + symbol.size();
+    const auto [name, failed] = std::from_chars(symbol.data() + at + 1, end, length);
+    if (failed == std::errc() && length && length <= size_t(end - name) &&
+        (name + length == end || name[length] == '_')) // of several in one function
+      return std::string(name, length);
+  }
+  return std::string(symbol);
+}
+
+/// Adds the name of a shared variable: that of the source, unless another has it.
+void KernelDecoder::nameShared(const ptx::Variable &variable, uint64_t end) {
+  std::string name = sourceName(variable.name);
+  if (std::ranges::find(kernel.sharedNames, name, &SharedName::name) != kernel.sharedNames.end())
+    name = variable.name;
+  kernel.sharedNames.push_back({std::move(name), static_cast<uint32_t>(kSharedBase + end)});
+}
+
 std::string Kernel::sharedSymbol(uint32_t offset) const {
   const SharedName *found = nullptr;
   for (const SharedName &name : sharedNames)
@@ -329,6 +352,8 @@ std::vector<std::pair<const ptx::Variable *, bool>> KernelDecoder::sharedVariabl
   return found;
 }
 
+/// All shared variables, before any instruction: statics in order of declaration, then the dynamic
+/// block, which every .extern variable names.
 void KernelDecoder::placeShared() {
   uint64_t end = 0;
   uint64_t dynamicAlign = 16;
@@ -343,8 +368,7 @@ void KernelDecoder::placeShared() {
     }
     end = alignUp(end, variableAlign(*variable));
     sharedSymbols[variable] = {VariableSpace::Shared, kSharedBase + end};
-    kernel.sharedNames.push_back(
-        {std::string(variable->name), static_cast<uint32_t>(kSharedBase + end)});
+    nameShared(*variable, end);
     end += variableBytes(*variable);
     if (end > kMaxSharedBytes)
       fail(variable->loc,
@@ -355,8 +379,7 @@ void KernelDecoder::placeShared() {
   kernel.dynamicSharedOffset = static_cast<uint32_t>(alignUp(end, dynamicAlign));
   for (auto [variable, atModule] : found) {
     if (!sharedSymbols.contains(variable))
-      kernel.sharedNames.push_back(
-          {std::string(variable->name), kSharedBase + kernel.dynamicSharedOffset});
+      nameShared(*variable, kernel.dynamicSharedOffset);
     sharedSymbols.try_emplace(
         variable, Symbol{VariableSpace::Shared, kSharedBase + kernel.dynamicSharedOffset});
     if (atModule)

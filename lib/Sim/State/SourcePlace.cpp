@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdlib>
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <memory>
 #include <optional>
@@ -91,17 +89,4 @@ std::string fp4::sim::sourcePlace(const ProgramImpl &program, const Insn &insn) 
   if (inner.empty() || call.empty())
     return inner + call;
   return inner + ", inlined at " + call;
-}
-
-std::string fp4::sim::sourceName(const std::string &symbol) {
-  const size_t plus = std::min(symbol.find('+'), symbol.size());
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(symbol.substr(0, plus).c_str(), nullptr, nullptr, &status), &std::free);
-  if (status || !text)
-    return symbol;
-  const std::string_view whole = text.get();
-  const size_t colons = whole.rfind("::");
-  const size_t begin = colons == whole.npos ? 0 : colons + 2;
-  return std::string(whole.substr(begin)) + symbol.substr(plus);
 }

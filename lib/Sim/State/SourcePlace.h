@@ -11,7 +11,4 @@ namespace fp4::sim {
 /// not known.
 std::string sourcePlace(const ProgramImpl &program, const Insn &insn);
 
-/// "full+8", the last name of a mangled symbol with an offset: "_ZZ4gemmPfE4full+8".
-std::string sourceName(const std::string &symbol);
-
 } // namespace fp4::sim

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"
 #include "Sim/State/Awaited.h"
-#include "Sim/State/SourcePlace.h"
 #include "fp4/Sim/Events/BarrierEvent.h"
 
 #include <algorithm>
@@ -119,8 +118,7 @@ public:
     const uint32_t offset = targets.front().barrier->offset;
     const std::string symbol = launch.kernel->sharedSymbol(offset);
     return {Awaited::What::Mbarrier, targets.front().address >> kSharedRankShift, offset,
-            symbol.empty() ? fmt::format("the mbarrier at {:#x}", offset)
-                           : "'" + sourceName(symbol) + "'"};
+            symbol.empty() ? fmt::format("the mbarrier at {:#x}", offset) : "'" + symbol + "'"};
   }
 
   bool expires() const override { return limited; }
