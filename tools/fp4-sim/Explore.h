@@ -24,7 +24,7 @@ public:
 
 private:
   Exploration() = default;
-  std::filesystem::path folder;             ///< of PTX
+  std::filesystem::path folder;             ///< folder of the PTX
   std::unique_ptr<TemporaryFolder> own;     ///< null: the folder is the user's
   std::unique_ptr<TemporaryFile> traceFile; ///< null: the program's options name the trace
 };

@@ -28,12 +28,6 @@ std::string exitedWarps(const Cta &cta) {
   return listNumbers(exited);
 }
 
-/// The instruction at which a group waits. The pc of a group that will not retry already points to
-/// the next one.
-uint32_t waitingAt(const LaneGroup &group) {
-  return group.retry || group.pc == 0 ? group.pc : group.pc - 1;
-}
-
 /// Groups of lanes that wait alike, in warps of one CTA.
 struct Waiters {
   const Blocked *first;
@@ -74,12 +68,10 @@ std::string describeWaiters(const Launch &launch, const Waiters &waiters) {
 std::string describeBlocked(const Cluster &cluster) {
   const std::vector<Blocked> blocked = blockedGroups(cluster);
   const WaitEnd end = findEnd(cluster, blocked);
+  const std::string last = end.group ? end.group->wait->describe() : "";
   std::vector<Waiters> list = waitersOf(blocked);
   std::ranges::stable_sort(list, {}, [&](const Waiters &w) {
-    return w.first->cta == end.cta && w.first->awaited && end.awaited &&
-                   w.first->awaited->sameObject(*end.awaited)
-               ? -1
-               : rankOf(*w.first);
+    return w.first->cta == end.cta && w.what == last ? -1 : rankOf(*w.first);
   });
   std::string text = end.text.empty() ? "" : "\n  " + end.text;
   for (const Waiters &waiters : list)

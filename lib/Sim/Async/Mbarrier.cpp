@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <utility>
 
 namespace fp4::sim {
 namespace {
@@ -171,8 +172,8 @@ Expected<PhasesDone> MbarrierTable::settle(Mbarrier &barrier) {
   ++barrier.phase;
   barrier.transactions.clear();
   barrier.pending = barrier.expected;
-  barrier.previousArrivals = std::move(barrier.arrivals);
-  barrier.arrivals.clear();
+  barrier.previousArrivals = std::exchange(barrier.arrivals, {});
+  barrier.previousDeliveries = std::exchange(barrier.deliveries, {});
   return 1u;
 }
 
@@ -226,6 +227,7 @@ Expected<PhasesDone> MbarrierTable::completeTx(Mbarrier &barrier, uint64_t bytes
                             barrier.offset, bytes, -barrier.tx, Mbarrier::maxCount));
   barrier.tx -= int64_t(bytes);
   count(barrier.transactions, event.at, /*delivered=*/true, bytes);
+  remember(barrier.deliveries, event);
   return settle(barrier);
 }
 

@@ -45,6 +45,7 @@ struct Mbarrier {
   ArrivalEvents arrivals;                 ///< arrivals in the current phase, at most kMostArrivals
   ArrivalEvents previousArrivals;         ///< arrivals in the last completed phase
   std::vector<Transactions> transactions; ///< transactions in the current phase, by instruction
+  ArrivalEvents deliveries, previousDeliveries; ///< copies that brought bytes
   /// 2 + the last phase that each warp has waited for, which is -1 before the first; 0: none.
   std::vector<uint64_t> awaited;
 

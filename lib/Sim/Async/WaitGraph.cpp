@@ -1,5 +1,6 @@
 //===- WaitGraph.cpp - Chains of waits -------------------------------------===//
 #include "WaitGraph.h"
+#include "Sim/Decode/Modifiers/Copy.h"
 #include "TicketQueue.h"
 
 #include <algorithm>
@@ -15,7 +16,17 @@ constexpr int kLanesRank = 2; ///< rankOf of lanes that wait for others of their
 using WarpId = std::pair<uint32_t, uint32_t>; ///< rank of the CTA, index
 
 /// Kinds of ends, the most telling first.
-enum class Verdict : uint8_t { Parity, Bytes, Exited, Other, Partial, Ring, Nobody, Unknown };
+enum class Verdict : uint8_t {
+  Split,
+  Parity,
+  Bytes,
+  Exited,
+  Other,
+  Partial,
+  Ring,
+  Nobody,
+  Unknown
+};
 
 struct Chain {
   Verdict verdict = Verdict::Unknown;
@@ -45,6 +56,30 @@ std::string nameWarps(const std::vector<WarpId> &warps) {
   return text;
 }
 
+/// Multicast copies that have reached `twin`, of CTA `rank`, and not `barrier`.
+std::string describeMasks(const Mbarrier &barrier, const Mbarrier &twin, uint32_t rank,
+                          const Launch *launch) {
+  const auto multicasts = [&](const ArrivalEvent &event) {
+    const Insn &insn = launch->kernel->code[event.at.pc];
+    const auto *tensor = insn.get<TensorModifiers>();
+    const auto *bulk = insn.get<BulkModifiers>();
+    return (tensor && tensor->multicast) || (bulk && bulk->multicast);
+  };
+  const auto came = [&](const ArrivalEvent &event) {
+    return std::ranges::any_of(barrier.deliveries, [&](const ArrivalEvent &mine) {
+      return mine.at.pc == event.at.pc && mine.actor.ctaRank == event.actor.ctaRank;
+    });
+  };
+  const ArrivalEvents &theirs =
+      twin.phase > barrier.phase ? twin.previousDeliveries : twin.deliveries;
+  for (const ArrivalEvent &event : theirs)
+    if (multicasts(event) && !came(event))
+      return fmt::format("; the multicast copy of CTA rank {} at {} has reached CTA rank {}, and "
+                         "not this one: its mask lacks it",
+                         event.actor.ctaRank, describePoint(launch, event.at), rank);
+  return "";
+}
+
 class Walk {
 public:
   Walk(const Cluster &cluster, const std::vector<Blocked> &blocked)
@@ -57,13 +92,19 @@ private:
     return queue().state(at.rank).mbarriers.lookup(at.object);
   }
   std::vector<WarpId> missingAt(const Awaited &at) const;
+  std::vector<WarpId> missingAtMbarrier(const Mbarrier &barrier) const;
   std::vector<WarpId> missingAtBarrier(const Awaited &at) const;
+  std::vector<WarpId> missingAtWarpgroup(const Awaited &at) const;
+  std::string nameOf(const Awaited &at) const;
   const Blocked *waitOf(const WarpId &warp) const;
+  std::string splitOf(const WarpId &warp) const;
+  bool splitsAt(const std::vector<WarpId> &missing, Chain &chain) const;
+  std::string twinsOf(const Awaited &at) const;
   bool exited(const WarpId &warp) const {
     return cluster.ctas[warp.first]->warps[warp.second].done();
   }
   bool endsHere(const Blocked &at, Chain &chain) const;
-  std::string alike(const Blocked &at) const;
+  std::string alike(const Blocked &at, const std::vector<WarpId> *among = nullptr) const;
   void endAt(const Awaited &at, const std::vector<WarpId> &gone, Chain &chain) const;
 
   const Cluster &cluster;
@@ -94,15 +135,38 @@ std::vector<WarpId> Walk::missingAtBarrier(const Awaited &at) const {
   return missing;
 }
 
+/// The warps that arrived in the phase before, or that copied where only bytes are missing.
+std::vector<WarpId> Walk::missingAtMbarrier(const Mbarrier &barrier) const {
+  if (barrier.pending)
+    return warpsOf(missingArrivals(barrier.previousArrivals, barrier.arrivals));
+  return warpsOf(missingArrivals(barrier.previousDeliveries, barrier.deliveries));
+}
+
+/// The warps that have not issued their part of a wgmma: those that do not wait for it.
+std::vector<WarpId> Walk::missingAtWarpgroup(const Awaited &at) const {
+  constexpr uint32_t warpsPerGroup = 4;
+  const size_t end =
+      std::min<size_t>(at.object + warpsPerGroup, cluster.ctas[at.rank]->warps.size());
+  std::vector<WarpId> missing;
+  for (uint32_t warp = at.object; warp < end; ++warp)
+    if (std::ranges::none_of(blocked, [&](const Blocked &one) {
+          return one.warp->index == warp && one.awaited && one.awaited->sameObject(at);
+        }))
+      missing.emplace_back(at.rank, warp);
+  return missing;
+}
+
 std::vector<WarpId> Walk::missingAt(const Awaited &at) const {
   std::vector<WarpId> missing;
   switch (at.what) {
   case Awaited::What::Mbarrier:
-    if (const Mbarrier *barrier = mbarrierOf(at); barrier && barrier->pending)
-      return warpsOf(missingArrivals(barrier->previousArrivals, barrier->arrivals));
+    if (const Mbarrier *barrier = mbarrierOf(at))
+      return missingAtMbarrier(*barrier);
     return missing;
   case Awaited::What::Barrier:
     return missingAtBarrier(at);
+  case Awaited::What::Warpgroup:
+    return missingAtWarpgroup(at);
   case Awaited::What::ClusterBarrier:
     for (const auto &cta : cluster.ctas)
       for (const Warp &warp : cta->warps)
@@ -125,6 +189,68 @@ const Blocked *Walk::waitOf(const WarpId &warp) const {
   return best;
 }
 
+/// "'full' of CTA rank 1, of which 2048 bytes are missing".
+std::string Walk::nameOf(const Awaited &at) const {
+  const Mbarrier *barrier = at.what == Awaited::What::Mbarrier ? mbarrierOf(at) : nullptr;
+  std::string text = at.name + (at.rank ? fmt::format(" of CTA rank {}", at.rank) : "");
+  if (barrier && barrier->tx > 0 && !barrier->pending)
+    text += fmt::format(", of which {} bytes are missing", barrier->tx);
+  return text;
+}
+
+/// The places where all lanes of a warp wait for others of its lanes. Empty if some do anything
+/// else.
+std::string Walk::splitOf(const WarpId &id) const {
+  std::vector<std::string> places;
+  for (const Blocked &one : blocked)
+    if (one.cta->rank == id.first && one.warp->index == id.second && one.awaited &&
+        one.awaited->what == Awaited::What::Lanes) {
+      const uint32_t pc = waitingAt(*one.group);
+      const uint32_t line = cluster.launch->kernel->code[pc].line;
+      places.push_back(fmt::format("lanes {:#010x} at {}", one.group->mask,
+                                   describePoint(cluster.launch, {pc, line})));
+    }
+  const size_t groups = cluster.ctas[id.first]->warps[id.second].groups.size();
+  return groups > 1 && places.size() == groups ? fmt::format("{}", fmt::join(places, ", ")) : "";
+}
+
+/// Ends a chain at a warp whose lanes wait for each other.
+bool Walk::splitsAt(const std::vector<WarpId> &missing, Chain &chain) const {
+  for (const WarpId &warp : missing)
+    if (const std::string places = splitOf(warp); !places.empty()) {
+      chain.verdict = Verdict::Split;
+      chain.text += fmt::format("{}{}, whose lanes wait for each other: {}",
+                                chain.text.empty() ? "" : " <- ", nameWarps({warp}), places);
+      return true;
+    }
+  return false;
+}
+
+/// The arrivals and bytes that the mbarriers at the same offset of other CTAs have got: an address
+/// or a mask of CTAs may be wrong.
+std::string Walk::twinsOf(const Awaited &at) const {
+  std::string text;
+  for (const auto &cta : cluster.ctas) {
+    Awaited other = at;
+    other.rank = cta->rank;
+    const Mbarrier *twin = cta->rank == at.rank ? nullptr : mbarrierOf(other);
+    if (!twin)
+      continue;
+    const std::string name =
+        fmt::format("; the mbarrier at the same address of CTA rank {}", cta->rank);
+    const ArrivalEvents &arrivals =
+        twin->arrivals.empty() ? twin->previousArrivals : twin->arrivals;
+    if (twin->tx < 0)
+      text += fmt::format("{} has got {} bytes that nobody announced there ({})", name, -twin->tx,
+                          twin->describeBytes(cluster.launch));
+    else if (mbarrierOf(at)->pending && !arrivals.empty())
+      text += name + " has got those of " + listArrivals(arrivals, cluster.launch);
+    else if (!mbarrierOf(at)->pending)
+      text += describeMasks(*mbarrierOf(at), *twin, cta->rank, cluster.launch);
+  }
+  return text;
+}
+
 /// Ends a chain at a wait for something else than warps.
 bool Walk::endsHere(const Blocked &at, Chain &chain) const {
   if (!at.awaited) {
@@ -143,22 +269,25 @@ bool Walk::endsHere(const Blocked &at, Chain &chain) const {
         fmt::format(" <- {}: the parity of the wait is wrong, or a phase was missed", awaited.name);
     return true;
   }
-  if (barrier->tx && !barrier->pending) {
+  const bool bytes = barrier->tx && !barrier->pending;
+  if (bytes && (missingAtMbarrier(*barrier).empty() || !twinsOf(awaited).empty())) {
     chain.verdict = Verdict::Bytes;
-    chain.text += fmt::format(" <- {}: all have arrived, but {} bytes are missing ({})",
-                              awaited.name, barrier->tx, barrier->describeBytes(cluster.launch));
+    chain.text +=
+        fmt::format(" <- {}: all have arrived, but {} bytes are missing ({}){}", awaited.name,
+                    barrier->tx, barrier->describeBytes(cluster.launch), twinsOf(awaited));
     return true;
   }
   return false;
 }
 
-/// The warps that wait at the same object.
-std::string Walk::alike(const Blocked &at) const {
+/// The warps that wait at the same object, all or those `among` some.
+std::string Walk::alike(const Blocked &at, const std::vector<WarpId> *among) const {
   std::vector<WarpId> warps;
   for (const Blocked &one : blocked)
     if (const WarpId id{one.cta->rank, one.warp->index};
-        one.awaited && one.awaited->sameObject(*at.awaited) && waitOf(id) &&
-        waitOf(id)->awaited->sameObject(*at.awaited))
+        one.awaited && one.awaited->sameObject(*at.awaited) && waitOf(id) && waitOf(id)->awaited &&
+        waitOf(id)->awaited->sameObject(*at.awaited) &&
+        (!among || std::ranges::find(*among, id) != among->end()))
       warps.push_back(id);
   if (warps.empty())
     warps.emplace_back(at.cta->rank, at.warp->index);
@@ -174,17 +303,25 @@ void Walk::endAt(const Awaited &at, const std::vector<WarpId> &gone, Chain &chai
                               nameWarps(gone), gone.size() > 1 ? "have" : "has");
   } else if (barrier && !barrier->arrivals.empty()) {
     chain.verdict = Verdict::Partial;
-    chain.text +=
-        fmt::format(": {} of {} arrivals are pending behind those of {}", barrier->pending,
-                    barrier->expected, listArrivals(barrier->arrivals, cluster.launch));
+    chain.text += fmt::format(": {} of {} arrivals are pending behind those of {}{}",
+                              barrier->pending, barrier->expected,
+                              listArrivals(barrier->arrivals, cluster.launch), twinsOf(at));
   } else {
     chain.verdict = Verdict::Nobody;
-    chain.text += ": nobody else has ever arrived there";
+    const std::string twins = barrier ? twinsOf(at) : "";
+    chain.text += ": nobody else has ever arrived there" + twins;
+    if (barrier && twins.empty() && !barrier->phase)
+      chain.text += " (the wait for a stage that nobody has filled yet begins with parity 1)";
   }
 }
 
 Chain Walk::from(const Blocked &start) const {
   Chain chain;
+  chain.last = &start;
+  if (rankOf(start) == kLanesRank) {
+    splitsAt({{start.cta->rank, start.warp->index}}, chain);
+    return chain;
+  }
   chain.text = start.awaited ? alike(start) : nameWarps({{start.cta->rank, start.warp->index}});
   std::vector<const Awaited *> seen;
   for (const Blocked *at = &start;;) {
@@ -192,7 +329,7 @@ Chain Walk::from(const Blocked &start) const {
     if (endsHere(*at, chain))
       return chain;
     const Awaited &awaited = *at->awaited;
-    chain.text += " <- " + awaited.name;
+    chain.text += " <- " + nameOf(awaited);
     if (std::ranges::any_of(seen, [&](const Awaited *a) { return a->sameObject(awaited); })) {
       chain.verdict = Verdict::Ring;
       chain.text += ": a ring, in which each waits for the next";
@@ -208,10 +345,12 @@ Chain Walk::from(const Blocked &start) const {
       endAt(awaited, gone, chain);
       return chain;
     }
+    if (splitsAt(missing, chain))
+      return chain;
     at = waitOf(missing.front());
     if (!at) // it runs
       return chain;
-    chain.text += " <- " + (at->awaited ? alike(*at) : nameWarps({missing.front()}));
+    chain.text += " <- " + (at->awaited ? alike(*at, &missing) : nameWarps({missing.front()}));
   }
 }
 
@@ -240,6 +379,8 @@ int rankOf(const Blocked &blocked) {
     return blocked.cta->barriers[blocked.awaited->object].expected ? 0 : 1;
   case Awaited::What::ClusterBarrier:
     return 1;
+  case Awaited::What::Warpgroup:
+    return 0;
   case Awaited::What::Lanes:
     return kLanesRank;
   }
@@ -255,8 +396,6 @@ WaitEnd findEnd(const Cluster &cluster, const std::vector<Blocked> &blocked) {
         if (!group.wait || group.wait->polls())
           return {}; // it may be the one for which all wait
   for (const Blocked &start : blocked) {
-    if (rankOf(start) == kLanesRank)
-      continue;
     Chain chain = walk.from(start);
     if (chain.explainsMoreThan(best))
       best = std::move(chain);
@@ -264,7 +403,7 @@ WaitEnd findEnd(const Cluster &cluster, const std::vector<Blocked> &blocked) {
   if (!best.last)
     return {};
   const bool tells = best.verdict != Verdict::Unknown;
-  return {tells ? "the waits end here: " + best.text : "", best.last->cta, best.last->awaited};
+  return {tells ? "the waits end here: " + best.text : "", best.last->cta, best.last->group};
 }
 
 } // namespace fp4::sim

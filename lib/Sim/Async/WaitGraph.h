@@ -1,9 +1,9 @@
 //===- WaitGraph.h - Chains of waits ---------------------------------------===//
 //
 // A group of lanes waits at a barrier for the warps that are expected there: those of the CTA, or,
-// at an mbarrier and at a barrier with a count, those that arrived in the phase before and have not
-// arrived again. Such a warp waits at another barrier, has exited, or runs. From wait to wait that
-// leads to an end, or around in a ring.
+// at an mbarrier and at a barrier with a count, those that arrived in the phase before, or copied
+// bytes, and have not again. Such a warp waits at another barrier, has exited, or runs. From wait
+// to wait that leads to an end, or around in a ring.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -30,11 +30,17 @@ std::vector<Blocked> blockedGroups(const Cluster &cluster);
 /// other lanes of its own warp have not come.
 int rankOf(const Blocked &blocked);
 
+/// The instruction at which a group waits. The pc of a group that will not retry already points to
+/// the next one.
+inline uint32_t waitingAt(const LaneGroup &group) {
+  return group.retry || group.pc == 0 ? group.pc : group.pc - 1;
+}
+
 /// The end of a chain of waits.
 struct WaitEnd {
   std::string text; ///< "warp 0 <- 'empty' <- warps 4-7 <- 'full' <- warp 0: a ring"; may be empty
   const Cta *cta = nullptr; ///< CTA of the group that waits there
-  std::optional<Awaited> awaited;
+  const LaneGroup *group = nullptr;
 };
 
 /// Follows the waits of each group, and returns the end that explains most; none while a warp runs.

@@ -12,6 +12,7 @@ struct Awaited {
     Mbarrier,       ///< `object`: its offset in the CTA of this rank
     Barrier,        ///< `object`: the number of a barrier of the CTA
     ClusterBarrier, ///< barrier.cluster
+    Warpgroup,      ///< a wgmma; `object`: the first of its warps
     Lanes,          ///< other lanes of the same warp
   };
   What what{};

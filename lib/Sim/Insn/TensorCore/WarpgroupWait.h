@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Sim/Async/TicketQueue.h"
+#include "Sim/State/Awaited.h"
 #include <fmt/format.h>
 
 namespace fp4::sim {
@@ -10,7 +11,7 @@ inline constexpr unsigned warpsPerGroup = 4;
 
 /// The first `count` groups of a warpgroup. An MMA is one operation of its four warps: CUTLASS lets
 /// one thread of them tell the producer that all have read their operands.
-class WarpgroupWait final : public Wait {
+class WarpgroupWait final : public Wait, public AwaitsWarps {
 public:
   WarpgroupWait(ExecContext &cx, size_t count)
       : queue(TicketQueue::of(cx)), rank(cx.cta().rank),
@@ -25,6 +26,10 @@ public:
   std::string describe() const override {
     return fmt::format("the wgmma of warps {} to {} in wgmma.wait_group", first,
                        first + warpsPerGroup - 1);
+  }
+  Awaited awaited() const override {
+    return {Awaited::What::Warpgroup, rank, first,
+            fmt::format("the wgmma of warps {}-{}", first, first + warpsPerGroup - 1)};
   }
 
 private:

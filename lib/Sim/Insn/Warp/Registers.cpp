@@ -4,10 +4,12 @@
 // what another can take.
 //
 //===----------------------------------------------------------------------===//
+#include "Sim/Async/Arrivals.h"
 #include "Sim/Decode/Decode.h"
 #include "Sim/State/Barriers.h"
 #include "Sim/State/ExecContext.h"
 #include <fmt/format.h>
+#include <map>
 
 namespace fp4::sim {
 namespace {
@@ -20,11 +22,27 @@ public:
   RegisterWait(const Cta &cta, uint32_t wanted) : cta(cta), wanted(wanted) {}
   bool ready() const override { return cta.freeRegisters >= wanted; }
   std::string describe() const override {
-    return fmt::format("{} free registers of the CTA, of which {} are free", wanted,
-                       cta.freeRegisters);
+    return fmt::format("{} free registers of the CTA, of which {} are free: {}", wanted,
+                       cta.freeRegisters, holders());
   }
 
 private:
+  /// "warps 0, 4-9 have 240 each, warps 1-3 exited with 168 each".
+  std::string holders() const {
+    std::map<std::pair<bool, uint32_t>, std::vector<uint32_t>> alike;
+    for (const Warp &warp : cta.warps)
+      alike[{warp.done(), warp.maxRegisters}].push_back(warp.index);
+    std::string text;
+    for (const auto &[kind, warps] : alike)
+      text += fmt::format("{}warp{} {} {} {} a thread", text.empty() ? "" : ", ",
+                          warps.size() > 1 ? "s" : "", listNumbers(warps),
+                          kind.first         ? "exited with"
+                          : warps.size() > 1 ? "have"
+                                             : "has",
+                          kind.second);
+    return text;
+  }
+
   const Cta &cta;
   uint32_t wanted;
 };
