@@ -61,7 +61,7 @@ public:
       item(phase, event);
   }
 
-  /// What follows the launch is not shown.
+  /// Leaves out all events after this launch.
   void cutHere() { cut = true; }
 
   Json finish() {

@@ -8,7 +8,7 @@
 
 namespace fp4 {
 
-/// A folder in the system's temporary folder. It is removed with all that it holds when the object
+/// A folder in the system's temporary folder, removed with all that it holds when the object
 /// goes, and with its files by a signal that ends the process.
 class TemporaryFolder {
 public:
@@ -23,7 +23,7 @@ public:
 private:
   TemporaryFolder(std::string path, int slot) : path_(std::move(path)), slot_(slot) {}
   std::string path_;
-  int slot_; ///< of removeOnSignal
+  int slot_; ///< slot of removeOnSignal
 };
 
 } // namespace fp4
