@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Speed of the simulator on a forward of attention as FlashAttention-3 has it: wgmma, TMA, roles of warps.
+"""Speed of the simulator on a forward of attention as FlashAttention-3 has it: wgmma, TMA, roles of
+warps.
 
-  benchmarks/sim/attention.py BUILD [OTHER...] [--tokens=N] [--heads=N] [--rounds=N] [--threads=N] [--json=FILE]
+  benchmarks/sim/attention.py BUILD [OTHER...] [--tokens=N] [--heads=N] [--rounds=N] [--threads=N]
+                              [--json=FILE]
 
-Compiles bf16 attention of heads of 128 elements for sm_90a with the first build, and runs it in the simulator of each
-build without checks, with those of each mode, and with --time. A figure is user CPU seconds of the process, the least
-of all rounds: builds and modes take turns, so that others who use the machine disturb all of them.
+Compiles bf16 attention of heads of 128 elements for sm_90a with the first build, and runs it in the
+simulator of each build without checks, with those of each mode, and with --time. A figure is user
+CPU seconds of the process, the least of all rounds: builds and modes take turns, so that others who
+use the machine disturb all of them.
 """
 import argparse
 import json

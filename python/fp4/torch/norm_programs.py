@@ -63,8 +63,8 @@ class Norm:
 @functools.lru_cache(maxsize=256)
 def norm(what: Norm, target: str) -> Runnable:
     """(x [M, columns] or its parts; residual, the weight of x, weight, bias, amax and rng where
-    there are any) -> codes, scales and amaxes of rows where there are any; the elements where they are
-    kept; x + residual where there is one."""
+    there are any) -> codes, scales and amaxes of rows where there are any; the elements where they
+    are kept; x + residual where there is one."""
     return compile_text(norm_text(what), target)
 
 
