@@ -114,7 +114,7 @@ expect 5 "phase 0, 1 of 1 arrivals pending; arrived in this phase: nobody" "$sim
 bugs 2
 expect 5 "phase 0, 0 of 1 arrivals pending, 128 bytes expected and not delivered" "$sim" run -- "$work/bugs"
 bugs 3
-expect 5 "waits for phase 0 (parity 0) of the mbarrier '_ZZ7productPKcS0_PfE5empty'" "$sim" run -- "$work/bugs"
+expect 5 "waits for phase 0 (parity 0) of the mbarrier 'empty'" "$sim" run -- "$work/bugs"
 bugs 4
 expect 6 "[overwritten-while-read]" "$sim" run -- "$work/bugs"
 for policy in eager lazy random; do
