@@ -8,7 +8,7 @@ from typing import Any
 import fp4
 from programs import torch
 from test_torch_linear import compiled_once
-from test_torch_ops import matrix
+from test_torch_ops import bytes_of, matrix
 
 if torch is not None:
     import fp4.torch as ft
@@ -116,6 +116,19 @@ class W4A8(unittest.TestCase):
             y = made(x)
             for count in (1, 9, 33):
                 self.assertTrue(torch.equal(made(x[:count]), y[:count]))
+
+    def test_opcheck(self) -> None:
+        weight = ft.quantize(exact_weight(), format="mxfp4", layout="linear")
+        packed = torch.ops.fp4.prepack_bytes(weight.data, weight.scales)
+        bias = torch.ones(N, requires_grad=True)
+        for name, arguments in (
+                ("prepack_bytes", (bytes_of(weight.data), bytes_of(weight.scales))),
+                ("unprepack_bytes", (packed,)),
+                ("byte_mm", (matrix(4, K).requires_grad_(), None, packed, bias, N, torch.float32)),
+                ("byte_mm", (matrix(4, K), None, packed, None, N, torch.bfloat16, True))):
+            with self.subTest(name):
+                found = torch.library.opcheck(getattr(torch.ops.fp4, name).default, arguments)
+                self.assertEqual(set(found.values()), {"SUCCESS"})
 
     def test_graphs_and_copies(self) -> None:
         made, x = layer(), matrix(3, K)
