@@ -198,10 +198,13 @@ bool Grid::isStuck(Running &running, Scheduler::State state) {
     running.spins = 0;
   running.epoch = epoch;
   spinners += ++running.spins == 2;
-  if (spinners == started && launch.nextCluster < launch.totalClusters && resident < mostResident)
+  if (spinners == started && launch.nextCluster < launch.totalClusters && resident < mostResident) {
     resident = std::min(2 * resident, mostResident);
-  else
+    ++epoch; // before others start, another host thread may come here
+    spinners = 0;
+  } else {
     stuck |= spinners == started;
+  }
   return stuck;
 }
 
