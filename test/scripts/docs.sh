@@ -228,6 +228,6 @@ for page in $(seq 11); do many 2900 >"$tree/words/docs/Page$page.md"; done
 rm "$tree/words/docs/Long.md"
 git -C "$tree/words" add -A
 found=$(python3 "$root/lint/check_words.py" --root "$tree/words" || true)
-[ "${found%%$'\n'*}" == 'error: the documents have 40901 hand-written words, and must have at most 40000' ] || { echo "found: $found"; exit 1; }
+[ "${found%%$'\n'*}" == 'error: the documents have 40901 hand-written words, and must have at most 40500' ] || { echo "found: $found"; exit 1; }
 rm -rf "$tree/words"
 echo "documents, comments and sizes are right, and wrong ones are found"
