@@ -5,6 +5,7 @@
 #include "fp4/Dialect/Fp4/IR/Strided.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
+#include "mlir/Bytecode/Encoding.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -41,8 +42,9 @@ struct Fp4Version : DialectVersion {
   explicit Fp4Version(uint64_t number) : number(number) {}
   uint64_t number;
 };
-/// Version 2 has fp4.matmul in place of fp4.blockscaled_matmul.
-constexpr uint64_t kVersion = 2;
+/// Version 2 has fp4.matmul in place of fp4.blockscaled_matmul, and version 3 the order of keys of
+/// fp4.attention.
+constexpr uint64_t kVersion = 3, kOrderOfKeys = 3;
 
 /// Attributes and types are written in their textual form, which MLIR does by itself.
 struct Fp4Bytecode : BytecodeDialectInterface {
@@ -70,6 +72,51 @@ struct Fp4Bytecode : BytecodeDialectInterface {
   }
 };
 } // namespace
+
+/// The attributes of version 2 in their order, then those that version 3 has added.
+LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, OperationState &state) {
+  auto &prop = state.getOrAddProperties<Properties>();
+  const bool hasSparseSizes =
+      reader.getBytecodeVersion() >= bytecode::kNativePropertiesODSSegmentSize;
+  auto &sizes = prop.operandSegmentSizes;
+  DenseI32ArrayAttr dense;
+  if (failed(reader.readOptionalAttribute(prop.causal)) ||
+      failed(reader.readOptionalAttribute(prop.heads_first)) ||
+      (!hasSparseSizes && failed(reader.readAttribute(dense))) ||
+      failed(reader.readAttribute(prop.scale)) ||
+      failed(reader.readOptionalAttribute(prop.softcap)) ||
+      failed(reader.readOptionalAttribute(prop.window)) ||
+      (hasSparseSizes && failed(reader.readSparseArray(MutableArrayRef(sizes)))))
+    return failure();
+  if (dense && dense.size() != int64_t(sizes.size()))
+    return withNote(reader.emitError() << "fp4.attention must have " << sizes.size()
+                                       << " sizes of operands, but has " << dense.size(),
+                    "the file is damaged: write it again");
+  if (dense)
+    llvm::copy(dense.asArrayRef(), sizes.begin());
+  FailureOr<const DialectVersion *> version = reader.getDialectVersion<Fp4Dialect>();
+  if (succeeded(version) && static_cast<const Fp4Version *>(*version)->number < kOrderOfKeys)
+    return success();
+  return success(succeeded(reader.readOptionalAttribute(prop.block)) &&
+                 succeeded(reader.readOptionalAttribute(prop.growth)));
+}
+
+void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
+  auto &prop = getProperties();
+  const bool hasSparseSizes =
+      writer.getBytecodeVersion() >= bytecode::kNativePropertiesODSSegmentSize;
+  writer.writeOptionalAttribute(prop.causal);
+  writer.writeOptionalAttribute(prop.heads_first);
+  if (!hasSparseSizes)
+    writer.writeAttribute(DenseI32ArrayAttr::get(getContext(), prop.operandSegmentSizes));
+  writer.writeAttribute(prop.scale);
+  writer.writeOptionalAttribute(prop.softcap);
+  writer.writeOptionalAttribute(prop.window);
+  if (hasSparseSizes)
+    writer.writeSparseArray(ArrayRef(prop.operandSegmentSizes));
+  writer.writeOptionalAttribute(prop.block);
+  writer.writeOptionalAttribute(prop.growth);
+}
 
 void Fp4Dialect::initialize() {
   addInterfaces<Fp4Aliases, Fp4Inliner, Fp4Bytecode>();

@@ -123,6 +123,8 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     (`in_blocks` $block^ `growth` $growth)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($lse)^)?
   }];
+  // Fp4Dialect.cpp reads bytecode of earlier versions, which lacks attributes.
+  let useCustomPropertiesEncoding = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getQueryType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType());
