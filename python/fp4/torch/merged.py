@@ -19,7 +19,7 @@ from .planned import planned
 from .strides import flat_rows, padded, placed
 from .weight_only import (
     WeightOnlyLinear,
-    _check_sizes,
+    check_sizes,
     element_of,
     known_facts,
     layer_of_tiles,
@@ -141,7 +141,7 @@ def _weight_gate(x: torch.Tensor, gate: torch.Tensor, up: torch.Tensor, gate_alp
     if up.shape != gate.shape:
         raise UsageError(f"'up' must have the shape of 'gate', {list(gate.shape)}, but got "
                          f"{list(up.shape)}", "both weights have one shape and format")
-    _check_sizes(x, rows, n, columns)
+    check_sizes(x, rows, n, columns, weight_programs.TILE[1])
     element = element_of(x.dtype, format)
     if element == "f16" and format == "mxfp4":
         raise UsageError("'x' must be bfloat16 beside weights of mxfp4, but got float16",

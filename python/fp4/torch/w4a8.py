@@ -28,7 +28,17 @@ from .row_results import ScaledFP8
 from .scaled import SCALE_DTYPES, Scaled
 from .stored_weight import StoredWeight, converted, refuse_reset
 from .strides import dense, flat_rows, padded, placed
-from .weight_only import _check_bias, quantized, row_of, times_weight
+from .weight_only import (
+    _check_bias,
+    check_sizes,
+    codes_of,
+    first_of,
+    quantized,
+    row_of,
+    tiles_of,
+    times_weight,
+    whole_codes,
+)
 
 _Pair = tuple[torch.Tensor, torch.Tensor]
 _FORMAT, _BLOCK = "mxfp4", recipes.BLOCKS["mxfp4"]
@@ -39,10 +49,7 @@ _BLOCKS, _RANGE = weight_programs.BYTE_COLUMNS // _BLOCK, 11
 
 
 def _prepack(data: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    facts = (data.shape[0], 2 * data.shape[1], weight_programs.BYTE_TILE)
-    packed: torch.Tensor = run(weight_programs.prepacker, facts, data, scales,
-                               target=weight_programs.TARGET)
-    return packed.view(torch.uint8)
+    return tiles_of(data, scales, weight_programs.BYTE_TILE)
 
 
 def _prepack_fake(data: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
@@ -51,10 +58,7 @@ def _prepack_fake(data: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
 
 
 def _unprepack(packed: torch.Tensor) -> _Pair:
-    result: _Pair = run(weight_programs.unprepacker,
-                        (*known_sizes(packed.shape), weight_programs.BYTE_TILE), packed,
-                        target=weight_programs.TARGET)
-    return result
+    return codes_of(packed, *known_sizes(packed.shape))
 
 
 def _unprepack_fake(packed: torch.Tensor) -> _Pair:
@@ -66,7 +70,7 @@ def _unprepack_fake(packed: torch.Tensor) -> _Pair:
 def _byte_mm(x: torch.Tensor, scales: torch.Tensor | None, packed: torch.Tensor,
              bias: torch.Tensor | None, rows: int, dtype: torch.dtype,
              batch_invariant: bool = False) -> torch.Tensor:
-    _check_sizes(x, rows, *known_sizes(packed.shape))
+    check_sizes(x, rows, *known_sizes(packed.shape), weight_programs.BYTE_COLUMNS)
     _check_elements(x, scales, dtype)
     if not x.shape[0]:
         return x.new_empty((0, rows), dtype=dtype)
@@ -105,16 +109,6 @@ def _sizes_of(shape: torch.Size) -> tuple[int, int]:
 
 #: Sizes of tensors in memory, whose shapes are numbers (see _sizes_of).
 known_sizes = functools.lru_cache(maxsize=4096)(_sizes_of)
-
-
-def _check_sizes(x: torch.Tensor, rows: int, n: int, columns: int) -> None:
-    if x.dim() != 2 or not columns - weight_programs.BYTE_COLUMNS < x.shape[1] <= columns:
-        raise UsageError(f"'x' must have the shape [M, {columns}], or up to 127 columns fewer "
-                         f"where the weights have fewer, but got {list(x.shape)}",
-                         "flatten the leading dimensions; K is the columns of the weights")
-    if not n - weight_programs.TILE[0] < rows <= n:
-        raise UsageError(f"'rows' must be {n}, the rows of the weights, or up to 127 fewer, but "
-                         f"got {rows}", "it is the out_features of the layer")
 
 
 def _check_elements(x: torch.Tensor, scales: torch.Tensor | None, dtype: torch.dtype) -> None:
@@ -168,20 +162,13 @@ byte_mm.register_autograd(_backward, setup_context=_keep)
 def unpacked(packed: torch.Tensor, shape: tuple[int, int]) -> Scaled:
     """The weights of `shape` with linear scales, with the zeros that fill the last block."""
     rows, columns = shape[0], weight_programs.whole_blocks(shape[1], _FORMAT)
-    data, scales = unprepack.overload(packed)
-    data = data.view(torch.uint8)[:rows, :columns // 2].contiguous()
-    scales = scales.view(torch.uint8)[:rows, :columns // _BLOCK].contiguous().view(scales.dtype)
-    return Scaled(data.view(torch.float4_e2m1fn_x2), scales, None, (rows, columns), _FORMAT,
-                  "linear", "ocp_floor")
+    data, scales = first_of(unprepack.overload(packed), rows, columns, _FORMAT)
+    return Scaled(data, scales, None, (rows, columns), _FORMAT, "linear", "ocp_floor")
 
 
 def packed_tiles(weights: Scaled) -> torch.Tensor:
     """The prepacked tiles of MXFP4 with linear scales, whose last block is filled up with zeros."""
-    codes = weights.data.view(torch.uint8)
-    missing = weight_programs.whole_blocks(weights.shape[1], _FORMAT) // 2 - codes.shape[1]
-    if missing:
-        codes = torch.nn.functional.pad(codes, (0, missing))
-    tiles: torch.Tensor = prepack.overload(codes.view(torch.float4_e2m1fn_x2), weights.scales)
+    tiles: torch.Tensor = prepack.overload(whole_codes(weights), weights.scales)
     return tiles
 
 

@@ -37,11 +37,23 @@ _ONE_LEVEL = {"nvfp4": "torchao_1level", "mxfp4": "ocp_floor"}
 #===--- Operations -----------------------------------------------------===#
 
 
-def _prepack(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Tensor:
-    facts = (data.shape[0], 2 * data.shape[1], weight_programs.tile_bytes(format))
-    packed: torch.Tensor = run(weight_programs.prepacker, facts, data, scales,
+def tiles_of(data: torch.Tensor, scales: torch.Tensor, size: int) -> torch.Tensor:
+    """Codes and linear scales as tiles of `size` bytes."""
+    packed: torch.Tensor = run(weight_programs.prepacker,
+                               (data.shape[0], 2 * data.shape[1], size), data, scales,
                                target=weight_programs.TARGET)
     return packed.view(torch.uint8)
+
+
+def codes_of(packed: torch.Tensor, rows: int, columns: int) -> _Pair:
+    """Codes and linear scales of all rows and columns of tiles."""
+    result: _Pair = run(weight_programs.unprepacker, (rows, columns, int(packed.shape[2])), packed,
+                        target=weight_programs.TARGET)
+    return result
+
+
+def _prepack(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Tensor:
+    return tiles_of(data, scales, weight_programs.tile_bytes(format))
 
 
 def _prepack_fake(data: torch.Tensor, scales: torch.Tensor, format: str) -> torch.Tensor:
@@ -51,11 +63,7 @@ def _prepack_fake(data: torch.Tensor, scales: torch.Tensor, format: str) -> torc
 
 
 def _unprepack(packed: torch.Tensor) -> _Pair:
-    rows, columns, format = known_facts(packed.shape)
-    result: _Pair = run(weight_programs.unprepacker,
-                        (rows, columns, weight_programs.tile_bytes(format)), packed,
-                        target=weight_programs.TARGET)
-    return result
+    return codes_of(packed, *known_facts(packed.shape)[:2])
 
 
 def _unprepack_fake(packed: torch.Tensor) -> _Pair:
@@ -70,7 +78,7 @@ def _weight_mm(x: torch.Tensor, packed: torch.Tensor, alpha: torch.Tensor | None
                batch_invariant: bool = False) -> torch.Tensor:
     n, columns, format = known_facts(packed.shape)
     split_k = "fixed" if batch_invariant else "fastest"
-    _check_sizes(x, rows, n, columns)
+    check_sizes(x, rows, n, columns, weight_programs.TILE[1])
     if not x.shape[0]:
         return x.new_empty((0, rows))
     depth = weight_programs.whole_blocks(x.shape[1], format)
@@ -155,10 +163,11 @@ def facts_of(shape: torch.Size) -> tuple[int, int, str]:
 known_facts = functools.lru_cache(maxsize=4096)(facts_of)
 
 
-def _check_sizes(x: torch.Tensor, rows: int, n: int, columns: int) -> None:
-    if x.dim() != 2 or not columns - weight_programs.TILE[1] < x.shape[1] <= columns:
-        raise UsageError(f"'x' must have the shape [M, {columns}], or up to 63 columns fewer where "
-                         f"the weights have fewer, but got {list(x.shape)}",
+def check_sizes(x: torch.Tensor, rows: int, n: int, columns: int, tile_columns: int) -> None:
+    """Refuses sizes of a product beyond the N and K of prepacked weights, or short of a tile."""
+    if x.dim() != 2 or not columns - tile_columns < x.shape[1] <= columns:
+        raise UsageError(f"'x' must have the shape [M, {columns}], or up to {tile_columns - 1} "
+                         f"columns fewer where the weights have fewer, but got {list(x.shape)}",
                          "flatten the leading dimensions; K is the columns of the weights")
     if not n - weight_programs.TILE[0] < rows <= n:
         raise UsageError(f"'rows' must be {n}, the rows of the weights, or up to 127 fewer, but "
@@ -235,26 +244,35 @@ def unpacked(packed: torch.Tensor, alpha: torch.Tensor | None, shape: tuple[int,
     unit = 2 if format == "nvfp4" else recipes.BLOCKS[format]
     shape = (shape[0], -(-shape[1] // unit) * unit)
     rows, columns = shape
-    data, scales = unprepack.overload(packed)
-    data = data.view(torch.uint8)[:rows, :columns // 2].contiguous()
-    blocks = -(-columns // recipes.BLOCKS[format])
-    scales = scales.view(torch.uint8)[:rows, :blocks].contiguous().view(scales.dtype)
-    data = data.view(torch.float4_e2m1fn_x2)
+    data, scales = first_of(unprepack.overload(packed), rows, columns, format)
     if alpha is None:
         return Scaled(data, scales, None, shape, format, "linear", _ONE_LEVEL[format])
     return Scaled.from_decode_scale(data, scales, alpha, shape=shape, format=format,
                                     layout="linear")
 
 
-def packed_tiles(weights: Scaled) -> torch.Tensor:
-    """The prepacked tiles of a matrix with linear scales, whose last scale blocks are filled up
-    with zeros."""
+def first_of(pair: _Pair, rows: int, columns: int, format: str) -> _Pair:
+    """The first rows and columns of codes and their linear scales."""
+    data, scales = pair
+    data = data.view(torch.uint8)[:rows, :columns // 2].contiguous()
+    blocks = -(-columns // recipes.BLOCKS[format])
+    scales = scales.view(torch.uint8)[:rows, :blocks].contiguous().view(scales.dtype)
+    return data.view(torch.float4_e2m1fn_x2), scales
+
+
+def whole_codes(weights: Scaled) -> torch.Tensor:
+    """The codes of a matrix whose last scale blocks are filled up with zeros."""
     codes = weights.data.view(torch.uint8)
     missing = weight_programs.whole_blocks(weights.shape[1], weights.format) // 2 - codes.shape[1]
     if missing:
         codes = torch.nn.functional.pad(codes, (0, missing))
-    tiles: torch.Tensor = prepack.overload(codes.view(torch.float4_e2m1fn_x2), weights.scales,
-                                           weights.format)
+    return codes.view(torch.float4_e2m1fn_x2)
+
+
+def packed_tiles(weights: Scaled) -> torch.Tensor:
+    """The prepacked tiles of a matrix with linear scales, whose last scale blocks are filled up
+    with zeros."""
+    tiles: torch.Tensor = prepack.overload(whole_codes(weights), weights.scales, weights.format)
     return tiles
 
 
