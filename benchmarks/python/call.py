@@ -27,7 +27,7 @@ import fp4
 import numpy as np
 from fp4 import _calls
 from fp4 import _library as c
-from fp4.program import _arguments, _Call
+from fp4.program import _Call, arguments_of
 from fp4.tensors import view
 
 PROGRAM = """
@@ -63,7 +63,7 @@ def checked():
 
     def prepare():
         views = [view(array, "x") for array in arrays]
-        _Call(executable, function, _arguments(function, views), views,
+        _Call(executable, function, arguments_of(function, views), views,
               "numpy").allocate_results()
 
     return best(prepare)
@@ -101,7 +101,7 @@ def below(driver, loops):
     program = compiled.program(fp4.Device("cuda"))
     function = program.manifest.find("f")
     views = [view(array, "x") for array in (np.zeros((128, 64), np.uint16), np.zeros((), "f4"))]
-    call = _Call(program._code.on(program.device), function, _arguments(function, views), views,
+    call = _Call(program._code.on(program.device), function, arguments_of(function, views), views,
                  "numpy")
     for tensor in (*call.arguments, *call.results):
         tensor.address = 1 << 20

@@ -18,7 +18,7 @@ import fp4
 import torch
 from fp4 import _library as c
 from fp4._calls import maker
-from fp4.program import _arguments, _Call
+from fp4.program import _Call, arguments_of
 from fp4.tensors import view
 from operations import amax_of, matrix, program
 
@@ -56,7 +56,7 @@ def c_call(x: Any, amax: Any) -> "tuple[Any, ...]":
     function = program().manifest.find("quantize")
     views = [view(value, "x") for value in (x, amax)]
     executable = program()._code.on(program()._device_for(0))
-    call = _Call(executable, function, _arguments(function, views), views, "torch")
+    call = _Call(executable, function, arguments_of(function, views), views, "torch")
     outputs = call.allocate_results()
     for tensor, source in zip((*call.arguments, *call.results), (*views, *outputs)):
         tensor.address = source.address
