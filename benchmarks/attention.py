@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Forward attention beside cuDNN and FlashAttention-2 as PyTorch has them.
+"""Forward attention beside cuDNN and FlashAttention-2 as PyTorch has them, and FlashAttention-3.
 
   benchmarks/attention.py pack BUILD FOLDER          compiles the programs for sm_90a into FOLDER
   benchmarks/attention.py run FOLDER [--json=FILE]
 
-`run` needs a Hopper GPU and PyTorch. Cells are those of the paper of FlashAttention-3: 16384 tokens
+`run` needs a Hopper GPU and PyTorch, and for FlashAttention-3 the file that flash_attention_3.py
+names, in FOLDER. Cells are those of the paper of FlashAttention-3: 16384 tokens
 in all, 2048 elements of all heads. Each result is compared with attention in fp32 before it is
 timed; rounds alternate between the libraries. A line of JSON for each cell has TFLOP/s, where a
 causal cell counts half of the products.
@@ -13,6 +14,7 @@ import itertools
 import os
 import statistics
 
+import flash_attention_3
 import kit
 
 ELEMENTS, LENGTHS = (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384)
@@ -35,7 +37,7 @@ def name_of(elements, length, causal):
 
 
 def pack(build, folder):
-    kit.begin(folder, __file__)
+    kit.begin(folder, __file__, flash_attention_3.__file__)
     kit.copy_package(build, folder)
     kit.compile_programs(build, folder, [
         (name_of(*cell), text(TOKENS // cell[1], cell[1], ALL_ELEMENTS // cell[0], cell[0], cell[2])) for cell in CELLS])
@@ -56,7 +58,7 @@ def difference(result, q, k, v, causal, torch):
     return ((result[0, :, 0].float() - expected).abs().max() / expected.abs().max()).item()
 
 
-def peers(q, k, v, causal, torch):
+def peers(q, k, v, causal, folder, torch):
     """Functions that compute the same attention; those that refuse it are missing."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     transposed = [x.transpose(1, 2) for x in (q, k, v)]
@@ -66,7 +68,8 @@ def peers(q, k, v, causal, torch):
             with sdpa_kernel(backend):
                 return torch.nn.functional.scaled_dot_product_attention(*transposed, is_causal=causal)
         return run
-    found = {}
+    flash3 = flash_attention_3.operation(folder)
+    found = {"flash3": flash_attention_3.call_batch(flash3, q, k, v, causal)} if flash3 else {}
     for name, backend in (("cudnn", SDPBackend.CUDNN_ATTENTION), ("flash2", SDPBackend.FLASH_ATTENTION)):
         try:
             call(backend)()
@@ -95,10 +98,11 @@ def measure(folder):
         heads = ALL_ELEMENTS // elements
         q, k, v = (torch.randn(TOKENS // length, length, heads, elements, device="cuda").bfloat16() for _ in range(3))
         program = fp4.load(os.path.join(folder, name_of(elements, length, causal) + ".so"))
-        functions = {"ours": lambda: program(q, k, v), **peers(q, k, v, causal, torch)}
+        functions = {"ours": lambda: program(q, k, v), **peers(q, k, v, causal, folder, torch)}
+        row = {"elements": elements, "length": length, "causal": causal}
+        for name in functions.keys() & {"ours", "flash3"}:
+            row[f"{name}_difference"] = difference(functions[name](), q, k, v, causal, torch)
         times = time_all(functions)
-        row = {"elements": elements, "length": length, "causal": causal,
-               "difference": difference(program(q, k, v), q, k, v, causal, torch)}
         for name, microseconds in times.items():
             row[name] = microseconds
             row[f"{name}_tflops"] = operations(elements, length, causal) / microseconds / 1e6

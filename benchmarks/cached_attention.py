@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Attention of few queries over a cache of keys, beside PyTorch's kernels and a copy of the cache.
+"""Attention of few queries over a cache of keys, beside PyTorch's kernels, FlashAttention-3, and a
+copy of the cache.
 
   benchmarks/cached_attention.py pack BUILD FOLDER     compiles the programs for sm_90a into FOLDER
   benchmarks/cached_attention.py run FOLDER [--json=FILE]
 
-`run` needs a Hopper GPU and PyTorch. The cache is cold: calls take turns with as many caches as
+`run` needs a Hopper GPU and PyTorch, and for FlashAttention-3 the file that flash_attention_3.py
+names, in FOLDER. The cache is cold: calls take turns with as many caches as
 exceed the L2 cache. Each result is compared with attention in fp32 before it is timed; CUDA graphs
 of several calls alternate between the libraries. A line of JSON for each cell has microseconds, and
 the rate at which keys and values are read, relative to that of a copy, which reads and writes.
@@ -13,6 +15,7 @@ import dataclasses
 import os
 import statistics
 
+import flash_attention_3
 import kit
 
 LEAST_BYTES = 256 << 20  # of all caches together
@@ -87,7 +90,7 @@ def cells():
 
 
 def pack(build, folder):
-    kit.begin(folder, __file__)
+    kit.begin(folder, __file__, flash_attention_3.__file__)
     kit.copy_package(build, folder)
     kit.compile_programs(build, folder, [(cell.name, cell.text()) for cell in cells()])
 
@@ -156,6 +159,20 @@ def expected(operands, torch):
     scores = torch.einsum("shd,thd->hst", operands.query[0].float(), key) * cell.elements ** -0.5
     mask = torch.ones(cell.queries, cell.keys, dtype=torch.bool, device="cuda").triu(cell.keys - cell.queries + 1)
     return torch.einsum("hst,thd->shd", scores.masked_fill(mask, float("-inf")).softmax(-1), value)
+
+
+def flash3(operands, folder, torch):
+    """The call of FlashAttention-3, which reads pages and, with codes as queries, FP8."""
+    cell, forward = operands.cell, flash_attention_3.operation(folder)
+    if forward is None or cell.format not in ("bf16", "fp8"):
+        return {}
+    query = operands.query if cell.format == "bf16" else operands.query.to(torch.float8_e4m3fn)
+    if cell.page:
+        calls = [flash_attention_3.call_paged(forward, query, *(operands.paged(x) for x in cache), operands.lengths, operands.pages)
+                 for cache in operands.caches]
+    else:
+        calls = [flash_attention_3.call_batch(forward, query, *cache, True) for cache in operands.caches]
+    return {"flash3": lambda number: calls[number]()}
 
 
 def peers(operands, torch):
@@ -227,7 +244,8 @@ def measure(folder, cell, programs, torch):
             continue
         row[f"{name}_difference"] = error
         functions[name] = lambda number, program=program: program(*operands.arguments(number))
-    times = time_all({**functions, **peers(operands, torch)}, len(operands.caches), torch)
+    others = {**flash3(operands, folder, torch), **peers(operands, torch)}
+    times = time_all({**functions, **others}, len(operands.caches), torch)
     row.update(times)
     for name in functions:  # a copy reads and writes
         row[f"{name}_rate"] = cell.bytes / times[name] / (2 * cell.bytes / times["copy"])

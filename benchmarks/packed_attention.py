@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Forward attention of packed sequences beside the kernel for equal lengths, and beside
-FlashAttention-2 as PyTorch has it (torch.nn.attention.varlen).
+"""Forward attention of packed sequences beside the kernel for equal lengths, FlashAttention-2 as
+PyTorch has it (torch.nn.attention.varlen), and FlashAttention-3.
 
   benchmarks/packed_attention.py pack BUILD FOLDER          compiles the programs into FOLDER
   benchmarks/packed_attention.py run FOLDER [--json=FILE]
 
-`run` needs a Hopper GPU and PyTorch. A batch has 16384 tokens of 16 heads of 128, in sequences of
+`run` needs a Hopper GPU and PyTorch, and for FlashAttention-3 the file that flash_attention_3.py
+names, in FOLDER. A batch has 16384 tokens of 16 heads of 128, in sequences of
 equal or of any lengths; a line of JSON for each has TFLOP/s of the products that exist. Each result
 is first compared with attention of each sequence by itself in fp32, and rows of other sequences are
 no numbers while it is. Programs with the slopes of ALiBi are timed too. Rounds alternate.
@@ -14,6 +15,7 @@ import itertools
 import os
 
 import attention
+import flash_attention_3
 import kit
 
 TOKENS, HEADS, ELEMENTS, MOST = 16384, 16, 128, 32
@@ -45,7 +47,7 @@ def mask_of(causal):
 
 
 def pack(build, folder):
-    kit.begin(folder, __file__, attention.__file__)
+    kit.begin(folder, __file__, attention.__file__, flash_attention_3.__file__)
     kit.copy_package(build, folder)
     programs = [(f"{'slopes' if slopes else 'packed'}_{mask_of(causal)}", packed_text(causal, slopes))
                 for slopes, causal in itertools.product((False, True), repeat=2)]
@@ -104,6 +106,9 @@ def measure(folder):
         functions = {"ours": lambda: program(q, k, v, offsets),
                      "slopes": lambda: with_slopes(q, k, v, offsets, slopes),
                      **flash2(q, k, v, known, max(lengths), causal)}
+        if forward := flash_attention_3.operation(folder):
+            functions["flash3"] = flash_attention_3.call(forward, q, k, v, causal, offsets=known, longest=max(lengths),
+                                                         key_offsets=known)
         if len(set(lengths)) == 1:
             equal = fp4.load(os.path.join(folder, f"equal_{lengths[0]}_{mask_of(causal)}.so"))
             batches = [x.view(len(lengths), -1, HEADS, ELEMENTS) for x in (q, k, v)]

@@ -1,0 +1,59 @@
+"""FlashAttention-3 as a peer: the extension that vLLM's wheels have, in vllm/vllm_flash_attn.
+
+Its file `_vllm_fa3_C.abi3.so` is loaded from the folder of a benchmark, where the person who runs it
+puts it; it must be built for the PyTorch that runs. Without the file there is no such peer. This
+build takes packed sequences alone, so that sequences of one length are given as packed ones.
+"""
+import functools
+import os
+
+FILE = "_vllm_fa3_C.abi3.so"
+
+
+@functools.cache
+def operation(folder):
+    """The operation of the file in `folder`, or None where there is no file."""
+    path = os.path.join(folder, FILE)
+    if not os.path.exists(path):
+        return None
+    import torch
+    torch.ops.load_library(path)
+    return torch.ops._vllm_fa3_C.fwd.default
+
+
+def offsets_of(tensor):
+    """The first token of each sequence of [batch, tokens, ...], and the end."""
+    import torch
+    return torch.arange(tensor.shape[0] + 1, dtype=torch.int32, device=tensor.device) * tensor.shape[1]
+
+
+def call_batch(forward, q, k, v, causal):
+    """A function of no arguments: attention of `q`, `k` and `v`, [batch, tokens, heads, elements]."""
+    packed = call(forward, *(x.flatten(0, 1) for x in (q, k, v)), causal, offsets=offsets_of(q), longest=q.shape[1],
+                  key_offsets=offsets_of(k), longest_keys=k.shape[1])
+    shape = (*q.shape[:-1], v.shape[-1])
+    return lambda: packed().view(shape)
+
+
+def call_paged(forward, q, k, v, lengths, pages):
+    """A function of no arguments: attention of `q`, [batch, tokens, heads, elements], over the keys of
+    `pages` (i32); `k` and `v` are [pages, tokens of a page, heads, elements]."""
+    return call(forward, q.flatten(0, 1), k, v, True, offsets=offsets_of(q), longest=q.shape[1], lengths=lengths,
+                longest_keys=pages.shape[1] * k.shape[1], pages=pages)
+
+
+def call(forward, q, k, v, causal, *, offsets, longest, key_offsets=None, longest_keys=None, lengths=None, pages=None):
+    """A function of no arguments: attention of packed sequences [tokens, heads, elements] that begin
+    at `offsets` (i32), the longest of which has `longest` tokens. Keys begin at `key_offsets`, or are
+    in pages."""
+    import torch
+    window = (-1, 0 if causal else -1)
+    result = torch.empty_like(q, dtype=torch.bfloat16)
+    before = (None, None, None, result, offsets, key_offsets, None, None, lengths)
+    lengths_and_pages = (longest, longest_keys or longest, pages)
+    nothing = (None,) * 8  # places of batches, left paddings, rotations, scales
+    tail = (True, None, 0, None, 0, None, 1, 0, None)  # interleaved, schedule, splits, packing, SMs, sinks, ranks
+
+    def run():
+        return forward(q, k, v, *before, *lengths_and_pages, *nothing, q.shape[-1] ** -0.5, causal, *window, 0.0, *tail)[0]
+    return run
