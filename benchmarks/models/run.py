@@ -15,7 +15,9 @@ turns as CUDA graphs: transformers in bf16 with a static cache, transformers wit
 layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Before anything is
 timed, the logits of prompts and steps are compared with those of the model in float32 with the
 numbers of the quantized weights: their error must be at most 1.5 times that of transformers in bf16
-with these numbers. Routers choose other experts where logits nearly tie, so that a mixture is
+with these numbers. With the
+folder FOLDER/stacks (stacks.py), the linears of Humming or the experts of triton_kernels in
+transformers take turns, too. Routers choose other experts where logits nearly tie, so that a mixture is
 judged by the mean of several prompts. With `--ranks`, GPUs share a decoder (ranks.py).
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
@@ -40,6 +42,7 @@ sys.path.append(str(HERE.parent))
 import host  # noqa: E402
 import kit  # noqa: E402
 import ranks  # noqa: E402
+import stacks  # noqa: E402
 
 PROMPT, ROOM, BATCHES, LONG = 128, 256, (1, 8, 64), 8192
 ATTENTION = ("norm", "qkv", "heads", "attention", "out", "norm behind")
@@ -56,7 +59,7 @@ LAYERS = {"gemma3": 6}  # that have all programs; else 2, since gpt-oss has a wi
 
 
 def pack(build, folder, gpus, name, count):
-    kit.begin(folder, HERE, HERE.with_name("host.py"), HERE.with_name("ranks.py"))
+    kit.begin(folder, HERE, *(HERE.with_name(f"{name}.py") for name in ("host", "ranks", "stacks")))
     kit.copy_package(build, folder)
     revision = subprocess.run(["git", "-C", kit.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     (folder / "revision").write_text(revision.stdout.strip())
@@ -71,6 +74,9 @@ def pack(build, folder, gpus, name, count):
         model = MODELS[name](layers, vocab_size=128).eval()
         if has_experts(model):
             in_4_bits(copy.deepcopy(model.model.layers[0].mlp.experts))
+        elif count == 1:
+            for shape in shapes_of(model):
+                stacks.quantized(torch.zeros(shape))
         fp4.torch.quantize_(model, weight_only=True)
         if count > 1:
             ranks.pack(model, count, BATCHES)
@@ -91,6 +97,15 @@ def pack(build, folder, gpus, name, count):
         for make, facts, _, _ in found:
             for gpu in gpus:
                 make(*facts, gpu)
+
+
+def shapes_of(model):
+    """Shapes of the weights of a layer, also merged as stacks.merged_linears does."""
+    attention, mlp = model.model.layers[0].self_attn, model.model.layers[0].mlp
+    rows, columns = (sum(layer.weight.shape[0] for layer in (attention.q_proj, attention.k_proj, attention.v_proj)),
+                     attention.q_proj.weight.shape[1])
+    found = {tuple(model.get_submodule(name).weight.shape) for name in stacks.linears_of(model)}
+    return sorted(found | {(rows, columns), (2 * mlp.up_proj.weight.shape[0], columns)})
 
 
 def pack_linears(model):
@@ -224,6 +239,30 @@ def verify(decoder, batch, length, exact, wide):
     if not ratio <= MOST_ERROR:
         raise RuntimeError(f"the logits have {ratio} times the error of transformers")
     return ratio
+
+
+class Wide:
+    """A model of transformers in bf16 that computes in float32: each layer is in float32 while it
+    runs, so that the whole needs no second copy."""
+
+    def __init__(self, model):
+        self.model = model
+        body = model.model
+        self.others = [body.embed_tokens, body.norm, model.lm_head]
+        self.layers = list(body.layers)
+
+    def __call__(self, **arguments):
+        hooks = [layer.register_forward_pre_hook(lambda layer, _: layer.float() and None) for layer in self.layers]
+        hooks += [layer.register_forward_hook(lambda layer, _, __: layer.bfloat16() and None) for layer in self.layers]
+        for module in self.others:
+            module.float()
+        try:
+            return self.model(**arguments)
+        finally:
+            for hook in hooks:
+                hook.remove()
+            for module in self.others:
+                module.bfloat16()
 
 
 def last_logits(model, ids):
@@ -360,7 +399,7 @@ def linears_of(model, rows):
 # ===--- The run ----------------------------------------------------------=== #
 
 
-def steps(plain, ours, exact, wide, kernels, layers):
+def steps(plain, ours, exact, wide, other_stacks, kernels, layers):
     import torch
     rate = copy_rate()
     if kernels:
@@ -369,13 +408,15 @@ def steps(plain, ours, exact, wide, kernels, layers):
     ratios = {batch: verify(decoders[batch].inner, batch, PROMPT, exact, wide) for batch in BATCHES}
     for batch, mine in decoders.items():
         mine.ready(batch)
-        others = {"bf16": Steps(plain, batch), "w4a16": Steps(ours, batch)}
+        others = {name: Steps(model, batch) for name, model in {"bf16": plain, "w4a16": ours, **other_stacks}.items()}
         times = milliseconds_of({**others, "decoder": mine})
         count = len(kernels_of(others["bf16"]))
         found = kernels_of(mine)
         yield row_of(layers, f"decode, batch {batch}", batch, times, len(found), count, ratios[batch])
         if kernels:
             breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
+            if "humming" in other_stacks:
+                alone(plain, batch, rate, lambda row: kernels({"layers": layers, **row}))
         del others
         torch.cuda.empty_cache()
 
@@ -391,8 +432,7 @@ def steps_with_head(plain, ours, exact, wide, layers):
     """Steps of decoders whose head has weights in NVFP4."""
     import fp4.torch
     ours.lm_head = fp4.torch.WeightOnlyLinear.from_linear(ours.lm_head)
-    for model in (exact, wide):
-        model.lm_head.weight.copy_(ours.lm_head.weight + 0)
+    exact.lm_head.weight.copy_(ours.lm_head.weight + 0)
     for batch in BATCHES:
         mine, other = Ours(ours, batch), Steps(plain, batch)
         error = verify(mine.inner, batch, PROMPT, exact, wide)
@@ -428,7 +468,18 @@ def breakdown(step, found, ours, rows, rate, kernels):
                  "terabytes": sizes[name] / microseconds / 1e6, "of_copy": sizes[name] / microseconds / rate})
 
 
-def prefills(plain, ours, exact, wide, layers):
+def alone(plain, rows, rate, kernels):
+    """Rows for Humming's matmuls of all layers, as for ours: weights have 4.5 bits."""
+    import torch
+    for name, layers in stacks.merged_linears(plain).items():
+        shape = layers[0].rows, layers[0].inner.shape_k
+        x, size = torch.randn(rows, shape[1], device="cuda").bfloat16(), shape[0] * shape[1] * 9 // 16
+        microseconds = graph_time([lambda layer=layer, x=x: layer(x) for layer in layers])
+        kernels({"step": f"batch {rows}", "kernel": f"{name}, alone, Humming", "microseconds": microseconds, "bytes": size,
+                 "terabytes": size / microseconds / 1e6, "of_copy": size / microseconds / rate})
+
+
+def prefills(plain, ours, exact, wide, other_stacks, layers):
     import fp4.torch
     import torch
     decoder = fp4.torch.Decoder(ours, 1, LONG)
@@ -438,8 +489,9 @@ def prefills(plain, ours, exact, wide, layers):
     def mine():
         decoder.truncate()
         decoder.prefill(ids)
-    functions = {"bf16": lambda: plain(input_ids=ids, use_cache=True, logits_to_keep=1),
-                 "w4a16": lambda: ours(input_ids=ids, use_cache=True, logits_to_keep=1), "decoder": mine}
+    functions = {name: lambda model=model: model(input_ids=ids, use_cache=True, logits_to_keep=1)
+                 for name, model in {"bf16": plain, "w4a16": ours, **other_stacks}.items()}
+    functions["decoder"] = mine
     times = {name: [] for name in functions}
     for number in range(8):
         for name, function in functions.items():
@@ -466,9 +518,10 @@ def measure(folder, name, layers, kernels):
     print(torch.cuda.get_device_name(), torch.__version__, clock(), file=sys.stderr)
     with torch.no_grad():
         plain, ours, exact = models(name, layers)
-        wide = copy.deepcopy(exact).float()
-        yield from steps(plain, ours, exact, wide, kernels, layers)
-        yield from prefills(plain, ours, exact, wide, layers)
+        wide = Wide(exact)
+        other_stacks = stacks.models(folder, plain, ours, (*BATCHES, LONG))
+        yield from steps(plain, ours, exact, wide, other_stacks, kernels, layers)
+        yield from prefills(plain, ours, exact, wide, other_stacks, layers)
         if not has_experts(plain):
             yield from steps_with_head(plain, ours, exact, wide, layers)
 
@@ -476,6 +529,7 @@ def measure(folder, name, layers, kernels):
 TITLES = {"llama": "Llama-3-8B", "llama_70b": "Llama-3-70B", "gpt_oss": "gpt-oss-20b", "gemma3": "Gemma 3 270M"}
 COLUMNS = {
     "decoder": [("layers", "layers", None), ("step", "step", None), ("bf16_ms", "bf16", "ms"), ("w4a16_ms", "NVFP4 layers in transformers", "ms"),
+                ("humming_ms", "Humming in transformers", "ms"), ("triton_ms", "triton_kernels in transformers", "ms"),
                 ("decoder_ms", "Decoder", "ms"), ("ratio", "bf16 / Decoder", None),
                 ("tokens_per_second", "tokens in a second", None), ("launches", "launches", None),
                 ("bf16_launches", "of bf16", None)],
@@ -491,7 +545,8 @@ def document(area, rows, options, revision, clocks):
     import torch
     import transformers
     card = torch.cuda.get_device_name().split()[1]
-    names = [name for name, _, _ in COLUMNS[area]]
+    columns = [column for column in COLUMNS[area] if any(column[0] in row for row in rows)]
+    names = [name for name, _, _ in columns]
     tidy = [{name: round(value, 3) if isinstance(value := row[name], float) else value
              for name in names if row.get(name, "") != ""} for row in rows]
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
@@ -503,7 +558,7 @@ def document(area, rows, options, revision, clocks):
                        + (f" --ranks={options.ranks}" if options.ranks > 1 else ""),
             "program": f"{options.layers} layers of {TITLES[options.model]}, random weights, head in bf16, {PROMPT} tokens before a step, torch "
                        f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
-            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS[area]],
+            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
             "key": KEYS[area], "rows": tidy}
 
 
