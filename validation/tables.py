@@ -83,7 +83,7 @@ def plan_fields():
     members = re.findall(member, (ROOT / PLAN).read_text(), re.M)
     kinds = {name: re.sub(r"std::optional<(\w+)>|.*::", r"\1", kind) for kind, names in members
              for name in names.split(", ")}
-    row = re.compile(r'\{"(\w+)", &KernelPlan::(\w+),\s*of\(([\w, ]+)\)'
+    row = re.compile(r'\{"(\w+)", member<[^>]*::(\w+)>\(\),\s*of\(([\w, ]+)\)'
                      r'(,\s*/\*isOptional=\*/true)?\}')
     rows = found("fields of plans", FIELDS, row.findall((ROOT / FIELDS).read_text()))
     families = {}

@@ -213,7 +213,7 @@ def attributes(root, name, title, more):
 def check_fields(root, text):
     """Refuses tables of a description that lack a field of the parser, or have another."""
     parsed = {}
-    for name, families in re.findall(r'^    \{"(\w+)", &KernelPlan::\w+,\s*of\(([\w, ]+)\)',
+    for name, families in re.findall(r'^    \{"(\w+)", member<[^>]*>\(\),\s*of\(([\w, ]+)\)',
                                      (root / "lib/Dialect/Fp4/IR/KernelPlan.cpp").read_text(), re.M):
         for family in families.split(", "):
             parsed.setdefault(re.sub(r"(?<!^)(?=[A-Z])", "_", family).lower(), []).append(name)

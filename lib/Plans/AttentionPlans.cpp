@@ -227,7 +227,7 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &,
   constexpr RegisterShares shares[] = {RegisterShares(), kFewBeside, {160, 24}};
   plan.roles = fragmentRoles(op->getContext(), groups, shares[groups - 1]);
   if (groups >= 2) {
-    plan.stages = groups == 2 ? 5 : 4;
+    plan.pipeline.stages = groups == 2 ? 5 : 4;
     plan.schedule = rasterOfTiles(attention, target);
     return plan;
   }

@@ -136,7 +136,8 @@ static ArrayRef<int64_t> boundsOf(BlockScaledMatmulOp op, const hw::TargetModel 
 /// Returns true when the kernel of `plan` differs from that of `next`, which is for more rows.
 static bool differs(BlockScaledMatmulOp op, const KernelPlan &plan, const KernelPlan &next,
                     const hw::TargetModel &target) {
-  return plan.tile != next.tile || plan.kSlices != next.kSlices || plan.slicedK != next.slicedK ||
+  return plan.tile != next.tile || plan.split.kSlices != next.split.kSlices ||
+         plan.split.slicedK != next.split.slicedK ||
          PlannedGemm(op, plan, target).isTransposed() !=
              PlannedGemm(op, next, target).isTransposed();
 }

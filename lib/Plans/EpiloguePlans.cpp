@@ -19,7 +19,8 @@ using namespace fp4;
 static std::string whyOneGroup(const PlannedGemm &gemm) {
   const KernelPlan &plan = gemm.plan;
   BlockScaledMatmulOp product = gemm.op;
-  if (product.getStreamK() || (gemm.splits() > 1 && plan.reduction != ReductionPlace::Cluster))
+  if (product.getStreamK() ||
+      (gemm.splits() > 1 && plan.split.reduction != ReductionPlace::Cluster))
     return "where split-K is reduced in a workspace";
   if (plan.pair && plan.tile[0] == kGemmTileM)
     return "with pairs of 128 rows, whose TMEM lanes have halves of the columns";
@@ -36,7 +37,7 @@ static std::string whyOneGroup(const PlannedGemm &gemm) {
 }
 
 LogicalResult fp4::checkEpilogueWarps(const PlannedGemm &gemm) {
-  int64_t warps = gemm.plan.epilogueWarps.value_or(4);
+  int64_t warps = gemm.plan.pipeline.epilogueWarps.value_or(4);
   if (warps == 4)
     return success();
   if (warps != 8)
@@ -48,10 +49,10 @@ LogicalResult fp4::checkEpilogueWarps(const PlannedGemm &gemm) {
 void fp4::addWideEpilogues(const PlannedGemm &gemm,
                            llvm::function_ref<KernelPlan(const GemmTile &)> planOf,
                            SmallVectorImpl<GemmTile> &tiles) {
-  if (gemm.plan.epilogueWarps == 8)
+  if (gemm.plan.pipeline.epilogueWarps == 8)
     for (GemmTile &tile : tiles)
       tile.epilogueGroups = 2;
-  if (gemm.plan.epilogueWarps || gemm.plan.roles || gemm.size.epilogue.isPlain())
+  if (gemm.plan.pipeline.epilogueWarps || gemm.plan.roles || gemm.size.epilogue.isPlain())
     return;
   for (GemmTile tile : llvm::to_vector(tiles)) {
     tile.epilogueGroups = 2;

@@ -107,9 +107,9 @@ static KernelPlan planOfTile(const GemmTile &tile, const MatmulSize &size) {
   if (tile.blocks() > 1)
     plan.cluster = {tile.clusterM, tile.clusterN};
   if (tile.joins)
-    plan.reduction = ReductionPlace::Cluster;
+    plan.split.reduction = ReductionPlace::Cluster;
   if (tile.epilogueGroups > 1)
-    plan.epilogueWarps = 8;
+    plan.pipeline.epilogueWarps = 8;
   return plan;
 }
 
@@ -129,7 +129,8 @@ static std::pair<int64_t, int64_t> footprint(const KernelPlan &plan, const Matmu
   int64_t bytes = (rowsOfA + rowsOfB) * k * size.stepBytes / size.stepK + scaleRows * k / block;
   int64_t scaleLanes = narrow ? kGemmTileM + scaleRowsB / 2 : scaleRows;
   int64_t columns = products * (narrow ? n / 2 : n) + scaleLanes / 32 * k / block / 4;
-  if (int64_t groups = plan.epilogueWarps == 8 ? 2 : 1; plan.reduction == ReductionPlace::Cluster)
+  if (int64_t groups = plan.pipeline.epilogueWarps == 8 ? 2 : 1;
+      plan.split.reduction == ReductionPlace::Cluster)
     bytes += groups * reductionBytes(n / groups, size.splits);
   return {bytes, columns};
 }
@@ -151,7 +152,7 @@ static bool fitsMemories(const KernelPlan &plan, const MatmulSize &size,
 static void addClusters(const PlannedGemm &gemm, SmallVector<GemmTile> &tiles) {
   BlockScaledMatmulOp product = gemm.op;
   auto lhs = cast<RankedTensorType>(product.getLhs().getType());
-  bool isOpen = !gemm.plan.cluster[0] && gemm.plan.reduction != ReductionPlace::Cluster &&
+  bool isOpen = !gemm.plan.cluster[0] && gemm.plan.split.reduction != ReductionPlace::Cluster &&
                 !product.addsRanges();
   bool isKnown = !product.isGrouped() && !lhs.isDynamicDim(0) && !gemm.hasDynamicSizes() &&
                  hw::timingRate(gemm.target.name, hw::TimingRate::MulticastTerabytes);
@@ -220,7 +221,7 @@ static std::vector<SizedTile> gemmTiles(const PlannedGemm &given) {
       };
       tiles.push_back(sizedTile(plan.tile, cost));
       tiles.back().plan.pair = tile.pair;
-      tiles.back().plan.epilogueWarps = plan.epilogueWarps;
+      tiles.back().plan.pipeline.epilogueWarps = plan.pipeline.epilogueWarps;
     }
   return tiles;
 }
@@ -270,7 +271,7 @@ static bool isStagingBetter(const PlannedGemm &gemm, const KernelPlan &plan, con
   int64_t bytes = footprint(plan, gemm.size).first;
   int64_t room = target.limits.sharedBytesPerCta - kBarrierBytes;
   auto stagesIn = [&](int64_t capacity) {
-    return std::min(gemm.plan.stages.value_or(kMostStages), capacity / bytes);
+    return std::min(gemm.plan.pipeline.stages.value_or(kMostStages), capacity / bytes);
   };
   int64_t stages = stagesIn(room - kStagedBytes);
   int64_t enough = stagesThatCoverLoads(gemm.size, tile, plan.tile[2], bytes, target);
@@ -301,9 +302,9 @@ static KernelPlan proposeBlockScaled(const PlannedGemm &given) {
   if (staging)
     plan.store = ResultStore::Tma;
   bool requests = requestsWork(partial.schedule ? partial.schedule : plan.schedule);
-  plan.mmaWarps = proposeMmaWarps(gemm, tile);
-  auto roles = tensorMemoryRoles(gemm.context(), plan.mmaWarps == 1 ? 1 : 2, staging, requests,
-                                 4 * int32_t(tile.epilogueGroups));
+  plan.pipeline.mmaWarps = proposeMmaWarps(gemm, tile);
+  auto roles = tensorMemoryRoles(gemm.context(), plan.pipeline.mmaWarps == 1 ? 1 : 2, staging,
+                                 requests, 4 * int32_t(tile.epilogueGroups));
   plan.roles = withEpilogueRegisters(gemm.op, tile, roles);
   plan.ctasPerSm = 1;
   return plan;
@@ -321,7 +322,7 @@ static LogicalResult checkSwapped(const PlannedGemm &gemm) {
   auto lhs = cast<RankedTensorType>(gemm.op.getLhs().getType());
   if (lhs.isDynamicDim(0))
     return gemm.misfit("route", "has the orientation normal for dynamic rows", plan.route.str());
-  if (plan.cluster[0] && plan.reduction != ReductionPlace::Cluster)
+  if (plan.cluster[0] && plan.split.reduction != ReductionPlace::Cluster)
     return gemm.misfit("cluster", "is left out of swapped operands without reduction = cluster",
                        spell(plan.cluster));
   bool fits =
@@ -394,7 +395,7 @@ static LogicalResult checkTile(const PlannedGemm &gemm) {
 LogicalResult fp4::checkGemmCluster(const PlannedGemm &gemm) {
   const KernelPlan &plan = gemm.plan;
   auto [m, n, none] = plan.cluster;
-  if (plan.reduction == ReductionPlace::Cluster)
+  if (plan.split.reduction == ReductionPlace::Cluster)
     return checkClusterReduction(gemm);
   auto misfit = [&](const Twine &must) {
     return gemm.misfit("cluster", must, spell(plan.cluster));
@@ -458,7 +459,7 @@ static LogicalResult checkBlockScaled(const PlannedGemm &gemm) {
   if (requestsWork(plan.schedule) && gemm.target.features.hasClusterLaunchControl)
     engines.push_back(WorkQueue);
   RoleRules rules = RoleRules::ofLanes();
-  if (plan.epilogueWarps == 8)
+  if (plan.pipeline.epilogueWarps == 8)
     rules = {.warps = {8}, .why = ", as 'epilogue_warps' says"};
   if (failed(gemm.checkTiling(engines, rules)))
     return failure();

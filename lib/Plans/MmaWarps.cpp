@@ -14,15 +14,15 @@ using namespace mlir;
 using namespace fp4;
 
 LogicalResult fp4::checkMmaWarps(const PlannedGemm &gemm) {
-  if (gemm.plan.mmaWarps.value_or(1) > 2)
-    return gemm.misfit("mma_warps", "is 1 or 2", Twine(*gemm.plan.mmaWarps));
+  if (gemm.plan.pipeline.mmaWarps.value_or(1) > 2)
+    return gemm.misfit("mma_warps", "is 1 or 2", Twine(*gemm.plan.pipeline.mmaWarps));
   return success();
 }
 
 LogicalResult fp4::checkMmaRole(const PlannedGemm &gemm) {
   auto roles = cast<pipe::RolePlanAttr>(gemm.plan.roles);
   int64_t warps = roles.getDriver(pipe::Engine::Tensor).getNumWarps(),
-          asked = gemm.plan.mmaWarps.value_or(warps);
+          asked = gemm.plan.pipeline.mmaWarps.value_or(warps);
   if (warps == asked)
     return success();
   return gemm.misfit("roles",
@@ -39,8 +39,8 @@ static bool hasKnownSizes(const PlannedGemm &gemm) {
 
 std::optional<int64_t> fp4::proposeMmaWarps(const PlannedGemm &gemm, const GemmTile &tile) {
   constexpr double leastGain = 0.01;
-  bool isOpen = !gemm.plan.mmaWarps && !gemm.plan.roles && hasKnownSizes(gemm);
+  bool isOpen = !gemm.plan.pipeline.mmaWarps && !gemm.plan.roles && hasKnownSizes(gemm);
   if (isOpen && gainOfScaleWarp(gemm.size, tile, gemm.target) < leastGain)
     return 1;
-  return gemm.plan.mmaWarps;
+  return gemm.plan.pipeline.mmaWarps;
 }

@@ -33,7 +33,7 @@ private:
   /// Adds the plan with a change. Roles and routes follow from other fields, so they are proposed
   /// anew; other fields are proposed anew too if they do not agree with the change.
   void add(StringRef field, Change change);
-  template <typename T> void addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list);
+  template <auto... path> void addAll(StringRef field, ArrayRef<int64_t> list);
   void addTiles();
   void addRoutes();
   void addClusters();
@@ -91,10 +91,9 @@ void Neighbours::add(StringRef field, Change change) {
   }
 }
 
-template <typename T>
-void Neighbours::addAll(StringRef field, T KernelPlan::*member, ArrayRef<int64_t> list) {
+template <auto... path> void Neighbours::addAll(StringRef field, ArrayRef<int64_t> list) {
   for (int64_t value : list)
-    add(field, [&](KernelPlan &other) { other.*member = value; });
+    add(field, [&](KernelPlan &other) { memberOf<path...>(other) = value; });
 }
 
 void Neighbours::addTiles() {
@@ -144,7 +143,7 @@ void Neighbours::addClusters() {
 void Neighbours::addReductions() {
   for (ReductionPlace place : {ReductionPlace::Workspace, ReductionPlace::Cluster})
     add("reduction", [&](KernelPlan &other) {
-      other.reduction = place;
+      other.split.reduction = place;
       other.cluster = {};
     });
 }
@@ -155,8 +154,8 @@ void Neighbours::addSlices() {
   for (int64_t slices : numbers(1, most))
     for (bool haveWarpgroups : {false, true})
       add("k_slices", [&](KernelPlan &other) {
-        other.kSlices = slices;
-        other.slicedK = haveWarpgroups;
+        other.split.kSlices = slices;
+        other.split.slicedK = haveWarpgroups;
         other.cluster = {};
       });
 }
@@ -189,24 +188,25 @@ std::vector<PlanNeighbour> Neighbours::collect() {
   }
   if (plan.schedule) {
     addSchedules();
-    addAll("stages", &KernelPlan::stages, numbers(2, 8));
-    addAll("accumulators", &KernelPlan::accumulators, numbers(1, 2));
+    addAll<&KernelPlan::pipeline, &PipelinePlan::stages>("stages", numbers(2, 8));
+    addAll<&KernelPlan::pipeline, &PipelinePlan::accumulators>("accumulators", numbers(1, 2));
   }
   addReductions();
   addSlices();
-  addAll("epilogue_warps", &KernelPlan::epilogueWarps, powers(8, /*first=*/4));
-  addAll("mma_warps", &KernelPlan::mmaWarps, numbers(1, 2));
-  addAll("threads", &KernelPlan::threads, powers(target.limits.maxThreadsPerCta, /*first=*/32));
-  addAll("blocks_per_thread", &KernelPlan::blocksPerThread, powers(16));
-  addAll("items_per_thread", &KernelPlan::itemsPerThread, powers(64));
-  addAll("strip", &KernelPlan::strip, powers(64));
-  addAll("ctas_per_sm", &KernelPlan::ctasPerSm, numbers(1, 8));
-  addAll("grid", &KernelPlan::grid, powers(64));
-  add("cache_hints", [&](KernelPlan &other) { other.cacheHints = !plan.cacheHints; });
+  addAll<&KernelPlan::pipeline, &PipelinePlan::epilogueWarps>("epilogue_warps",
+                                                              powers(8, /*first=*/4));
+  addAll<&KernelPlan::pipeline, &PipelinePlan::mmaWarps>("mma_warps", numbers(1, 2));
+  addAll<&KernelPlan::threads>("threads", powers(target.limits.maxThreadsPerCta, /*first=*/32));
+  addAll<&KernelPlan::stream, &StreamPlan::blocksPerThread>("blocks_per_thread", powers(16));
+  addAll<&KernelPlan::stream, &StreamPlan::itemsPerThread>("items_per_thread", powers(64));
+  addAll<&KernelPlan::strip>("strip", powers(64));
+  addAll<&KernelPlan::ctasPerSm>("ctas_per_sm", numbers(1, 8));
+  addAll<&KernelPlan::stream, &StreamPlan::grid>("grid", powers(64));
+  add("cache_hints", [&](KernelPlan &other) { other.stream.cacheHints = !plan.stream.cacheHints; });
   for (CtaOrder order : {CtaOrder::Ascending, CtaOrder::Descending})
-    add("order", [&](KernelPlan &other) { other.order = order; });
+    add("order", [&](KernelPlan &other) { other.stream.order = order; });
   for (AmaxKernel amax : {AmaxKernel::Separate, AmaxKernel::Same})
-    add("amax", [&](KernelPlan &other) { other.amax = amax; });
+    add("amax", [&](KernelPlan &other) { other.stream.amax = amax; });
   addRoutes();
   for (KernelFamily family : familiesOf(op))
     add("family", [&](KernelPlan &other) {

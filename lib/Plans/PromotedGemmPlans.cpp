@@ -334,7 +334,7 @@ static KernelPlan proposePromoted(const PlannedGemm &gemm) {
   // Wide tiles wait for their loads, but those of groups also search for their rows.
   bool isWide = m == kMostPartRows && n > kMostPartRows;
   bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
-  plan.stages = chooseStages(gemm, plan.tile, otherBytes, takeAll);
+  plan.pipeline.stages = chooseStages(gemm, plan.tile, otherBytes, takeAll);
   plan.schedule = scheduleOf(gemm, plan.tile, isTallBeside);
   // A warpgroup alone has enough registers, but the request for more tells ptxas that its warps are
   // converged.

@@ -46,7 +46,7 @@ static bool waitsForLittle(const GemmTile &tile, const MatmulSize &size,
 static std::optional<GemmTile> joined(GemmTile tile, const KernelPlan &partial,
                                       const MatmulSize &size, const hw::TargetModel &target) {
   int64_t blocks = size.splits * (tile.pair ? 2 : 1);
-  bool isWanted = partial.reduction == ReductionPlace::Cluster;
+  bool isWanted = partial.split.reduction == ReductionPlace::Cluster;
   if (tile.narrow || (!isWanted && partial.cluster[0]) || tile.n > kMostReducedColumns ||
       blocks > int64_t(isWanted ? hw::mostClusterCtas(target) : target.limits.maxClusterSize))
     return std::nullopt;
@@ -61,14 +61,14 @@ static std::optional<GemmTile> joined(GemmTile tile, const KernelPlan &partial,
 void fp4::addReduced(const KernelPlan &partial, const MatmulSize &size,
                      const hw::TargetModel &target, llvm::function_ref<bool(const GemmTile &)> fits,
                      SmallVectorImpl<GemmTile> &tiles) {
-  if (size.splits < 2 || partial.reduction == ReductionPlace::Workspace || partial.fallback[0] ||
-      requestsWork(partial.schedule))
+  if (size.splits < 2 || partial.split.reduction == ReductionPlace::Workspace ||
+      partial.fallback[0] || requestsWork(partial.schedule))
     return;
   SmallVector<GemmTile> found;
   for (const GemmTile &tile : tiles)
     if (auto other = joined(tile, partial, size, target); other && fits(*other))
       found.push_back(*other);
-  if (partial.reduction && !found.empty())
+  if (partial.split.reduction && !found.empty())
     tiles.clear();
   llvm::append_range(tiles, found);
 }
@@ -123,7 +123,7 @@ std::array<int64_t, 3> fp4::proposeReduction(const PlannedGemm &gemm, ReducedTil
   const KernelPlan &partial = gemm.plan;
   if (partial.cluster[0])
     return partial.cluster;
-  int64_t blocksOfTile = gemm.size.splits / partial.kSlices.value_or(1),
+  int64_t blocksOfTile = gemm.size.splits / partial.split.kSlices.value_or(1),
           blocks = tiles * blocksOfTile, places = resident * gemm.target.sms;
   bool haveRoom = blocksOfTile == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
   bool joins = blocksOfTile > 1 && blocksOfTile <= gemm.target.limits.maxClusterSize &&
@@ -134,8 +134,8 @@ std::array<int64_t, 3> fp4::proposeReduction(const PlannedGemm &gemm, ReducedTil
 LogicalResult fp4::checkReductionPlace(const PlannedGemm &gemm, ReducedTile tile) {
   auto [m, n, none] = gemm.plan.cluster;
   int64_t most = gemm.target.limits.maxClusterSize;
-  bool joins =
-      m * gemm.plan.kSlices.value_or(1) == gemm.splits() && m <= most && tile.rows <= tile.mostRows;
+  bool joins = m * gemm.plan.split.kSlices.value_or(1) == gemm.splits() && m <= most &&
+               tile.rows <= tile.mostRows;
   if (m == 0 || (n == 1 && (m == 1 || joins)))
     return success();
   return gemm.misfit("cluster",

@@ -413,7 +413,7 @@ bool mayHaveRows(Operation *op) { return mayHaveCluster(op) && whyNotRowKernel(o
 /// that those of a thread must all be kept (keepsRow).
 LogicalResult checkRowsOfThread(Operation *op, const KernelPlan &plan) {
   constexpr int64_t most = 8;
-  int64_t rows = plan.itemsPerThread.value_or(1);
+  int64_t rows = plan.stream.itemsPerThread.value_or(1);
   if (rows == 1)
     return success();
   if (!mayHaveRows(op) || plan.cluster[1] > 1)
@@ -455,7 +455,7 @@ int64_t bytesOfSegments(Operation *op, const KernelPlan &plan) {
   });
   int64_t visited = int64_t(llvm::alignTo(chunks, team));
   visited += visited / eighth;
-  int64_t rows = plan.itemsPerThread.value_or(1);
+  int64_t rows = plan.stream.itemsPerThread.value_or(1);
   return rows * (reductions + needsRow(op)) * word * int64_t(llvm::divideCeil(visited, warp));
 }
 

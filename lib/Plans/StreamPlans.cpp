@@ -101,22 +101,22 @@ static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::Tar
   KernelPlan plan = planOfFamily(StreamBlocks);
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
     if (endsInCache(quantize, target))
-      plan.order = CtaOrder::Descending;
+      plan.stream.order = CtaOrder::Descending;
     if (keepsItsAmax(quantize, target))
-      plan.amax = AmaxKernel::Same;
+      plan.stream.amax = AmaxKernel::Same;
   }
   bool hasMoreToDo = transformsInThread(op) || comparesScales(op, target);
   plan.threads = hasMoreToDo ? 128 : 256;
-  plan.blocksPerThread = hasMoreToDo ? 2 : 1;
+  plan.stream.blocksPerThread = hasMoreToDo ? 2 : 1;
   return plan;
 }
 
 static LogicalResult checkBlocks(Operation *op, const KernelPlan &plan,
                                  const hw::TargetModel &target) {
-  if (failed(checkAtMost(op, "blocks_per_thread", *plan.blocksPerThread, kMostBlocks)))
+  if (failed(checkAtMost(op, "blocks_per_thread", *plan.stream.blocksPerThread, kMostBlocks)))
     return failure();
   auto quantize = dyn_cast<QuantizeOp>(op);
-  if (plan.amax == AmaxKernel::Same && (!quantize || !amaxOfKernel(quantize)))
+  if (plan.stream.amax == AmaxKernel::Same && (!quantize || !amaxOfKernel(quantize)))
     return withNote(misfit(op, "amax", "is separate", "same"),
                     "a quantizer along rows computes the amax of its input where it is the first "
                     "to need it, without groups, transforms or f32 scales");
@@ -152,7 +152,7 @@ static KernelPlan proposeTiles(Operation *operation, const KernelPlan &,
   KernelPlan plan = planOfFamily(TileQuantize);
   plan.threads = kTileQuantizeThreads;
   if (endsInCache(op, target))
-    plan.order = CtaOrder::Descending;
+    plan.stream.order = CtaOrder::Descending;
   if (adaptive || longSteps || prologueOf(op.getInput()))
     plan.ctasPerSm = 2;
   else
@@ -211,15 +211,15 @@ static KernelPlan proposeItems(Operation *op, const KernelPlan &, const hw::Targ
   KernelPlan plan = planOfFamily(StreamItems);
   auto elements = dyn_cast<linalg::GenericOp>(op);
   plan.threads = elements ? threadsOfElements(elements) : 256;
-  plan.itemsPerThread = isa<HadamardOp, linalg::GenericOp>(op) ? 1 : 4;
+  plan.stream.itemsPerThread = isa<HadamardOp, linalg::GenericOp>(op) ? 1 : 4;
   return plan;
 }
 
 static LogicalResult checkItems(Operation *op, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
-  if (isa<HadamardOp>(op) && *plan.itemsPerThread != 1)
-    return misfit(op, "items_per_thread", "is 1", Twine(*plan.itemsPerThread));
-  if (failed(checkAtMost(op, "items_per_thread", *plan.itemsPerThread, kMostItems)))
+  if (isa<HadamardOp>(op) && *plan.stream.itemsPerThread != 1)
+    return misfit(op, "items_per_thread", "is 1", Twine(*plan.stream.itemsPerThread));
+  if (failed(checkAtMost(op, "items_per_thread", *plan.stream.itemsPerThread, kMostItems)))
     return failure();
   return checkThreads(op, *plan.threads, /*resident=*/1, target);
 }
@@ -235,8 +235,8 @@ static KernelPlan proposeGrid(Operation *op, const KernelPlan &, const hw::Targe
   bool columns = transform && transform.getDimension() == 0;
   KernelPlan plan = planOfFamily(ReduceGrid);
   plan.threads = columns ? 256 : 512;
-  plan.itemsPerThread = 1;
-  plan.grid = columns ? 1 : std::min<int64_t>(transform ? 2 : 4, mostCtasPerSm(512, target));
+  plan.stream.itemsPerThread = 1;
+  plan.stream.grid = columns ? 1 : std::min<int64_t>(transform ? 2 : 4, mostCtasPerSm(512, target));
   return plan;
 }
 
@@ -244,8 +244,9 @@ LogicalResult fp4::checkReduction(Operation *op, const KernelPlan &plan,
                                   const hw::TargetModel &target) {
   if (!llvm::isPowerOf2_64(*plan.threads))
     return misfit(op, "threads", "are a power of two", Twine(*plan.threads));
-  if (failed(checkAtMost(op, "items_per_thread", plan.itemsPerThread.value_or(1), kMostItems)) ||
-      failed(checkAtMost(op, "grid", plan.grid.value_or(1), kMostGrid)))
+  if (failed(checkAtMost(op, "items_per_thread", plan.stream.itemsPerThread.value_or(1),
+                         kMostItems)) ||
+      failed(checkAtMost(op, "grid", plan.stream.grid.value_or(1), kMostGrid)))
     return failure();
   return checkThreads(op, *plan.threads, /*resident=*/1, target);
 }

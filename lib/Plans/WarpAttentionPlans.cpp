@@ -144,7 +144,7 @@ static KernelPlan proposeWarpAttention(Operation *op, const KernelPlan &partial,
   auto [threads, ctas] = shapeOfCtas(attention, target);
   plan.threads = partial.threads.value_or(threads);
   plan.ctasPerSm = partial.ctasPerSm.value_or(partial.threads ? 1 : ctas);
-  plan.kSlices = partsOfKeys(attention, *plan.threads, target.sms * *plan.ctasPerSm);
+  plan.split.kSlices = partsOfKeys(attention, *plan.threads, target.sms * *plan.ctasPerSm);
   return plan;
 }
 
@@ -159,7 +159,7 @@ static LogicalResult checkWarpAttention(Operation *op, const KernelPlan &plan,
                   "are a power of two whose states fit in " + Twine(kMostShared) +
                       " bytes of shared memory",
                   Twine(*plan.threads));
-  return checkAtMost(op, "k_slices", *plan.kSlices, stepsOfKeys(attention));
+  return checkAtMost(op, "k_slices", *plan.split.kSlices, stepsOfKeys(attention));
 }
 
 constexpr FamilyRules fp4::kWarpAttentionRules = {KernelFamily::WarpAttention, requireWarpAttention,

@@ -205,7 +205,8 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
   bool isKnown = !ShapedType::isDynamic(mostRowsOf(cast<BlockScaledMatmulOp>(op), partial));
   if (!mayHaveUnevenRows(op, target) || size.sharers)
     return {};
-  bool isNarrow = partial.cluster[0] > 1 || partial.kSlices.value_or(1) > 1 || size.sliced > 1;
+  bool isNarrow =
+      partial.cluster[0] > 1 || partial.split.kSlices.value_or(1) > 1 || size.sliced > 1;
   int64_t most = partial.cluster[0] > 1 ? mostReducedRows(op) : kMostWeightRows;
   return fastestTile(size, ratesOf(op, target), target, [&](int64_t rows, int64_t columns) {
     return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
@@ -257,7 +258,7 @@ SharedTile fp4::fastestSharedTile(BlockScaledMatmulOp product, MatmulSize size,
 /// have beside the sums of all slices.
 static int64_t chooseRowsOfSlices(Operation *op, const KernelPlan &partial, const MatmulSize &size,
                                   const hw::TargetModel &target) {
-  int64_t most = mostRowsOfSlices(partial.kSlices.value_or(1), partial.slicedK);
+  int64_t most = mostRowsOfSlices(partial.split.kSlices.value_or(1), partial.split.slicedK);
   int64_t rows = chooseRows(op, size, target);
   return rows <= most || mayHaveUnevenRows(op, target) ? std::min(rows, most)
                                                        : int64_t(llvm::bit_floor(uint64_t(most)));
@@ -275,14 +276,14 @@ static int64_t chooseColumns(Operation *op, int64_t rows, const MatmulSize &size
 
 static std::array<int64_t, 3> chooseTile(Operation *op, const KernelPlan &partial,
                                          const MatmulSize &size, const hw::TargetModel &target) {
-  int64_t ranges = partial.kSlices.value_or(1);
+  int64_t ranges = partial.split.kSlices.value_or(1);
   if (auto [rows, columns] = chooseShape(op, partial, size, target); rows)
     return {rows, columns,
-            partial.slicedK ? depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)
-                            : depthOfRange(op, {rows, columns}, ranges)};
+            partial.split.slicedK ? depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)
+                                  : depthOfRange(op, {rows, columns}, ranges)};
   int64_t rows = partial.tile[0] ? partial.tile[0] : chooseRowsOfSlices(op, partial, size, target);
   int64_t columns = partial.tile[1] ? partial.tile[1] : chooseColumns(op, rows, size, target);
-  if (partial.slicedK)
+  if (partial.split.slicedK)
     return {rows, columns, depthOfSliced(cast<BlockScaledMatmulOp>(op), rows)};
   int64_t ofWarps = std::max(kWarpTileK / ranges, leastDepth(op));
   return {rows, columns,
@@ -366,7 +367,7 @@ static int64_t stageBytes(Operation *op, const KernelPlan &plan) {
   Format format = cast<BlockScaledMatmulOp>(op).getFormat();
   int64_t ofCodes = n * k / (hasPackedData(format) ? 2 : 1);
   int64_t ofWeights = gemmsOf(op) * (ofCodes + n * k / blockSize(format));
-  return plan.kSlices.value_or(1) * ((takesBytes(op) ? 1 : 2) * m * k + ofWeights);
+  return plan.split.kSlices.value_or(1) * ((takesBytes(op) ? 1 : 2) * m * k + ofWeights);
 }
 
 /// Bytes of shared memory for each of `resident` CTAs per SM.
@@ -406,7 +407,7 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
   bool isWave = 4 * blocks >= 3 * target.sms && blocks <= target.sms;
   bool isTile = plan.tile[0] == smallM && plan.tile[1] == kTileN;
   return mayHaveRanges(op, target) && !multipliesByWarps(target) && isWave && isTile &&
-         plan.kSlices.value_or(1) == 1 && size.splits <= 2 &&
+         plan.split.kSlices.value_or(1) == 1 && size.splits <= 2 &&
          size.k / size.splits >= fewestKTiles * plan.tile[2];
 }
 
@@ -447,15 +448,15 @@ static void takeSlices(PlannedGemm &gemm, KernelPlan &partial, KernelPlan &plan)
                    : INFINITY;
   };
   WeightSlices slices = chooseSlices(gemm, cycles);
-  partial.kSlices = plan.kSlices = slices.count;
-  partial.slicedK = plan.slicedK = slices.haveWarpgroups;
+  partial.split.kSlices = plan.split.kSlices = slices.count;
+  partial.split.slicedK = plan.split.slicedK = slices.haveWarpgroups;
   gemm.size.sliced = slices.haveWarpgroups ? *slices.count : 1;
 }
 
 static pipe::RolePlanAttr rolesOf(const PlannedGemm &gemm, const KernelPlan &partial,
                                   const KernelPlan &plan) {
-  if (partial.slicedK)
-    return slicedRoles(gemm.context(), int32_t(*partial.kSlices));
+  if (partial.split.slicedK)
+    return slicedRoles(gemm.context(), int32_t(*partial.split.kSlices));
   bool isTall = needsRegisters(gemm.op, plan.tile, gemm.target);
   return fragmentRoles(gemm.context(), /*groups=*/2, isTall ? kFewBeside : RegisterShares());
 }
@@ -476,11 +477,13 @@ static KernelPlan proposeWeight(const PlannedGemm &given) {
   plan.roles = rolesOf(gemm, partial, plan);
   int64_t columns = llvm::divideCeil(size.n, plan.tile[1]);
   int64_t items = tilesOfRows(size, plan.tile[0]) * columns;
-  int64_t blocks = size.sharers ? size.sharers : items * size.splits / partial.kSlices.value_or(1);
+  int64_t blocks =
+      size.sharers ? size.sharers : items * size.splits / partial.split.kSlices.value_or(1);
   bool isFull = blocks > target.sms, isKnown = gemm.hasKnownRows();
-  plan.ctasPerSm = plan.slicedK ? 1 : chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
+  plan.ctasPerSm =
+      plan.split.slicedK ? 1 : chooseCtasPerSm(op, partial.orElse(plan), isFull, target);
   if (size.sharers && plan.tile == kSharedTile && !multipliesByWarps(target))
-    plan.stages = kSharedStages;
+    plan.pipeline.stages = kSharedStages;
   if (isKnown && !size.sharers && leavesRoom(op, partial.orElse(plan), size, blocks, target))
     plan.ctasPerSm = 2;
   int64_t tilesM = tilesAlongM(size, plan.tile[0]);

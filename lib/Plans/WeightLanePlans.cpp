@@ -127,10 +127,10 @@ static bool mayReduce(const PlannedGemm &gemm, int64_t rows) {
   const KernelPlan &partial = gemm.plan;
   const MatmulSize &size = gemm.size;
   const hw::TargetModel &target = gemm.target;
-  if (partial.reduction || partial.cluster[0] || size.splits < 2 || rows > mostRows ||
+  if (partial.split.reduction || partial.cluster[0] || size.splits < 2 || rows > mostRows ||
       isPromoted(gemm.op) || size.splits > int64_t(target.limits.maxClusterSize) ||
       requestsWork(partial.schedule))
-    return partial.reduction == ReductionPlace::Cluster;
+    return partial.split.reduction == ReductionPlace::Cluster;
   GemmTile tile{/*pair=*/false, rows, size.splits, 1, /*transposed=*/true};
   int64_t blocks =
       int64_t(llvm::divideCeil(size.m, rows) * llvm::divideCeil(size.n, kTileN)) * size.splits;
@@ -151,7 +151,7 @@ static KernelPlan proposeWeightLane(const PlannedGemm &gemm) {
   plan.roles = weightLaneRoles(gemm.context(), inTurn ? groupsOf(gemm.op, rows, asked, size) : 1);
   plan.ctasPerSm = 1;
   if (mayReduce(gemm, rows)) {
-    plan.reduction = ReductionPlace::Cluster;
+    plan.split.reduction = ReductionPlace::Cluster;
     plan.cluster = {size.splits, 1};
   }
   return plan;
@@ -188,7 +188,7 @@ static LogicalResult checkWeightLane(const PlannedGemm &gemm) {
     return gemm.misfit("tile",
                        "has 32, 64, 128 or 256 rows in a GEMM that quantizes its elements",
                        Twine(m));
-  bool joins = gemm.plan.reduction == ReductionPlace::Cluster;
+  bool joins = gemm.plan.split.reduction == ReductionPlace::Cluster;
   if (failed(joins ? checkClusterReduction(gemm) : checkNoCluster(gemm)) ||
       failed(checkCtasPerSm(gemm)))
     return failure();

@@ -105,9 +105,9 @@ static WeightSlices slicesOfGroups(const PlannedGemm &gemm) {
 WeightSlices fp4::chooseSlices(const PlannedGemm &gemm, function_ref<double(int64_t)> cycles) {
   constexpr double leastGain = 0.03;
   const KernelPlan &partial = gemm.plan;
-  if (partial.kSlices)
-    return {partial.kSlices, partial.slicedK};
-  if (partial.slicedK)
+  if (partial.split.kSlices)
+    return {partial.split.kSlices, partial.split.slicedK};
+  if (partial.split.slicedK)
     return {fastestSliced(gemm, cycles), true};
   if (gemm.size.splits == 1)
     return {};
@@ -149,7 +149,7 @@ static LogicalResult checkSplitOfGroups(const PlannedGemm &gemm) {
 static LogicalResult checkSliceRoles(const PlannedGemm &gemm) {
   auto roles = dyn_cast<pipe::RolePlanAttr>(gemm.plan.roles);
   SmallVector<pipe::RoleAttr> others = roles ? roles.getSlices() : SmallVector<pipe::RoleAttr>();
-  if (!gemm.plan.slicedK && !others.empty()) {
+  if (!gemm.plan.split.slicedK && !others.empty()) {
     InFlightDiagnostic diag = gemm.op.emitOpError()
                               << "must have a plan with 'sliced_k' beside auxiliary roles of k "
                                  "slices, but got "
@@ -157,7 +157,7 @@ static LogicalResult checkSliceRoles(const PlannedGemm &gemm) {
     diag.attachNote() << "add 'sliced_k', or leave 'roles' out, and fp4-plan-kernels decides it";
     return diag;
   }
-  int64_t slices = gemm.plan.slicedK ? gemm.plan.kSlices.value_or(1) : 1;
+  int64_t slices = gemm.plan.split.slicedK ? gemm.plan.split.kSlices.value_or(1) : 1;
   bool areWhole = llvm::all_of(others, [](pipe::RoleAttr role) {
     return role.getNumWarps() == kWarpsOfSlice && role.getFirstWarp() % kWarpsOfSlice == 0;
   });
@@ -173,7 +173,7 @@ static LogicalResult checkSliceRoles(const PlannedGemm &gemm) {
 /// Checks slices with warpgroups of their own.
 static LogicalResult checkSliced(const PlannedGemm &gemm) {
   const KernelPlan &plan = gemm.plan;
-  int64_t slices = plan.kSlices.value_or(1), splits = gemm.splits();
+  int64_t slices = plan.split.kSlices.value_or(1), splits = gemm.splits();
   if (!llvm::is_contained(kSlicedCounts, slices))
     return gemm.misfit("k_slices", "is 2 or 3 with 'sliced_k'", Twine(slices));
   if (!haveAsManyTiles(gemm.op, splits, slices))
@@ -192,7 +192,7 @@ static LogicalResult checkSliced(const PlannedGemm &gemm) {
 
 /// Checks slices that all warps have.
 static LogicalResult checkShared(const PlannedGemm &gemm) {
-  int64_t slices = gemm.plan.kSlices.value_or(1), splits = gemm.splits();
+  int64_t slices = gemm.plan.split.kSlices.value_or(1), splits = gemm.splits();
   if (slices == 1)
     return success();
   if (!llvm::is_contained(kSharedCounts, slices))
@@ -208,10 +208,10 @@ static LogicalResult checkShared(const PlannedGemm &gemm) {
 }
 
 LogicalResult fp4::checkSlices(const PlannedGemm &gemm) {
-  int64_t slices = gemm.plan.kSlices.value_or(1), splits = gemm.splits();
+  int64_t slices = gemm.plan.split.kSlices.value_or(1), splits = gemm.splits();
   if (failed(checkSplitOfGroups(gemm)) || failed(checkSliceRoles(gemm)))
     return failure();
-  if (gemm.plan.slicedK && countsOfSliced(gemm).empty())
+  if (gemm.plan.split.slicedK && countsOfSliced(gemm).empty())
     return gemm.misfit(
         "sliced_k",
         Twine("goes with a 'split_k' ") +
@@ -222,5 +222,5 @@ LogicalResult fp4::checkSlices(const PlannedGemm &gemm) {
     return gemm.misfit("k_slices",
                        "is 'split_k' of groups, " + Twine(splits) + ": a CTA has all parts of K",
                        Twine(slices));
-  return gemm.plan.slicedK ? checkSliced(gemm) : checkShared(gemm);
+  return gemm.plan.split.slicedK ? checkSliced(gemm) : checkShared(gemm);
 }

@@ -77,7 +77,7 @@ follows lib/Sim/Async/Policies.cpp \
 cp include/fp4/Dialect/Fp4/IR/KernelPlan.h plan
 member() { sed "/^struct KernelPlan {/a \  $1 newField;" plan >include/fp4/Dialect/Fp4/IR/KernelPlan.h; }
 fields=lib/Dialect/Fp4/IR/KernelPlan.cpp
-row='/^constexpr Field kFields/a \    {"new_field", \&KernelPlan::newField, of(TileGemm, Gemv)},'
+row='/^constexpr Field kFields/a \    {"new_field", member<\&KernelPlan::newField>(), of(TileGemm, Gemv)},'
 for type in 'std::optional<int64_t>' bool 'std::optional<PdlMode>'; do
   member "$type"
   follows $fields "$row" 'fuzz.fields new_field'

@@ -256,7 +256,7 @@ void KernelBuilder::launchItems(Value items) {
 
 Value KernelBuilder::ctaIndex() {
   Value index = NVVM::BlockIdXOp::create(bodyBuilder, bodyBuilder.getI32Type());
-  if (plan.order != CtaOrder::Descending)
+  if (plan.stream.order != CtaOrder::Descending)
     return index;
   Value blocks = NVVM::GridDimXOp::create(bodyBuilder, bodyBuilder.getI32Type());
   Value last = arith::SubIOp::create(bodyBuilder, blocks, constI32(bodyBuilder, 1));

@@ -64,11 +64,11 @@ public:
   /// CTAs that have a row together.
   int64_t ctasOfRow() const { return std::max<int64_t>(plan.cluster[1], 1); }
   /// Rows of a thread in kernels by rows.
-  int64_t rowsOfThread() const { return plan.itemsPerThread.value_or(1); }
+  int64_t rowsOfThread() const { return plan.stream.itemsPerThread.value_or(1); }
   /// CTAs that a reduction launches for each SM at most.
-  int64_t ctasPerSm() const { return *plan.grid; }
+  int64_t ctasPerSm() const { return *plan.stream.grid; }
   /// Work items of the threads of a CTA.
-  int64_t itemsPerCta() const { return *plan.threads * *plan.itemsPerThread; }
+  int64_t itemsPerCta() const { return *plan.threads * *plan.stream.itemsPerThread; }
 
   mlir::ImplicitLocOpBuilder &host() { return hostBuilder; }
   mlir::ImplicitLocOpBuilder &body() { return bodyBuilder; }

@@ -130,14 +130,14 @@ static void setWarpgroups(Gemm &gemm, const KernelPlan &plan) {
   if (gemm.promotesLanes())
     gemm.tiling.laneGroups = roles.getDriver(pipe::Engine::Threads).getNumWarps() / 4;
   else
-    gemm.tiling.epilogueGroups = plan.epilogueWarps.value_or(4) / 4;
+    gemm.tiling.epilogueGroups = plan.pipeline.epilogueWarps.value_or(4) / 4;
 }
 
 /// Sets split-K and the cluster, whose CTAs share loads or have parts of K.
 static void setCluster(Gemm &gemm, BlockScaledMatmulOp op, const KernelPlan &plan) {
-  bool reduces = plan.reduction == ReductionPlace::Cluster;
+  bool reduces = plan.split.reduction == ReductionPlace::Cluster;
   gemm.work.splits = splitsOf(op, plan);
-  gemm.work.ranges = plan.kSlices.value_or(1);
+  gemm.work.ranges = plan.split.kSlices.value_or(1);
   for (pipe::RoleAttr role : cast<pipe::RolePlanAttr>(plan.roles).getSlices())
     gemm.work.sliceRoles.push_back(StringAttr::get(op.getContext(), role.getName()));
   gemm.work.reducesInCluster = reduces || (gemm.hasFragments() && plan.cluster[0] > 1);
@@ -176,6 +176,7 @@ Gemm fp4::gemmOf(BlockScaledMatmulOp op, const KernelPlan &plan, const hw::Targe
   if (auto stream = op.getStreamK())
     setStream(gemm, {uint64_t((*stream)[0]), uint64_t((*stream)[1]), uint64_t((*stream)[2])});
   gemm.tiling.hasOneTile = !takesTurns(gemm, plan, target);
-  gemm.tiling.alternates = gemm.holdsHalves() && plan.accumulators != 1 && !gemm.tiling.hasOneTile;
+  gemm.tiling.alternates =
+      gemm.holdsHalves() && plan.pipeline.accumulators != 1 && !gemm.tiling.hasOneTile;
   return gemm;
 }

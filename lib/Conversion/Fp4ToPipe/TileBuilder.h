@@ -127,11 +127,12 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
     func->setAttr(pipe::kFallbackClusterAttr,
                   builder.getDenseI32ArrayAttr({static_cast<int32_t>(plan.fallback[0]),
                                                 static_cast<int32_t>(plan.fallback[1])}));
-  if (plan.stages)
-    func->setAttr(pipe::PipeDialect::kMaxStagesAttr, builder.getI64IntegerAttr(*plan.stages));
-  if (plan.accumulators)
+  if (plan.pipeline.stages)
+    func->setAttr(pipe::PipeDialect::kMaxStagesAttr,
+                  builder.getI64IntegerAttr(*plan.pipeline.stages));
+  if (plan.pipeline.accumulators)
     func->setAttr(pipe::PipeDialect::kMaxAccumulatorsAttr,
-                  builder.getI64IntegerAttr(*plan.accumulators));
+                  builder.getI64IntegerAttr(*plan.pipeline.accumulators));
   // CTAs of the next launch would take places of this one's, unevenly.
   if (plan.ctasPerSm == 1 && plan.pdl.value_or(PdlMode::None) != PdlMode::None)
     func->setAttr(pipe::PipeDialect::kAloneAttr, builder.getUnitAttr());

@@ -52,7 +52,7 @@ WarpAttention::Sizes WarpAttention::sizesOf(AttentionOp op, const KernelPlan &pl
   int64_t rowsOfTile = rowsOfWarpTile(op);
   sizes.tiles = rowsOfTile / kWarpColumns;
   sizes.rowTiles = int64_t(llvm::divideCeil(sizes.rows, rowsOfTile));
-  sizes.parts = *plan.kSlices;
+  sizes.parts = *plan.split.kSlices;
   sizes.warps = *plan.threads / kWarp;
   return sizes;
 }

@@ -35,7 +35,7 @@ public:
   /// `columns` is an index on the host where they are dynamic, else null.
   RowGrid(KernelBuilder &kernel, const KernelPlan &plan, RowBlocks::Shape shape, Value rows,
           Value columns)
-      : kernel(kernel), threads(*plan.threads), blocksPerThread(*plan.blocksPerThread),
+      : kernel(kernel), threads(*plan.threads), blocksPerThread(*plan.stream.blocksPerThread),
         shape(shape), hostBlocks(RowBlocks::count(kernel.host(), shape, rows, columns)),
         rows(kernel.scalar(rows)), columns(takeColumns(columns)),
         inKernel(kernel.body(), shape, this->rows, this->columns) {}
@@ -176,7 +176,7 @@ QuantizeOp fp4::quantizerOf(AmaxOp amax, const LoweringContext &context) {
     auto quantize = dyn_cast<QuantizeOp>(user);
     auto plan = user->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
     if (quantize && plan && plan.getFamily() == KernelFamily::StreamBlocks &&
-        plan.getPlan().amax == AmaxKernel::Same && amaxOfKernel(quantize) == amax)
+        plan.getPlan().stream.amax == AmaxKernel::Same && amaxOfKernel(quantize) == amax)
       return quantize;
   }
   return {};
@@ -241,7 +241,7 @@ public:
       s.saveRegisters();
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
     scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
-    shape = threadShape(op, context.plan.cacheHints);
+    shape = threadShape(op, context.plan.stream.cacheHints);
     grid.emplace(kernel, context.plan, shape, rows, columns);
     positions = grid->positions();
     for (const RowBlocks::Position &position : positions)
@@ -366,7 +366,7 @@ LogicalResult fp4::lowerRowwiseQuantize(QuantizeOp op, LoweringContext &context)
   if (auto nan = context.withAmax.find(op); nan != context.withAmax.end()) {
     LoweringContext together = context;
     together.plan.threads = kAmaxThreads;
-    together.plan.blocksPerThread = kAmaxBlocksPerThread;
+    together.plan.stream.blocksPerThread = kAmaxBlocksPerThread;
     together.plan.ctasPerSm = amaxCtasPerSm(context.target);
     Value fits = fitsAtOnce(op, host, context.target, rows, columns);
     KernelBuilder both(op, "amax_quantize", together);

@@ -29,12 +29,27 @@ using Pdl = std::optional<PdlMode>;
 using Place = std::optional<ReductionPlace>;
 using route::Route;
 
+/// A member of a plan or of one of its parts.
+template <typename Value> struct Member {
+  Value &(*of)(KernelPlan &);
+  const Value &(*ofConst)(const KernelPlan &);
+
+  Value &in(KernelPlan &plan) const { return of(plan); }
+  const Value &in(const KernelPlan &plan) const { return ofConst(plan); }
+};
+
+template <auto... path> constexpr auto member() {
+  using Value = std::remove_reference_t<decltype(memberOf<path...>(std::declval<KernelPlan &>()))>;
+  return Member<Value>{
+      [](KernelPlan &plan) -> Value & { return memberOf<path...>(plan); },
+      [](const KernelPlan &plan) -> const Value & { return memberOf<path...>(plan); }};
+}
+
 /// A field by its name in the text.
 struct Field {
   StringLiteral name;
-  std::variant<Route KernelPlan::*, Number KernelPlan::*, Dims KernelPlan::*,
-               Attribute KernelPlan::*, bool KernelPlan::*, Store KernelPlan::*,
-               Order KernelPlan::*, Amax KernelPlan::*, Pdl KernelPlan::*, Place KernelPlan::*>
+  std::variant<Member<Route>, Member<Number>, Member<Dims>, Member<Attribute>, Member<bool>,
+               Member<Store>, Member<Order>, Member<Amax>, Member<Pdl>, Member<Place>>
       member;
   unsigned families;       ///< families that have the field
   bool isOptional = false; ///< a complete plan may lack it
@@ -49,40 +64,55 @@ template <typename... Families> constexpr unsigned of(Families... families) {
 using enum KernelFamily;
 
 constexpr Field kFields[] = {
-    {"route", &KernelPlan::route, of(TileGemm, Gemv)},
-    {"tile", &KernelPlan::tile, of(TileGemm, TileTransform, TileAttention)},
-    {"cluster", &KernelPlan::cluster, of(TileGemm, TileAttention, ReduceRows), /*isOptional=*/true},
-    {"fallback", &KernelPlan::fallback, of(TileGemm), /*isOptional=*/true},
-    {"reduction", &KernelPlan::reduction, of(TileGemm), /*isOptional=*/true},
-    {"k_slices", &KernelPlan::kSlices, of(TileGemm), /*isOptional=*/true},
-    {"k_slices", &KernelPlan::kSlices, of(WarpAttention)},
-    {"sliced_k", &KernelPlan::slicedK, of(TileGemm), /*isOptional=*/true},
-    {"pair", &KernelPlan::pair, of(TileGemm), /*isOptional=*/true},
-    {"store", &KernelPlan::store, of(TileGemm), /*isOptional=*/true},
-    {"epilogue_warps", &KernelPlan::epilogueWarps, of(TileGemm), /*isOptional=*/true},
-    {"mma_warps", &KernelPlan::mmaWarps, of(TileGemm), /*isOptional=*/true},
-    {"strip", &KernelPlan::strip, of(TileTransform)},
-    {"schedule", &KernelPlan::schedule, of(TileGemm, TileTransform, TileAttention)},
-    {"roles", &KernelPlan::roles, of(TileGemm, TileTransform, TileAttention)},
-    {"stages", &KernelPlan::stages, of(TileGemm, TileTransform, TileAttention),
+    {"route", member<&KernelPlan::route>(), of(TileGemm, Gemv)},
+    {"tile", member<&KernelPlan::tile>(), of(TileGemm, TileTransform, TileAttention)},
+    {"cluster", member<&KernelPlan::cluster>(), of(TileGemm, TileAttention, ReduceRows),
      /*isOptional=*/true},
-    {"accumulators", &KernelPlan::accumulators, of(TileGemm, TileTransform),
+    {"fallback", member<&KernelPlan::fallback>(), of(TileGemm), /*isOptional=*/true},
+    {"reduction", member<&KernelPlan::split, &SplitPlan::reduction>(), of(TileGemm),
      /*isOptional=*/true},
-    {"threads", &KernelPlan::threads,
+    {"k_slices", member<&KernelPlan::split, &SplitPlan::kSlices>(), of(TileGemm),
+     /*isOptional=*/true},
+    {"k_slices", member<&KernelPlan::split, &SplitPlan::kSlices>(), of(WarpAttention)},
+    {"sliced_k", member<&KernelPlan::split, &SplitPlan::slicedK>(), of(TileGemm),
+     /*isOptional=*/true},
+    {"pair", member<&KernelPlan::pair>(), of(TileGemm), /*isOptional=*/true},
+    {"store", member<&KernelPlan::store>(), of(TileGemm), /*isOptional=*/true},
+    {"epilogue_warps", member<&KernelPlan::pipeline, &PipelinePlan::epilogueWarps>(), of(TileGemm),
+     /*isOptional=*/true},
+    {"mma_warps", member<&KernelPlan::pipeline, &PipelinePlan::mmaWarps>(), of(TileGemm),
+     /*isOptional=*/true},
+    {"strip", member<&KernelPlan::strip>(), of(TileTransform)},
+    {"schedule", member<&KernelPlan::schedule>(), of(TileGemm, TileTransform, TileAttention)},
+    {"roles", member<&KernelPlan::roles>(), of(TileGemm, TileTransform, TileAttention)},
+    {"stages", member<&KernelPlan::pipeline, &PipelinePlan::stages>(),
+     of(TileGemm, TileTransform, TileAttention),
+     /*isOptional=*/true},
+    {"accumulators", member<&KernelPlan::pipeline, &PipelinePlan::accumulators>(),
+     of(TileGemm, TileTransform),
+     /*isOptional=*/true},
+    {"threads", member<&KernelPlan::threads>(),
      of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows, Gemv, WarpAttention)},
-    {"blocks_per_thread", &KernelPlan::blocksPerThread, of(StreamBlocks)},
-    {"items_per_thread", &KernelPlan::itemsPerThread, of(StreamItems, ReduceGrid)},
-    {"rows_per_thread", &KernelPlan::itemsPerThread, of(ReduceRows), /*isOptional=*/true},
-    {"ctas_per_sm", &KernelPlan::ctasPerSm,
-     of(TileGemm, TileTransform, TileQuantize, TileAttention)},
-    {"ctas_per_sm", &KernelPlan::ctasPerSm, of(StreamBlocks, ReduceRows, Gemv, WarpAttention),
+    {"blocks_per_thread", member<&KernelPlan::stream, &StreamPlan::blocksPerThread>(),
+     of(StreamBlocks)},
+    {"items_per_thread", member<&KernelPlan::stream, &StreamPlan::itemsPerThread>(),
+     of(StreamItems, ReduceGrid)},
+    {"rows_per_thread", member<&KernelPlan::stream, &StreamPlan::itemsPerThread>(), of(ReduceRows),
      /*isOptional=*/true},
-    {"pdl", &KernelPlan::pdl, of(TileGemm, ReduceRows), /*isOptional=*/true},
-    {"wave_cost", &KernelPlan::waveCost, of(TileGemm), /*isOptional=*/true},
-    {"grid", &KernelPlan::grid, of(ReduceGrid)},
-    {"cache_hints", &KernelPlan::cacheHints, of(StreamBlocks), /*isOptional=*/true},
-    {"order", &KernelPlan::order, of(StreamBlocks, TileQuantize), /*isOptional=*/true},
-    {"amax", &KernelPlan::amax, of(StreamBlocks), /*isOptional=*/true},
+    {"ctas_per_sm", member<&KernelPlan::ctasPerSm>(),
+     of(TileGemm, TileTransform, TileQuantize, TileAttention)},
+    {"ctas_per_sm", member<&KernelPlan::ctasPerSm>(),
+     of(StreamBlocks, ReduceRows, Gemv, WarpAttention),
+     /*isOptional=*/true},
+    {"pdl", member<&KernelPlan::pdl>(), of(TileGemm, ReduceRows), /*isOptional=*/true},
+    {"wave_cost", member<&KernelPlan::waveCost>(), of(TileGemm), /*isOptional=*/true},
+    {"grid", member<&KernelPlan::stream, &StreamPlan::grid>(), of(ReduceGrid)},
+    {"cache_hints", member<&KernelPlan::stream, &StreamPlan::cacheHints>(), of(StreamBlocks),
+     /*isOptional=*/true},
+    {"order", member<&KernelPlan::stream, &StreamPlan::order>(), of(StreamBlocks, TileQuantize),
+     /*isOptional=*/true},
+    {"amax", member<&KernelPlan::stream, &StreamPlan::amax>(), of(StreamBlocks),
+     /*isOptional=*/true},
 };
 
 const Field *findField(KernelFamily family, StringRef name) {
@@ -95,7 +125,7 @@ size_t dimsOf(KernelFamily family) { return family == TileTransform ? 2 : 3; }
 
 /// Calls `body` with the value of `field` in `plan`.
 template <typename Plan, typename Body> auto visit(const Field &field, Plan &plan, Body body) {
-  return std::visit([&](auto member) { return body(plan.*member); }, field.member);
+  return std::visit([&](auto member) { return body(member.in(plan)); }, field.member);
 }
 
 bool isSaid(const Route &route) { return !route.isOpen(); }
@@ -143,7 +173,7 @@ KernelPlan KernelPlan::orElse(const KernelPlan &other) const {
     std::visit(
         [&](auto member) {
           if (field.isOf(family))
-            complete(merged.*member, other.*member);
+            complete(member.in(merged), member.in(other));
         },
         field.member);
   return merged;
@@ -153,7 +183,8 @@ SmallVector<StringRef> KernelPlan::fieldsUnlike(const KernelPlan &other) const {
   SmallVector<StringRef> names;
   for (const Field &field : kFields)
     if (field.isOf(family) && isSaid(field, *this) && isSaid(field, other) &&
-        std::visit([&](auto member) { return differ(this->*member, other.*member); }, field.member))
+        std::visit([&](auto member) { return differ(member.in(*this), member.in(other)); },
+                   field.member))
       names.push_back(field.name);
   return names;
 }

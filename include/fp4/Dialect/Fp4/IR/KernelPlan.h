@@ -1,8 +1,9 @@
 //===- KernelPlan.h - The plan of an operation's kernel -------------------===//
 //
 // Decisions that fp4-plan-kernels makes for an operation and that a lowering obeys. `#fp4.plan`
-// carries them. A new field is a member of KernelPlan and a row of the table in KernelPlan.cpp, by
-// which plans are parsed, printed, completed and verified (docs/concepts/plans.md).
+// carries them. A new field is a member of KernelPlan or of one of its parts, and a row of the
+// table in KernelPlan.cpp, by which plans are parsed, printed, completed and verified
+// (docs/concepts/plans.md).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -56,29 +57,51 @@ struct Guard {
   bool isOfRows() const { return *this == Guard{m, {}, {}, {}}; }
 };
 
-/// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
-struct KernelPlan {
-  KernelFamily family = {};
-  route::Route route;                      ///< core, operands, sums; or the axes that are asked for
-  std::array<int64_t, 3> tile = {}; ///< extents of m, n and k; 0 where there is no such dimension
-  std::array<int64_t, 3> cluster = {};     ///< CTAs along m and n
-  std::array<int64_t, 3> fallback = {};    ///< CTAs along m and n where `cluster` finds no room
+/// Decisions about the parts in which k is summed.
+struct SplitPlan {
   std::optional<ReductionPlace> reduction; ///< place of the reduction of split-K parts
   std::optional<int64_t> kSlices;          ///< k slices of a CTA
   bool slicedK = false;                    ///< warpgroups of their own for each k slice
-  bool pair = false;
-  std::optional<ResultStore> store;
+
+  bool operator==(const SplitPlan &) const = default;
+};
+
+/// Decisions about the pipeline of a kernel of tiles: its buffers, and warps of its roles.
+struct PipelinePlan {
+  std::optional<int64_t> stages, accumulators;
   std::optional<int64_t> epilogueWarps; ///< warps that read accumulators in tensor memory
   std::optional<int64_t> mmaWarps;      ///< warps that multiply, and copy scales to tensor memory
-  std::optional<int64_t> strip;
-  mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
-  mlir::Attribute roles;    ///< a pipe::RolePlanAttr
-  std::optional<int64_t> stages, accumulators;
-  std::optional<int64_t> threads, blocksPerThread, itemsPerThread;
-  std::optional<int64_t> ctasPerSm, grid;
+
+  bool operator==(const PipelinePlan &) const = default;
+};
+
+/// Decisions about a kernel whose threads stream over elements, without tiles.
+struct StreamPlan {
+  std::optional<int64_t> blocksPerThread, itemsPerThread;
+  std::optional<int64_t> grid;
   bool cacheHints = false;
   std::optional<CtaOrder> order;
   std::optional<AmaxKernel> amax;
+
+  bool operator==(const StreamPlan &) const = default;
+};
+
+/// Each field may be left open. Fp4Plan.td says what the fields mean and which family has which.
+struct KernelPlan {
+  KernelFamily family = {};
+  route::Route route;               ///< core, operands, sums; or the axes that are asked for
+  std::array<int64_t, 3> tile = {}; ///< extents of m, n and k; 0 where there is no such dimension
+  std::array<int64_t, 3> cluster = {};  ///< CTAs along m and n
+  std::array<int64_t, 3> fallback = {}; ///< CTAs along m and n where `cluster` finds no room
+  SplitPlan split;
+  bool pair = false;
+  std::optional<ResultStore> store;
+  std::optional<int64_t> strip;
+  mlir::Attribute schedule; ///< a pipe::WorkScheduleAttrInterface
+  mlir::Attribute roles;    ///< a pipe::RolePlanAttr
+  PipelinePlan pipeline;
+  std::optional<int64_t> threads, ctasPerSm;
+  StreamPlan stream;
   std::optional<PdlMode> pdl;
   std::array<int64_t, 3> waveCost = {}; ///< predicted costs: a launch, a wave, a k tile of a wave
   Guard guard; ///< conditions of a case of `dispatch`; no field of the text
@@ -98,6 +121,10 @@ struct KernelPlan {
 };
 
 llvm::hash_code hash_value(const KernelPlan &plan);
+
+/// The member of a plan to which pointers to members lead: memberOf<&KernelPlan::pipeline,
+/// &PipelinePlan::stages>(plan).
+template <auto... path, typename Plan> auto &memberOf(Plan &plan) { return (plan.*....*path); }
 
 /// Parse and print a plan as inside of #fp4.plan<...>.
 mlir::ParseResult parsePlan(mlir::AsmParser &parser, KernelPlan &plan);
