@@ -79,9 +79,9 @@ int runAndReport(const Runner &runner, const RunOptions &options) {
   if (int code = print(options.json ? report->json() : report->text(), "report"); code != 0)
     return code;
   if (report->passed())
-    return codeOfOrders(report->orders);
+    return codeOfOrders(report->simulation.orders);
   if (auto found = reportHazards(hazards)) {
-    for (const sim::OrderReport &orders : report->orders)
+    for (const sim::OrderReport &orders : report->simulation.orders)
       if (!orders.order.empty())
         found->note += fmt::format("; --replay '{}' repeats the order", orders.order);
     std::fputs(format(*found).c_str(), stderr);

@@ -75,7 +75,9 @@ std::string fateOf(const Expected<RunReport> &report, const std::string &expecte
   if (report && !report->passed())
     return "result";
   if (report)
-    return std::ranges::all_of(report->orders, &sim::OrderReport::complete) ? "" : "incomplete";
+    return std::ranges::all_of(report->simulation.orders, &sim::OrderReport::complete)
+               ? ""
+               : "incomplete";
   for (const char *kind : {"deadlock", "livelock"})
     if (report.error().message.starts_with(kind))
       return kind;

@@ -161,7 +161,7 @@ std::string countsText(const RunReport &report) {
   std::string text =
       fmt::format("  benchmark: counts of the simulator and times of this host, check {}; these "
                   "are not GPU times\n",
-                  report.check);
+                  report.simulation.check);
   size_t width = 6;
   for (const RunReport::Kernel &kernel : report.kernels)
     width = std::max(width, kernel.module.size());
@@ -178,11 +178,12 @@ std::string countsText(const RunReport &report) {
 
 /// The benchmark of schema 1. On a simulator only the kernels' counts are numbers of the benchmark.
 nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
-  nlohmann::ordered_json object = {
-      {"schema", 1}, {"compiler", report.compiler}, {"gpu_times", report.benchmark.has_value()}};
-  if (!report.benchmark)
+  nlohmann::ordered_json object = {{"schema", 1},
+                                   {"compiler", report.compiler},
+                                   {"gpu_times", report.measured.benchmark.has_value()}};
+  if (!report.measured.benchmark)
     return object;
-  const BenchmarkReport &benchmark = *report.benchmark;
+  const BenchmarkReport &benchmark = *report.measured.benchmark;
   object["environment"] = {{"device", report.device},       {"target", report.target},
                            {"driver", benchmark.driver},    {"sms", benchmark.sms},
                            {"l2_bytes", benchmark.l2Bytes}, {"time", benchmark.time}};
@@ -196,8 +197,8 @@ nlohmann::ordered_json benchmarkToJson(const RunReport &report) {
     object["entries"][i]["of_roof"] = {
         {"memory", of.memory}, {"products", of.products}, {"mmas_at_clock", of.mmasAtClock}};
   }
-  if (!report.comparisons.empty())
-    object["comparisons"] = listToJson(report.comparisons);
+  if (!report.measured.comparisons.empty())
+    object["comparisons"] = listToJson(report.measured.comparisons);
   return object;
 }
 
@@ -243,10 +244,10 @@ private:
 };
 
 void ReportText::printOperandsAndKernels() {
-  line("device",
-       report.hardware
-           ? fmt::format("{} ({}, {})", report.device, report.deviceSelector, report.target)
-           : fmt::format("{} of {}, policy {}", report.device, report.target, report.simPolicy));
+  line("device", report.hardware ? fmt::format("{} ({}, {})", report.device, report.deviceSelector,
+                                               report.target)
+                                 : fmt::format("{} of {}, policy {}", report.device, report.target,
+                                               report.simulation.policy));
   for (const RunReport::Operand &operand : report.arguments)
     line(operand.name, fmt::format("{}, {}", operand.type.str(), operand.source));
   for (const RunReport::Kernel &kernel : report.kernels)
@@ -269,18 +270,18 @@ void ReportText::printResults() {
 }
 
 void ReportText::printChecks() {
-  const size_t hazards = report.hazards.size();
-  if (report.check == "off")
+  const size_t hazards = report.simulation.hazards.size();
+  if (report.simulation.check == "off")
     line("hazards", "not looked for (check off)");
-  else if (!report.check.empty())
-    line("hazards", hazards ? fmt::format("{} ({} check)", hazards, report.check)
-                            : fmt::format("none ({} check)", report.check));
-  if (report.counted)
-    line("accesses", sim::textOf(report.wasteful));
-  for (const sim::OrderReport &orders : report.orders)
+  else if (!report.simulation.check.empty())
+    line("hazards", hazards ? fmt::format("{} ({} check)", hazards, report.simulation.check)
+                            : fmt::format("none ({} check)", report.simulation.check));
+  if (report.simulation.counted)
+    line("accesses", sim::textOf(report.simulation.wasteful));
+  for (const sim::OrderReport &orders : report.simulation.orders)
     line("orders", fmt::format("{}: {}", orders.kernel, sim::summaryOf(orders)));
-  if (report.timeComparison) {
-    text += report.timeComparison->text();
+  if (report.simulation.timeComparison) {
+    text += report.simulation.timeComparison->text();
     return;
   }
   const TimedProgram program = report.timed("");
@@ -288,8 +289,8 @@ void ReportText::printChecks() {
     sim::KernelTime time = program.launches[i].time;
     time.kernel = program.launches[i].name;
     text += sim::text(time);
-    if (i < report.instructionMixes.size() && time.missing.empty())
-      text += fmt::format("  instructions   {}\n", report.instructionMixes[i]);
+    if (i < report.simulation.instructionMixes.size() && time.missing.empty())
+      text += fmt::format("  instructions   {}\n", report.simulation.instructionMixes[i]);
   }
 }
 
@@ -300,9 +301,9 @@ void ReportText::printTimes() {
     time += ", reference " + duration(report.referenceMilliseconds);
   if (report.runMilliseconds > 0)
     line("time", time);
-  if (report.benchmarked)
-    text += report.benchmark ? report.benchmark->text() : countsText(report);
-  for (const Comparison &comparison : report.comparisons)
+  if (report.measured.benchmarked)
+    text += report.measured.benchmark ? report.measured.benchmark->text() : countsText(report);
+  for (const Comparison &comparison : report.measured.comparisons)
     text += fmt::format("  {:<{}}  {:<9}  {:+.2f} % +- {:.2f}\n", comparison.name, width,
                         comparison.verdict, (comparison.ratio - 1) * 100, comparison.error * 100);
 }
@@ -316,16 +317,17 @@ void RunReport::forgetHostTimes() {
 }
 
 bool RunReport::passed() const {
-  return hazards.empty() &&
+  return simulation.hazards.empty() &&
          std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict &v) { return v.passed; });
 }
 
 TimedProgram RunReport::timed(std::string label) const {
   TimedProgram program{std::move(label), {}};
   // A module of fp4 has one kernel, after which it is named.
-  for (size_t i = 0; i < times.size(); ++i)
+  for (size_t i = 0; i < simulation.times.size(); ++i)
     program.launches.push_back(
-        {i < kernels.size() ? launchName(kernels[i].module, function) : times[i].kernel, times[i]});
+        {i < kernels.size() ? launchName(kernels[i].module, function) : simulation.times[i].kernel,
+         simulation.times[i]});
   return program;
 }
 
@@ -350,22 +352,22 @@ std::string RunReport::json() const {
                                    {"reference_milliseconds", referenceMilliseconds},
                                    {"notes", notes}};
   if (!hardware)
-    object["device"]["policy"] = simPolicy;
-  if (counted)
-    object["wasteful_accesses"] = listToJson(wasteful);
-  if (!times.empty())
-    object["predicted_times"] = listToJson(times);
-  if (!orders.empty())
-    object["orders"] = listToJson(orders);
-  for (size_t i = 0; i < times.size() && i < instructionMixes.size(); ++i)
-    object["predicted_times"][i]["instructions"] = instructionMixes[i];
-  if (timeComparison)
-    object["comparison"] = toJson(*timeComparison);
-  if (!check.empty()) {
-    object["check"] = check;
-    object["hazards"] = listToJson(hazards);
+    object["device"]["policy"] = simulation.policy;
+  if (simulation.counted)
+    object["wasteful_accesses"] = listToJson(simulation.wasteful);
+  if (!simulation.times.empty())
+    object["predicted_times"] = listToJson(simulation.times);
+  if (!simulation.orders.empty())
+    object["orders"] = listToJson(simulation.orders);
+  for (size_t i = 0; i < simulation.times.size() && i < simulation.instructionMixes.size(); ++i)
+    object["predicted_times"][i]["instructions"] = simulation.instructionMixes[i];
+  if (simulation.timeComparison)
+    object["comparison"] = toJson(*simulation.timeComparison);
+  if (!simulation.check.empty()) {
+    object["check"] = simulation.check;
+    object["hazards"] = listToJson(simulation.hazards);
   }
-  if (benchmarked)
+  if (measured.benchmarked)
     object["benchmark"] = benchmarkToJson(*this);
   return jsonText(object, 2) + "\n";
 }

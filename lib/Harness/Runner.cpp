@@ -53,9 +53,11 @@ void describeDevice(RunReport &report, const rt::Device &device, const RunOption
   report.deviceSelector = device.selector();
   report.target = device.target();
   report.hardware = device.isHardware();
-  report.simPolicy = device.isHardware() ? "" : options.time ? "timed" : options.policy;
+  report.simulation.policy = device.isHardware() ? "" : options.time ? "timed" : options.policy;
   if (!device.isHardware())
-    report.check = options.timesOnly ? "off" : options.check.empty() ? "default" : options.check;
+    report.simulation.check = options.timesOnly       ? "off"
+                              : options.check.empty() ? "default"
+                                                      : options.check;
   report.seed = options.seed;
 }
 
@@ -100,18 +102,18 @@ public:
     Status called = call();
     const Status finished = device_->finish();
     if (const sim::Instruments *instruments = device_->instruments()) {
-      report_.hazards = instruments->hazards();
-      report_.counted = instruments->counts();
-      report_.times = instruments->times();
-      report_.orders = instruments->orders();
-      report_.instructionMixes = instruments->instructionMixes();
-      report_.wasteful = instruments->wasteful();
+      report_.simulation.hazards = instruments->hazards();
+      report_.simulation.counted = instruments->counts();
+      report_.simulation.times = instruments->times();
+      report_.simulation.orders = instruments->orders();
+      report_.simulation.instructionMixes = instruments->instructionMixes();
+      report_.simulation.wasteful = instruments->wasteful();
     }
     if (before_)
-      report_.timeComparison = compareTimes(
+      report_.simulation.timeComparison = compareTimes(
           *before_, report_.timed(options_.label.empty() ? function_->name : options_.label));
     if (hazards)
-      *hazards = report_.hazards;
+      *hazards = report_.simulation.hazards;
     FP4_TRY(called);
     FP4_TRY(finished);
     FP4_TRY(write());
@@ -258,7 +260,7 @@ Status Run::time() {
                     function_->name));
   if (!report_.passed())
     return {};
-  report_.benchmarked = true;
+  report_.measured.benchmarked = true;
   if (!device_->isHardware() && (options_.twin || !options_.compare.empty()))
     return makeError(ErrorKind::Usage,
                      fmt::format("{} expects a GPU, but the device is a simulator",
@@ -266,11 +268,12 @@ Status Run::time() {
                      "its times are those of this host");
   if (!device_->isHardware())
     return {};
-  FP4_ASSIGN(report_.benchmark,
+  FP4_ASSIGN(report_.measured.benchmark,
              harness::benchmark(*device_, *function_, entry_, arguments().values, results_,
                                 MeasureOptions{}, twin_, unspecified_));
   if (!options_.compare.empty()) {
-    FP4_ASSIGN(report_.comparisons, compare(*report_.benchmark, report_.device, baseline_));
+    FP4_ASSIGN(report_.measured.comparisons,
+               compare(*report_.measured.benchmark, report_.device, baseline_));
   }
   return {};
 }

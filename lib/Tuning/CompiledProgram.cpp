@@ -52,10 +52,11 @@ Expected<harness::TimedProgram> CompiledProgram::predict(const Plans &plans) {
   FP4_ASSIGN(auto report, execute(plans, run));
   harness::TimedProgram timed = report.timed(describePlans(plans, own_));
   if (!timed.microseconds())
-    return makeError(
-        ErrorKind::Usage,
-        "--tune expects predictions, but there are none for " + options.compiler.target,
-        report.times.empty() ? "the program launches no kernel" : sim::text(report.times.front()));
+    return makeError(ErrorKind::Usage,
+                     "--tune expects predictions, but there are none for " +
+                         options.compiler.target,
+                     report.simulation.times.empty() ? "the program launches no kernel"
+                                                     : sim::text(report.simulation.times.front()));
   return timed;
 }
 

@@ -75,7 +75,7 @@ void describeRun(const Expected<harness::RunReport> &report,
     data["faults"].push_back(report.error().message);
     return;
   }
-  for (const sim::KernelTime &time : report->times)
+  for (const sim::KernelTime &time : report->simulation.times)
     data["times"].push_back(sim::toJson(time));
 }
 

@@ -477,8 +477,8 @@ TEST(Compare, ReadsWhatJsonWrote) {
   ASSERT_TRUE(benchmarked);
   RunReport report;
   report.device = "fake";
-  report.hardware = report.benchmarked = true;
-  report.benchmark = *benchmarked;
+  report.hardware = report.measured.benchmarked = true;
+  report.measured.benchmark = *benchmarked;
   const std::string path = testing::TempDir() + "/fp4_baseline.json";
   std::ofstream(path) << report.json();
   auto baseline = readBaseline(path);
@@ -488,7 +488,7 @@ TEST(Compare, ReadsWhatJsonWrote) {
   ASSERT_EQ(comparisons->size(), 2u);
   for (const Comparison &comparison : *comparisons)
     EXPECT_EQ(comparison.verdict, "SAME") << comparison.name;
-  report.comparisons = *comparisons;
+  report.measured.comparisons = *comparisons;
   EXPECT_THAT(report.text(), HasSubstr("SAME       +0.00 %"));
   EXPECT_THAT(report.json(), HasSubstr("\"verdict\": \"SAME\""));
 
@@ -529,7 +529,7 @@ TEST(Benchmark, WhatIsWrongOrUnverifiedIsNotTimed) {
   auto wrong = run("wrong");
   ASSERT_TRUE(wrong);
   EXPECT_FALSE(wrong->passed());
-  EXPECT_FALSE(wrong->benchmarked);
+  EXPECT_FALSE(wrong->measured.benchmarked);
   auto unverified = run("amax", false);
   ASSERT_FALSE(unverified);
   EXPECT_EQ(unverified.error().message, "--benchmark times only what was verified");

@@ -56,8 +56,29 @@ struct RunOptions : sim::SimulationOptions {
   rt::ModuleCache::Exchange exchange;       ///< none: the library's own code runs
 };
 
+/// The findings and predictions of a simulation; empty after a run on a GPU.
+struct SimulationReport {
+  std::string policy;
+  std::string check;                      ///< mode of the hazard checker; empty on a GPU
+  std::vector<sim::HazardReport> hazards; ///< findings of the checker
+  bool counted = false;                   ///< accesses were counted
+  std::vector<sim::AccessCount> wasteful; ///< accesses that cost more than they must
+  std::vector<sim::OrderReport> orders;   ///< one report of each launch, with --policy exhaustive
+  std::vector<sim::KernelTime> times;     ///< predicted, with --time
+  /// Source of each instruction mix: "of the cubin", "estimated from PTX".
+  std::vector<std::string> instructionMixes;
+  std::optional<TimeComparison> timeComparison; ///< comparison of times, with --time --compare
+};
+
+/// Times with --benchmark, which are taken when the result was right.
+struct MeasuredReport {
+  bool benchmarked = false;
+  std::optional<BenchmarkReport> benchmark; ///< measured times, on hardware
+  std::vector<Comparison> comparisons;      ///< comparisons with a baseline, with --compare
+};
+
 struct RunReport {
-  std::string compiler, function, device, deviceSelector, target, simPolicy;
+  std::string compiler, function, device, deviceSelector, target;
   bool hardware = false;
   uint64_t seed = 0;
   struct Kernel {
@@ -77,21 +98,11 @@ struct RunReport {
   std::vector<Operand> arguments, results;
   std::vector<Kernel> kernels;
   std::vector<Verdict> verdicts;
-  bool verified = false;                  ///< true when the reference was run
-  std::string check;                      ///< mode of the hazard checker; empty on a GPU
-  std::vector<sim::HazardReport> hazards; ///< findings of the checker
-  bool counted = false;                   ///< accesses were counted
-  std::vector<sim::KernelTime> times;     ///< predicted, with --time
-  std::vector<sim::OrderReport> orders;   ///< one report of each launch, with --policy exhaustive
-  /// Source of each instruction mix: "of the cubin", "estimated from PTX".
-  std::vector<std::string> instructionMixes;
-  std::vector<sim::AccessCount> wasteful; ///< accesses that cost more than they must
+  bool verified = false; ///< true when the reference was run
   double runMilliseconds = 0, referenceMilliseconds = 0;
   std::vector<std::string> notes;
-  bool benchmarked = false;                 ///< true with --benchmark, when the result was right
-  std::optional<BenchmarkReport> benchmark; ///< measured times, on hardware
-  std::vector<Comparison> comparisons;      ///< comparisons with a baseline, with --compare
-  std::optional<TimeComparison> timeComparison; ///< comparison of times, with --time --compare
+  SimulationReport simulation;
+  MeasuredReport measured;
 
   /// A few lines for a person.
   std::string text() const;
