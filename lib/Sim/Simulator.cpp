@@ -176,7 +176,7 @@ std::unique_ptr<Running> Grid::takeNext(uint64_t own) {
     }
     if (failed || own >= resident || !launch.findNext())
       return nullptr;
-    index = launch.nextCluster++;
+    index = launch.queue.nextCluster++;
     ++started;
     ++epoch;
     spinners = 0;
@@ -198,7 +198,8 @@ bool Grid::isStuck(Running &running, Scheduler::State state) {
     running.spins = 0;
   running.epoch = epoch;
   spinners += ++running.spins == 2;
-  if (spinners == started && launch.nextCluster < launch.totalClusters && resident < mostResident) {
+  if (spinners == started && launch.queue.nextCluster < launch.queue.totalClusters &&
+      resident < mostResident) {
     resident = std::min(2 * resident, mostResident);
     ++epoch; // before others start, another host thread may come here
     spinners = 0;
@@ -227,7 +228,7 @@ void Grid::finish(Running &running, Expected<Scheduler::State> result, bool spun
     error = std::move(result.error());
   }
   if (launch.options->progress)
-    launch.options->progress(stats.ctas + launch.canceledCtas, volume(launch.config.grid));
+    launch.options->progress(stats.ctas + launch.queue.canceledCtas, volume(launch.config.grid));
 }
 
 /// One host thread: its own clusters in turn, a new one after each slice while the machine has
@@ -274,10 +275,10 @@ void Grid::runEarly(uint64_t clusters) {
 }
 
 Status Grid::run(unsigned threads, const std::function<void()> &othersEnd) {
-  threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.totalClusters));
+  threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.queue.totalClusters));
   const uint64_t clusterSize = launch.largestCluster();
   resident = launch.config.gridWorkspace
-                 ? launch.totalClusters
+                 ? launch.queue.totalClusters
                  : std::max<uint64_t>(1, launch.sms / clusterSize / threads);
   mostResident = resident * ctasPerSm;
   if (launch.early) {
@@ -316,8 +317,8 @@ static uint64_t sharedBytesOf(const Kernel &kernel, const LaunchConfig &config) 
 static Status runTimed(Launch &launch, TimedLaunch &timed, LaunchStats &stats) {
   FP4_ASSIGN(stats, timed.run());
   timed.report();
-  launch.sampling = false;
-  launch.nextCluster = timed.firstLeft();
+  launch.sampling.runs = false;
+  launch.queue.nextCluster = timed.firstLeft();
   return {};
 }
 

@@ -47,6 +47,29 @@ struct RegisterRange {
   uint32_t begin = 0, end = 0;
 };
 
+/// Destinations of an operation.
+struct Destinations {
+  std::vector<SharedRange> shared;
+  std::vector<TmemCells> tmem;
+  std::vector<RegisterRange> registers; ///< of the issuing warp
+};
+
+/// Work of an operation, for a policy that predicts time.
+struct TicketWork {
+  uint64_t bytes = 0; ///< bytes written; 0: as many as the destinations have
+  uint64_t flops = 0;
+  std::vector<GlobalRun> global; ///< memory read or written
+  uint32_t outsideRows = 0;      ///< rows of the box that lie outside of the tensor
+};
+
+/// Properties of a tcgen05 operation.
+struct Tcgen05Work {
+  uint32_t ctaGroup = 0;                ///< 1 or 2
+  std::optional<PipelinedOp> pipelined; ///< .mma, .cp, .shift
+  std::array<TmemRange, 2> scales{};    ///< .mma: the scales that it reads in each CTA
+  bool published = false;               ///< a fence::before_thread_sync of its thread followed
+};
+
 struct Ticket;
 using Stage = std::function<Status(const Ticket &)>;
 
@@ -64,29 +87,20 @@ struct Ticket {
   size_t stagesDone = 0;
   Stage signal; ///< barrier effects, after the writes have become valid
 
-  // Destinations are poison while the operation is in flight, and valid when it is done.
-  std::vector<SharedRange> sharedWrites;
-  std::vector<TmemCells> tmemWrites;
-  std::vector<RegisterRange> registerWrites; ///< registers of the issuing warp
-  Handler chained = nullptr; ///< instructions that may name registerWrites and run after it
+  Destinations writes;       ///< poison while the operation is in flight, valid when it is done
+  Handler chained = nullptr; ///< instructions that may name writes.registers and run after it
 
-  uint64_t bytes = 0; ///< bytes written; 0: as many as the destinations above have
-  uint64_t flops = 0;
-  std::vector<GlobalRun> global; ///< memory read or written; for a policy that predicts time
-  uint32_t outsideRows = 0;      ///< rows of the box that lie outside of the tensor
+  TicketWork work;
+  Tcgen05Work tcgen05;
   Proxy proxy = Proxy::Async;
-  uint32_t sharedReads = 0; ///< mask of CTA ranks whose shared memory the first stage reads
-  uint32_t ctaGroup = 0;    ///< tcgen05: 1 or 2
-  bool bulkGroup = false;   ///< part of a cp.async.bulk group
-  std::optional<PipelinedOp> pipelined; ///< tcgen05.mma, .cp, .shift
-  std::array<TmemRange, 2> scales{};    ///< tcgen05.mma: the scales that it reads in each CTA
-  bool published = false;        ///< a tcgen05.fence::before_thread_sync of its thread followed
+  uint32_t sharedReads = 0;      ///< mask of CTA ranks whose shared memory the first stage reads
+  bool bulkGroup = false;        ///< part of a cp.async.bulk group
   std::vector<uint32_t> signals; ///< shared::cluster addresses of the mbarriers it will signal
 
   Actor actor(const Cluster &cluster) const;
   CodePoint at() const;
   /// tcgen05: the first of the CTAs whose tensor memory the operation uses.
-  uint32_t firstOfGroup() const { return ctaGroup == 2 ? issuer.rank & ~1u : issuer.rank; }
+  uint32_t firstOfGroup() const { return tcgen05.ctaGroup == 2 ? issuer.rank & ~1u : issuer.rank; }
 };
 
 } // namespace fp4::sim

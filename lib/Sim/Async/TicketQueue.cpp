@@ -131,11 +131,11 @@ Ticket TicketQueue::makeTicket(ExecContext &cx, const Insn &insn, TicketKind kin
 /// Counts the bytes of the destinations that a ticket lists.
 static uint64_t bytesWritten(const Ticket &ticket) {
   uint64_t bytes = 0;
-  for (const SharedRange &range : ticket.sharedWrites)
+  for (const SharedRange &range : ticket.writes.shared)
     bytes += range.bytes;
-  for (const TmemCells &cells : ticket.tmemWrites)
+  for (const TmemCells &cells : ticket.writes.tmem)
     bytes += 4ull * cells.range.lanes * cells.range.columns;
-  for (const RegisterRange &range : ticket.registerWrites)
+  for (const RegisterRange &range : ticket.writes.registers)
     bytes += range.end - range.begin;
   return bytes;
 }
@@ -144,7 +144,7 @@ void TicketQueue::event(const Ticket &ticket, TicketState state) {
   Observer *observer = owner.launch->ticketObserver();
   if (!observer)
     return;
-  const PipelinedOp op = ticket.pipelined.value_or(PipelinedOp());
+  const PipelinedOp op = ticket.tcgen05.pipelined.value_or(PipelinedOp());
   TicketEvent event;
   event.actor = ticket.actor(owner);
   event.actor.ticket = 0;
@@ -153,26 +153,26 @@ void TicketQueue::event(const Ticket &ticket, TicketState state) {
   event.id = ticket.id;
   event.kind = ticket.kind;
   event.engine = ticket.engine;
-  event.bytes = ticket.bytes ? ticket.bytes : bytesWritten(ticket);
-  event.flops = ticket.flops;
+  event.bytes = ticket.work.bytes ? ticket.work.bytes : bytesWritten(ticket);
+  event.flops = ticket.work.flops;
   event.lane = uint32_t(ticket.issuer.lane);
   event.bulkGroup = ticket.bulkGroup;
-  event.ctaGroup = ticket.ctaGroup;
+  event.ctaGroup = ticket.tcgen05.ctaGroup;
   event.accumulator = op.accumulator;
   event.narrowCopy = op.narrow;
   event.proxy = ticket.proxy;
-  event.writes = ticket.sharedWrites;
+  event.writes = ticket.writes.shared;
   event.signals = ticket.signals;
   observer->onTicket(event);
   if (state == TicketState::Issued)
-    for (const TmemCells &cells : ticket.tmemWrites)
+    for (const TmemCells &cells : ticket.writes.tmem)
       emitTmem(ticket, AccessKind::Write, cells);
 }
 
 Status TicketQueue::checkDestinations(const Ticket &ticket) {
-  for (const SharedRange &range : ticket.sharedWrites)
+  for (const SharedRange &range : ticket.writes.shared)
     FP4_TRY(checkShared(range.address, range.bytes));
-  for (const TmemCells &cells : ticket.tmemWrites)
+  for (const TmemCells &cells : ticket.writes.tmem)
     FP4_TRY(state(cells.rank).tmem.checkAllocated(cells.range));
   return {};
 }
@@ -192,10 +192,10 @@ Status TicketQueue::issue(Ticket ticket) {
   if (Status valid = checkDestinations(ticket); !valid)
     return tl::unexpected(located(ticket, std::move(valid.error())));
   event(ticket, TicketState::Issued);
-  if (!ticket.registerWrites.empty()) {
+  if (!ticket.writes.registers.empty()) {
     Warp &warp = warpOf(ticket);
     unwaitedLoads.push_back({ticket.id, ticket.kind, &warp, ticket.insn, ticket.chained,
-                             joined(ticket.registerWrites)});
+                             joined(ticket.writes.registers)});
     ++warp.loadsInFlight;
     claim(claimsOf(warp), unwaitedLoads.back());
   }
@@ -221,14 +221,14 @@ Warp &TicketQueue::warpOf(const Ticket &ticket) {
 
 void TicketQueue::poison(Ticket &ticket) {
   constexpr int garbage = 0xA5; // for a program that gets to see it in spite of useRegisters
-  for (const RegisterRange &range : ticket.registerWrites)
+  for (const RegisterRange &range : ticket.writes.registers)
     if (!ticket.chained && !idle(ticket.kind)) // an accumulator is read as well
       std::memset(warpOf(ticket).registers + range.begin, garbage, range.end - range.begin);
-  for (const SharedRange &range : ticket.sharedWrites)
+  for (const SharedRange &range : ticket.writes.shared)
     owner.ctaOfSharedAddress(range.address)
         ->shared.poison(range.address & kSharedOffsetMask, range.bytes, ticket.id);
   if (!idle(TicketKind::TmemLoad)) // then somebody reads them
-    for (const TmemCells &cells : ticket.tmemWrites)
+    for (const TmemCells &cells : ticket.writes.tmem)
       state(cells.rank).tmem.poison(cells.range, ticket.id);
 }
 
@@ -237,11 +237,11 @@ void TicketQueue::poison(Ticket &ticket) {
 /// other threads may poll. Boxes of tensors in global memory are results.
 bool TicketQueue::writesWhatIsLoaded(const Ticket &ticket) const {
   if (ticket.kind == TicketKind::Bulk &&
-      (ticket.engine == Engine::Threads || ticket.sharedWrites.empty()))
+      (ticket.engine == Engine::Threads || ticket.writes.shared.empty()))
     return true;
-  return std::ranges::any_of(ticket.sharedWrites, [&](const SharedRange &range) {
+  return std::ranges::any_of(ticket.writes.shared, [&](const SharedRange &range) {
     const uint32_t begin = range.address & kSharedOffsetMask, end = begin + range.bytes;
-    return std::ranges::any_of(owner.launch->loadedShared, [&](const SharedRange &loaded) {
+    return std::ranges::any_of(owner.launch->timing.loadedShared, [&](const SharedRange &loaded) {
       return begin < loaded.address + loaded.bytes && loaded.address < end;
     });
   });
@@ -276,11 +276,11 @@ Status TicketQueue::finish(uint64_t id) {
   auto node = inFlight.extract(id);
   Ticket &ticket = node.mapped();
   removeFromReady(id);
-  for (const SharedRange &range : ticket.sharedWrites)
+  for (const SharedRange &range : ticket.writes.shared)
     owner.ctaOfSharedAddress(range.address)
         ->shared.markValid(range.address & kSharedOffsetMask, range.bytes);
   if (!idle(TicketKind::TmemLoad))
-    for (const TmemCells &cells : ticket.tmemWrites)
+    for (const TmemCells &cells : ticket.writes.tmem)
       state(cells.rank).tmem.written(cells.range, id);
   ++owner.tickets;
   event(ticket, TicketState::Completed);
@@ -312,8 +312,8 @@ static bool touches(const Ticket &ticket, const Cta &cta) {
   };
   const auto inTmem = [&](const TmemCells &cells) { return cells.rank == cta.rank; };
   return (ticket.stagesDone == 0 && reads(ticket, cta)) || signals(ticket, cta) ||
-         std::ranges::any_of(ticket.sharedWrites, inShared) ||
-         std::ranges::any_of(ticket.tmemWrites, inTmem);
+         std::ranges::any_of(ticket.writes.shared, inShared) ||
+         std::ranges::any_of(ticket.writes.tmem, inTmem);
 }
 
 /// Arrivals that nobody waits for any more are harmless, and stores still read shared memory after
@@ -322,7 +322,7 @@ static bool mayOutlive(const Ticket &ticket, const Cta &cta) {
   if (ticket.kind == TicketKind::Commit)
     return signals(ticket, cta);
   const bool copy = ticket.kind == TicketKind::Tma || ticket.kind == TicketKind::Bulk;
-  return copy && reads(ticket, cta) && ticket.sharedWrites.empty() && ticket.signals.empty();
+  return copy && reads(ticket, cta) && ticket.writes.shared.empty() && ticket.signals.empty();
 }
 
 Status TicketQueue::ctaExited(Cta &cta) {
@@ -510,15 +510,15 @@ void TicketQueue::emitTmem(const Ticket &ticket, AccessKind kind, const TmemCell
 
 void TicketQueue::publish(const Thread &thread) {
   for (auto &[id, ticket] : inFlight)
-    if (ticket.issuer == thread && ticket.pipelined)
-      ticket.published = true;
+    if (ticket.issuer == thread && ticket.tcgen05.pipelined)
+      ticket.tcgen05.published = true;
 }
 
 void TicketQueue::acquire(const Thread &thread) {
   std::vector<uint64_t> &ids = acquiredTickets[thread];
   ids.clear();
   for (const auto &[id, ticket] : inFlight)
-    if (ticket.published && owner.policy->synchronized(thread.rank, thread.warp, id))
+    if (ticket.tcgen05.published && owner.policy->synchronized(thread.rank, thread.warp, id))
       ids.push_back(id);
 }
 

@@ -121,7 +121,7 @@ public:
   /// out of bounds, when the CTA has exited, when never written, or when a ticket issued before
   /// `reader` has still to write there.
   Expected<const std::byte *> sharedSource(uint32_t address, uint32_t bytes, const Ticket &reader);
-  /// Destination bytes for a stage of a ticket that listed them in sharedWrites.
+  /// Destination bytes for a stage of a ticket that listed them in writes.shared.
   Expected<std::byte *> sharedDestination(uint32_t address, uint32_t bytes);
   /// Fails when the range is not inside the shared memory of a CTA of the cluster.
   Status checkShared(uint32_t address, uint32_t bytes) const;
@@ -167,7 +167,9 @@ public:
 
   bool ready(const Ticket &ticket) const;
   /// Returns true when operations of a kind only take time: no thread needs their data.
-  bool idle(TicketKind kind) const { return owner.launch->idleTickets >> unsigned(kind) & 1; }
+  bool idle(TicketKind kind) const {
+    return owner.launch->timing.idleTickets >> unsigned(kind) & 1;
+  }
 
   /// A poll (mbarrier.test_wait) found nothing. Polls that go on finding nothing while every ticket
   /// is held back make one complete, as blocked warps do.

@@ -108,11 +108,11 @@ void OrderedLaunch::restore() {
 
 bool OrderedLaunch::mayStart() const {
   const auto live = std::ranges::count_if(running, [](auto &r) { return !r.second->ended; });
-  return launch.nextCluster < launch.totalClusters && uint64_t(live) < resident;
+  return launch.queue.nextCluster < launch.queue.totalClusters && uint64_t(live) < resident;
 }
 
 Cluster &OrderedLaunch::startNext() {
-  const uint64_t index = launch.nextCluster++;
+  const uint64_t index = launch.queue.nextCluster++;
   auto &started = running[index] = std::make_unique<Running>(launch, index);
   started->cluster.policy = std::make_unique<OrderPolicy>(recorder, index);
   clusters[index] = &started->cluster;
@@ -129,17 +129,17 @@ void OrderedLaunch::issueWarps(const Cluster &cluster) {
 
 Status OrderedLaunch::begin() {
   constexpr uint64_t most = 1 << 16; // in the name of a process
-  if (launch.totalClusters > most)
+  if (launch.queue.totalClusters > most)
     return makeError(ErrorKind::Usage,
                      fmt::format("the policy exhaustive expects at most {} clusters, but kernel "
                                  "'{}' has {}",
-                                 most, launch.kernel->info.name, launch.totalClusters),
+                                 most, launch.kernel->info.name, launch.queue.totalClusters),
                      "run a smaller problem");
   running.clear();
   clusters.clear();
   loops.clear();
   loopsLast.clear();
-  launch.nextCluster = launch.canceledClusters = launch.canceledCtas = 0;
+  launch.queue.nextCluster = launch.queue.canceledClusters = launch.queue.canceledCtas = 0;
   last = 0;
   restore();
   recorder.begin(*launch.kernel, clusters);
@@ -381,7 +381,7 @@ Expected<bool> OrderedLaunch::stepTicket(Process process, Running &cluster) {
   for (const uint64_t earlier : ticket.after)
     recorder.await(cluster.cluster.index, earlier);
   if (ticket.stagesDone + 1 >= ticket.stages.size())
-    for (const TmemCells &cells : ticket.tmemWrites)
+    for (const TmemCells &cells : ticket.writes.tmem)
       recorder.touchCells(ByteUse::Write, cluster.cluster.index, cells.rank,
                           cells.range.lane << 16 | cells.range.column, cells.range.lanes,
                           cells.range.columns);
@@ -412,8 +412,8 @@ Status OrderedLaunch::endClusters() {
       continue;
     cluster->ended = true;
     FP4_TRY(cluster->scheduler.close());
-    const bool waiting = launch.nextCluster < launch.totalClusters;
-    if (launch.totalClusters > resident)
+    const bool waiting = launch.queue.nextCluster < launch.queue.totalClusters;
+    if (launch.queue.totalClusters > resident)
       recorder.freePlace(waiting);
     if (!cancels && mayStart()) {
       issueWarps(startNext());

@@ -167,14 +167,14 @@ Error Scheduler::hostWait() {
 static std::string describeUnstarted(const Cluster &cluster) {
   Launch &launch = *cluster.launch;
   const std::lock_guard<std::mutex> guard(launch.lock);
-  if (launch.nextCluster >= launch.totalClusters)
+  if (launch.queue.nextCluster >= launch.queue.totalClusters)
     return "";
-  const uint64_t size = cluster.ctas.size(), first = launch.nextCluster * size;
+  const uint64_t size = cluster.ctas.size(), first = launch.queue.nextCluster * size;
   return fmt::format(
       "CTAs {}-{} have not begun: those that have fill {} SMs, with {} threads and {} "
       "bytes of shared memory each; no CTA may wait for one that begins later, unless "
       "all fit at once; ",
-      first, launch.totalClusters * size - 1, launch.sms, cluster.ctas.front()->threads,
+      first, launch.queue.totalClusters * size - 1, launch.sms, cluster.ctas.front()->threads,
       cluster.ctas.front()->shared.end() - kSharedBase);
 }
 

@@ -159,14 +159,14 @@ Status chooseClusters(Launch &launch, const hw::TargetModel &target) {
 void divideGrid(Launch &launch) {
   const LaunchConfig &config = launch.config;
   if (!config.preferredCluster[0]) {
-    launch.totalClusters = volume(launch.clustersOf(config.cluster));
+    launch.queue.totalClusters = volume(launch.clustersOf(config.cluster));
     return;
   }
   const uint64_t places = volume(launch.clustersOf(config.preferredCluster));
   uint64_t firstCta = 0;
   for (uint64_t place = 0; place < places; ++place)
     appendPlace(launch, place, firstCta);
-  launch.totalClusters = launch.places.size();
+  launch.queue.totalClusters = launch.places.size();
 }
 
 Extent3 Launch::clustersOf(const Extent3 &shape) const {
@@ -183,12 +183,12 @@ bool Launch::cancelNextCluster(const Extent3 &shape, Extent3 &firstCta) {
   std::lock_guard<std::mutex> guard(lock);
   if (!findNext())
     return false;
-  const ClusterPlace place = placeOf(nextCluster);
+  const ClusterPlace place = placeOf(queue.nextCluster);
   if (shapeOf(place) != shape)
     return false;
-  ++nextCluster;
-  ++canceledClusters;
-  canceledCtas += volume(shape);
+  ++queue.nextCluster;
+  ++queue.canceledClusters;
+  queue.canceledCtas += volume(shape);
   for (size_t i = 0; i < 3; ++i)
     firstCta[i] = place.index[i] * shape[i];
   return true;

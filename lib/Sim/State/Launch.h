@@ -19,6 +19,40 @@ constexpr uint64_t threadsWithRegisters(uint64_t threads) {
   return (threads + together - 1) / together * together;
 }
 
+/// The part of a timed launch that runs first, and stands for the rest.
+struct LaunchSample {
+  uint64_t members = 0, slots = 0; ///< `members` clusters of each `slots` in a row. 0: all
+  bool runs = false;               ///< true while the sample runs
+
+  /// The begins of samples follow the golden section, so that sampled clusters have no property of
+  /// their own: the work of a CTA often depends on its index modulo something.
+  bool has(uint64_t cluster) const {
+    constexpr uint64_t golden = 0x9E3779B97F4A7C15; // of 2^64
+    const uint64_t first = (cluster / slots * golden >> 32) * slots >> 32;
+    return (cluster % slots + slots - first) % slots < members;
+  }
+  /// True for a cluster that does not run now.
+  bool skips(uint64_t cluster) const { return slots && has(cluster) != runs; }
+};
+
+/// Facts of a launch of which times are predicted.
+struct LaunchTiming {
+  bool onlyTimed = false; ///< the observer is that of a prediction, which asynchronous operations
+                          ///< do not tell
+  double gigahertz = 1;
+  double epoch = 0;         ///< nanoseconds at which the launch begins
+  uint32_t idleTickets = 0; ///< mask of the kinds that move and compute nothing (--time-only)
+  std::vector<SharedRange> loadedShared; ///< offsets at which such operations write all the same
+};
+
+/// Clusters that have not started; guarded by the lock of the launch.
+struct ClusterQueue {
+  uint64_t nextCluster = 0;
+  uint64_t canceledClusters = 0;
+  uint64_t canceledCtas = 0;
+  uint64_t totalClusters = 0; ///< does not change while clusters run
+};
+
 /// Immutable while clusters run, except what `lock` guards.
 struct Launch {
   const SimOptions *options = nullptr;
@@ -33,15 +67,13 @@ struct Launch {
   bool fallsBack = false;
   std::vector<AlignedBytes> constantsByRank; ///< bank 1
   Observer *observer = nullptr;
-  bool onlyTimed = false; ///< it is that of a prediction, which asynchronous operations do not tell
-  Observer *ticketObserver() const { return onlyTimed ? nullptr : observer; }
-  uint32_t sms = 1;             ///< SMs of the target
-  double gigahertz = 1;         ///< clock of a timed launch
-  double epoch = 0;             ///< nanoseconds at which a timed launch begins
-  uint32_t idleTickets = 0;     ///< mask of the kinds that move and compute nothing (--time-only)
-  std::vector<SharedRange> loadedShared; ///< offsets at which such operations write all the same
+  LaunchTiming timing;
+  Observer *ticketObserver() const { return timing.onlyTimed ? nullptr : observer; }
+  uint32_t sms = 1; ///< SMs of the target
   /// %globaltimer at a cycle of this launch.
-  uint64_t nanoseconds(double cycles) const { return uint64_t(epoch + cycles / gigahertz); }
+  uint64_t nanoseconds(double cycles) const {
+    return uint64_t(timing.epoch + cycles / timing.gigahertz);
+  }
 
   /// Returns the number of such clusters of a grid along each axis.
   Extent3 clustersOf(const Extent3 &shape) const;
@@ -58,22 +90,12 @@ struct Launch {
   /// the shape of the one that asks. The caller owns its work from then on.
   bool cancelNextCluster(const Extent3 &shape, Extent3 &firstCta);
 
-  /// If a sample of the launch is timed: `sample` clusters of each `sampleOf` in a row, which run
-  /// first. 0: all run at once.
-  uint64_t sample = 0, sampleOf = 0;
-  /// The begins of samples follow the golden section, so that sampled clusters have no property of
-  /// their own: the work of a CTA often depends on its index modulo something.
-  bool isSample(uint64_t cluster) const {
-    constexpr uint64_t golden = 0x9E3779B97F4A7C15; // of 2^64
-    const uint64_t first = (cluster / sampleOf * golden >> 32) * sampleOf >> 32;
-    return (cluster % sampleOf + sampleOf - first) % sampleOf < sample;
-  }
-  bool sampling = false; ///< true while the sample runs
+  LaunchSample sampling;
   /// Skips the clusters that do not run now; false when none is left. Under the lock.
   bool findNext() {
-    while (nextCluster < totalClusters && sampleOf && isSample(nextCluster) != sampling)
-      ++nextCluster;
-    return nextCluster < totalClusters;
+    while (queue.nextCluster < queue.totalClusters && sampling.skips(queue.nextCluster))
+      ++queue.nextCluster;
+    return queue.nextCluster < queue.totalClusters;
   }
 
   /// The launch has begun before launches that it depends on have ended.
@@ -82,10 +104,7 @@ struct Launch {
 
   SpareBytes registers; ///< registers that ended CTAs have left
   std::mutex lock;
-  uint64_t nextCluster = 0;      ///< guarded by lock
-  uint64_t canceledClusters = 0; ///< guarded by lock
-  uint64_t canceledCtas = 0;     ///< guarded by lock
-  uint64_t totalClusters = 0;
+  ClusterQueue queue;
 };
 
 } // namespace fp4::sim

@@ -101,8 +101,8 @@ std::vector<ResourceTime> resourcesOf(const Machine &machine, double cycles,
     }
     port += std::max(of(sm.port.loads), of(sm.port.stores));
     shared += of(sm.shared);
-    copies += of(sm.copies);
-    tensor += of(sm.tensor);
+    copies += of(sm.engine.copies);
+    tensor += of(sm.tensor.tcgen05);
     exchange += of(sm.exchange);
   }
   const double n = double(processors);

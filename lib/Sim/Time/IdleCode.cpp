@@ -276,8 +276,8 @@ Outcome idleTogether(ExecContext &cx, const Insn &) {
 
 void TimedLaunch::leaveOutIdle() {
   const IdleCode found = code.idleCode(*launch.kernel);
-  launch.idleTickets = found.tickets;
-  launch.loadedShared = found.loaded;
+  launch.timing.idleTickets = found.tickets;
+  launch.timing.loadedShared = found.loaded;
   if (found.insns.empty())
     return;
   withoutIdle = *launch.kernel;

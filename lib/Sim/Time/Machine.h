@@ -71,6 +71,31 @@ struct Beside {
   double wide = 0;     ///< the least of integer products of which the upper half is wanted
 };
 
+/// The engine of an SM that copies in bulk.
+struct CopyEngine {
+  Server requests; ///< hands copies to the engine
+  Server copies;
+  /// A copy of the engine, whose bytes arrive from `first` to `last`.
+  struct InFlight {
+    double first, last, bytes;
+  };
+  std::deque<InFlight> inFlight;
+  double bytesInFlight = 0;
+  double lastRow = 0; ///< cycle at which the engine asked for the last row so far
+};
+
+/// The tensor cores of an SM, and their tensor memory.
+struct TensorCores {
+  Server tcgen05;            ///< tcgen05.mma, all of the SM
+  Server scales;             ///< tcgen05.cp
+  double mmaEnd = 0;         ///< cycle at which the last wgmma so far ends
+  double mmaShare = 0;       ///< share of the data path `shared` that wgmma takes until then
+  double multiplied = 0;     ///< cycles of all arithmetic
+  double multipliedHalf = 0; ///< part of these cycles for f16
+  /// The cycle from which MMAs may use a column of tensor memory that tcgen05.cp wrote.
+  std::array<double, hw::tmemMaxColumnCount> copied{};
+};
+
 struct Sm {
   std::array<Server, kSchedulers> issue;
   std::array<Turns, kSchedulers> turns;
@@ -81,32 +106,17 @@ struct Sm {
   std::array<Server, kSchedulers> fences;   ///< fences of the device's scope
   Server exchange;                          ///< shuffles and redux
   Server shared;                            ///< the data path of shared memory and L1
-  double mmaEnd = 0;                        ///< cycle at which the last wgmma so far ends
-  double mmaShare = 0;                      ///< share of `shared` that wgmma takes until then
   Port port;                                ///< port to L2
-  Server requests;                          ///< hands copies to the engine
-  Server copies;                            ///< the copy engine
   Server remoteStores;                      ///< takes st.async to other CTAs of a cluster
-  Server tensor;                            ///< tcgen05, all of the SM
-  double multiplied = 0;                    ///< cycles of all its tensor cores' arithmetic
-  double multipliedHalf = 0;                ///< part of these cycles for f16
-  Server scales;                            ///< tcgen05.cp
-  /// The cycle from which MMAs may use a column of tensor memory that tcgen05.cp wrote.
-  std::array<double, hw::tmemMaxColumnCount> copied{};
+  CopyEngine engine;
+  TensorCores tensor;
   Server mbarriers;
   L1Cache l1;
-  /// A copy of the engine, whose bytes arrive from `first` to `last`.
-  struct InFlight {
-    double first, last, bytes;
-  };
-  std::deque<InFlight> inFlight;
-  double bytesInFlight = 0;
   /// The last store of threads, which a second one of its warp to the same sectors joins.
   struct {
     const void *warp = nullptr;
     std::vector<LineAccess> lines;
   } store;
-  double lastRow = 0;      ///< cycle at which the engine asked for the last row so far
   double lastStart = -1e9; ///< cycle at which the last CTA began
 };
 

@@ -11,8 +11,8 @@ SmActivity activityOf(const Machine &machine, double cycles, size_t processors) 
     for (const Server &issue : sm.issue)
       sum.issue += issue.busyUntil(cycles) / kSchedulers;
     sum.shared += sm.shared.busyUntil(cycles);
-    sum.tensor += sm.multiplied - sm.multipliedHalf;
-    sum.half += sm.multipliedHalf;
+    sum.tensor += sm.tensor.multiplied - sm.tensor.multipliedHalf;
+    sum.half += sm.tensor.multipliedHalf;
   }
   const double all = cycles * double(processors);
   return {std::min(1.0, sum.tensor / all), std::min(1.0, sum.half / all),

@@ -98,15 +98,15 @@ void addMma(const std::string &opcode, TimedInsn &timed) {
   for (size_t at = opcode.find(".m"); at != opcode.npos; at = opcode.find(".m", at + 1))
     if (std::sscanf(opcode.c_str() + at, ".m%un%uk%u", &m, &n, &k) == 3)
       break;
-  timed.flops = 2.0f * float(m) * float(n) * float(k);
-  timed.halves = has(".f16.f16");
+  timed.mma.flops = 2.0f * float(m) * float(n) * float(k);
+  timed.mma.halves = has(".f16.f16");
   const bool bytes =
       has(".e4m3") || has(".e5m2") || has(".s8") || has(".u8") || has(".e2m") || has(".e3m2");
-  timed.product = has("mxf4")    ? hw::TimingRate::Fp4Flops
-                  : has("mxf8")  ? hw::TimingRate::ScaledQuarterFlops
-                  : bytes        ? hw::TimingRate::QuarterFlops
-                  : has(".tf32") ? hw::TimingRate::Tf32Flops
-                                 : hw::TimingRate::HalfFlops;
+  timed.mma.rate = has("mxf4")    ? hw::TimingRate::Fp4Flops
+                   : has("mxf8")  ? hw::TimingRate::ScaledQuarterFlops
+                   : bytes        ? hw::TimingRate::QuarterFlops
+                   : has(".tf32") ? hw::TimingRate::Tf32Flops
+                                  : hw::TimingRate::HalfFlops;
 }
 
 /// Adds properties that the opcode shows.

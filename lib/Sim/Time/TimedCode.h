@@ -73,6 +73,13 @@ constexpr bool isArithmetic(Unit unit) { return unit >= Unit::Alu && unit <= Uni
 /// Returns true for such instructions, and for those that cost nothing.
 constexpr bool isPlain(Unit unit) { return unit == Unit::Free || isArithmetic(unit); }
 
+/// The rate and work of one mma.sync of a warp.
+struct MmaSyncWork {
+  hw::TimingRate rate = hw::TimingRate::HalfFlops;
+  float flops = 0;     ///< floating-point operations
+  bool halves = false; ///< sums of f16
+};
+
 struct TimedInsn {
   Unit unit = Unit::Unknown;
   uint8_t count = 0;    ///< machine instructions
@@ -90,9 +97,7 @@ struct TimedInsn {
   bool movable = false;  ///< a load that nobody but its thread notices
   bool talks = false;    ///< a CTA may learn by it what others have stored or counted
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
-  hw::TimingRate product = hw::TimingRate::HalfFlops; ///< rate of mma.sync
-  float flops = 0;     ///< floating-point operations of one mma.sync of a warp
-  bool halves = false; ///< mma.sync of f16
+  MmaSyncWork mma;
   uint32_t first = 0;  ///< index of its registers in TimedCode::registers: reads, then writes
   uint16_t reads = 0, writes = 0;
 };

@@ -26,8 +26,8 @@ void TimedLaunch::spend(const Running &running, TimedWarp &warp, Activity activi
   inText->onActivity({{uint32_t(running.cluster.index), warp.warp->cta->rank, warp.warp->index, 0},
                       {warp.pc, launch.kernel->code[warp.pc].line},
                       activity,
-                      begin / launch.gigahertz,
-                      end / launch.gigahertz});
+                      begin / launch.timing.gigahertz,
+                      end / launch.timing.gigahertz});
 }
 
 } // namespace fp4::sim

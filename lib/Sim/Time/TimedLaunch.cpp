@@ -77,9 +77,9 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
     launch.observer = &observers;
   } else {
     launch.observer = &recorder;
-    launch.onlyTimed = true;
+    launch.timing.onlyTimed = true;
   }
-  launch.gigahertz = rates[TimingRate::Gigahertz];
+  launch.timing.gigahertz = rates[TimingRate::Gigahertz];
   if (predictor.timesOnly)
     leaveOutIdle();
   machine.memory.setMembers(machine.processors.data(),
@@ -119,9 +119,9 @@ uint64_t TimedLaunch::roomFor(uint64_t cluster) const {
 
 TimedLaunch::~TimedLaunch() {
   launch.observer = before;
-  launch.onlyTimed = false;
+  launch.timing.onlyTimed = false;
   launch.kernel = kernel;
-  launch.idleTickets = 0;
+  launch.timing.idleTickets = 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,7 +158,7 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
   if (phase >= Phase::Probe || !launch.findNext())
     return false;
   slot.begun += phase == Phase::Sample;
-  auto running = std::make_unique<Running>(launch, launch.nextCluster++);
+  auto running = std::make_unique<Running>(launch, launch.queue.nextCluster++);
   std::vector<Sm *> processors;
   const bool follows = when > rates[TimingRate::FirstCtas];
   if (follows)
@@ -224,7 +224,7 @@ Expected<LaunchStats> TimedLaunch::run() {
   }
   nanoseconds = std::numeric_limits<double>::quiet_NaN();
   launch.observer = before;
-  launch.onlyTimed = false;
+  launch.timing.onlyTimed = false;
   launch.kernel = kernel;
   return stats;
 }

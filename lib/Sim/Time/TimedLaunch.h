@@ -52,16 +52,17 @@ private:
     bool early = false;          ///< warp of the first CTAs that has not waited for device memory
     uint32_t line = ~0u;         ///< line of code that was fetched last
     double fetched = 0;          ///< cycle at which that line came
-    double arrival = 0;          ///< cycle at which all that it asked device memory for arrives
-    double late = 0;             ///< cycle of that arrival if others go before
+    /// Cycles at which all that it asked device memory for arrives, and if others go before.
+    MemorySystem::Arrival arrival{};
     uint32_t pc = 0;             ///< program counter of the next instruction
     bool odd = false;            ///< true after an odd number of arrivals at the cluster's barrier
     float *ready = nullptr;      ///< cycles from `born` until each register is ready
     Activity *because = nullptr; ///< activity that fills each register
     double born = 0;
     uint64_t age = 0;        ///< order of the begin: less for a warp that began earlier
-    double stores = 0;       ///< cycle at which L2 has the last of its stores
-    double sharedStores = 0; ///< cycle at which shared memory has the last of its stores
+    struct {
+      double global = 0, shared = 0; ///< cycles at which L2, and shared memory, have the last one
+    } stored;
     WarpAccount account;
   };
   struct Running {
@@ -102,7 +103,8 @@ private:
   }
   /// Sets the clock of events that happen at `cycle`.
   void setClock(double cycle) {
-    nanoseconds = predicts() ? cycle / launch.gigahertz : std::numeric_limits<double>::quiet_NaN();
+    nanoseconds =
+        predicts() ? cycle / launch.timing.gigahertz : std::numeric_limits<double>::quiet_NaN();
   }
   void tellStart(const Running &running, uint32_t firstSm, double when);
   void spend(const Running &running, TimedWarp &warp, Activity activity, double begin, double end);

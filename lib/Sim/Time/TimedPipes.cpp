@@ -112,11 +112,11 @@ double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double 
   if (const unsigned count = countOf(PipeDouble, Unit::Double))
     take(PipeDouble, rates[TimingRate::DoubleInterval] * count);
   if (insn.unit == Unit::MmaSync) {
-    const double share = rates[TimingRate::MmaSyncShare], flops = rates[insn.product] * share;
-    const double cycles = flops > 0 ? insn.flops * kSchedulers / flops * insn.count : 0;
+    const double share = rates[TimingRate::MmaSyncShare], flops = rates[insn.mma.rate] * share;
+    const double cycles = flops > 0 ? insn.mma.flops * kSchedulers / flops * insn.count : 0;
     take(PipeTensor, cycles);
-    warp.processor->multiplied += cycles * share / kSchedulers;
-    warp.processor->multipliedHalf += insn.halves ? cycles * share / kSchedulers : 0;
+    warp.processor->tensor.multiplied += cycles * share / kSchedulers;
+    warp.processor->tensor.multipliedHalf += insn.mma.halves ? cycles * share / kSchedulers : 0;
   }
   return when;
 }

@@ -6,7 +6,7 @@
 namespace fp4::sim {
 
 void TimedPolicy::issued(const Ticket &ticket) {
-  machine.flops += code[ticket.pc].unused ? 0 : double(ticket.flops);
+  machine.flops += code[ticket.pc].unused ? 0 : double(ticket.work.flops);
   if (stopped)
     return;
   double firstStage = 0;
@@ -60,7 +60,7 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
     return tcgen05Mma(ticket);
   case TicketKind::Commit: {
     const TimingRate tail =
-        ticket.ctaGroup == 2 ? TimingRate::Tcgen05PairTail : TimingRate::Tcgen05Tail;
+        ticket.tcgen05.ctaGroup == 2 ? TimingRate::Tcgen05PairTail : TimingRate::Tcgen05Tail;
     const double seen = rates[TimingRate::MbarrierWake] + rates[TimingRate::MbarrierTest];
     return endOfThoseBefore(ticket, now) + std::max(0.0, rates[tail] - seen);
   }
@@ -85,8 +85,8 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
 /// the engine one after the other, and a small one may come while a large one is in the engine.
 double TimedPolicy::startOf(Sm &sm, double fill) const {
   const double issue = rates[TimingRate::TmaIssue];
-  const double begin = sm.requests.serve(now, issue) - std::min(fill, issue);
-  return sm.copies.serve(begin, fill) - fill;
+  const double begin = sm.engine.requests.serve(now, issue) - std::min(fill, issue);
+  return sm.engine.copies.serve(begin, fill) - fill;
 }
 
 /// Returns how long the rows of a load take that take `fill` alone. The requests of the load and
@@ -95,7 +95,7 @@ double TimedPolicy::startOf(Sm &sm, double fill) const {
 /// 23.9 stored).
 double TimedPolicy::besideStores(Sm &sm, double fill) const {
   constexpr double part = 0.25;
-  const double begin = std::max(now, sm.copies.free);
+  const double begin = std::max(now, sm.engine.copies.free);
   const double stores = std::max(0.0, sm.port.stores.end() - begin);
   sm.port.stores.serve(begin, std::min(fill, stores * part / (1 - part)), machine.memory.present);
   return std::min(fill / part, fill + stores);
@@ -104,8 +104,8 @@ double TimedPolicy::besideStores(Sm &sm, double fill) const {
 /// The rows of a load, each of which takes the engine a cycle for every 128 bytes or part of them,
 /// and the bytes that come from memory.
 static std::pair<double, double> rowsOf(const Ticket &ticket) {
-  double rows = ticket.outsideRows, asked = 0;
-  for (const GlobalRun &run : ticket.global) {
+  double rows = ticket.work.outsideRows, asked = 0;
+  for (const GlobalRun &run : ticket.work.global) {
     rows += std::ceil(run.bytes / 128.0);
     asked += double(run.bytes);
   }
@@ -113,16 +113,16 @@ static std::pair<double, double> rowsOf(const Ticket &ticket) {
 }
 
 double TimedPolicy::copyIn(const Ticket &ticket) {
-  const uint32_t address = ticket.sharedWrites.empty() ? 0 : ticket.sharedWrites[0].address;
+  const uint32_t address = ticket.writes.shared.empty() ? 0 : ticket.writes.shared[0].address;
   const size_t rank = std::min<size_t>(address >> kSharedRankShift, processors.size() - 1);
   Sm &to = *processors[rank], &from = *processors[ticket.issuer.rank];
-  const double bytes = double(ticket.bytes                  ? ticket.bytes
-                              : ticket.sharedWrites.empty() ? 0
-                                                            : ticket.sharedWrites[0].bytes);
+  const double bytes = double(ticket.work.bytes              ? ticket.work.bytes
+                              : ticket.writes.shared.empty() ? 0
+                                                             : ticket.writes.shared[0].bytes);
   if (ticket.engine == Engine::Threads) // st.async
     return from.remoteStores.serve(now, bytes / rates[TimingRate::RemoteStoreBytes]) +
            rates[TimingRate::RemoteArrive];
-  if (ticket.global.empty() && !ticket.outsideRows) // between CTAs of the cluster
+  if (ticket.work.global.empty() && !ticket.work.outsideRows) // between CTAs of the cluster
     return startOf(from, bytes / rates[TimingRate::TmaBytes]) +
            bytes / rates[TimingRate::TmaBytes] + rates[TimingRate::TmaLatency] +
            rates[TimingRate::RemoteLatency];
@@ -132,7 +132,7 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
                      copy.rank != rank;
   if (again) { // another destination of a multicast
     const double arrival = std::max(copy.arrival, machine.memory.deliver(now, bytes));
-    return &to == &from ? arrival : std::max(arrival, to.copies.serve(now, fill));
+    return &to == &from ? arrival : std::max(arrival, to.engine.copies.serve(now, fill));
   }
   fill = besideStores(from, fill);
   const double start = startOf(from, fill);
@@ -140,16 +140,16 @@ double TimedPolicy::copyIn(const Ticket &ticket) {
   const double latency = rates[TimingRate::TmaLatency] +
                          (ticket.kind == TicketKind::Tma ? rates[TimingRate::TensorMapLatency] : 0);
   double arrival =
-      machine.memory.read(from.port, turn.first, turn.last, ticket.global) + latency;
+      machine.memory.read(from.port, turn.first, turn.last, ticket.work.global) + latency;
   const double spread = std::max(turn.last - turn.first, bytes / rates[TimingRate::L2PortBytes]);
-  from.inFlight.push_back({arrival - spread, arrival, asked});
-  from.bytesInFlight += asked;
-  if (ticket.outsideRows) // they are not among the bytes in flight
-    arrival = std::max(arrival, machine.memory.fillOutside(turn.first, ticket.outsideRows,
-                                                           ticket.global.empty()) +
+  from.engine.inFlight.push_back({arrival - spread, arrival, asked});
+  from.engine.bytesInFlight += asked;
+  if (ticket.work.outsideRows) // they are not among the bytes in flight
+    arrival = std::max(arrival, machine.memory.fillOutside(turn.first, ticket.work.outsideRows,
+                                                           ticket.work.global.empty()) +
                                     latency);
   copy = {ticket.insn, now, arrival, ticket.issuer, rank};
-  return &to == &from ? arrival : std::max(arrival, to.copies.serve(now, fill));
+  return &to == &from ? arrival : std::max(arrival, to.engine.copies.serve(now, fill));
 }
 
 /// Copies behind a prefetch wait until the engine has asked for its rows, and no longer: it keeps
@@ -168,14 +168,14 @@ void TimedPolicy::prefetched(uint32_t rank, std::span<const GlobalRun> runs) {
 /// others have arrived.
 TimedPolicy::CopyTurn TimedPolicy::turnOf(Sm &sm, double start, double fill, double bytes) const {
   const double limit = rates[TimingRate::TmaInFlight] * 1024;
-  start = std::max(start, sm.lastRow);
-  while (!sm.inFlight.empty() && sm.inFlight.front().last <= start) {
-    sm.bytesInFlight -= sm.inFlight.front().bytes;
-    sm.inFlight.pop_front();
+  start = std::max(start, sm.engine.lastRow);
+  while (!sm.engine.inFlight.empty() && sm.engine.inFlight.front().last <= start) {
+    sm.engine.bytesInFlight -= sm.engine.inFlight.front().bytes;
+    sm.engine.inFlight.pop_front();
   }
   const auto whenFor = [&](double need) {
-    double excess = sm.bytesInFlight + std::min(need, limit) - limit, when = start;
-    for (const Sm::InFlight &one : sm.inFlight) {
+    double excess = sm.engine.bytesInFlight + std::min(need, limit) - limit, when = start;
+    for (const CopyEngine::InFlight &one : sm.engine.inFlight) {
       if (excess <= 0)
         break;
       const double part = std::min(1.0, excess / one.bytes);
@@ -185,7 +185,7 @@ TimedPolicy::CopyTurn TimedPolicy::turnOf(Sm &sm, double start, double fill, dou
     return when;
   };
   const double first = whenFor(kLineBytes);
-  return {first, sm.lastRow = std::max(first + fill, whenFor(bytes))};
+  return {first, sm.engine.lastRow = std::max(first + fill, whenFor(bytes))};
 }
 
 /// Lanes of a warp that store the same at a time do so once: ptxas makes one UTMASTG of an
@@ -195,17 +195,18 @@ TimedPolicy::CopyTurn TimedPolicy::turnOf(Sm &sm, double start, double fill, dou
 double TimedPolicy::copyOut(const Ticket &ticket) {
   Thread warp = ticket.issuer;
   warp.lane = 0;
-  const uint64_t begin = ticket.global.empty() ? 0 : ticket.global[0].address;
+  const uint64_t begin = ticket.work.global.empty() ? 0 : ticket.work.global[0].address;
   const bool again = ticket.kind == TicketKind::Tma && store.insn == ticket.insn &&
                      store.now == now && store.warp == warp && store.begin == begin &&
-                     store.bytes == ticket.bytes;
+                     store.bytes == ticket.work.bytes;
   if (!again) {
     Sm &sm = *processors[ticket.issuer.rank];
     const double issue = rates[TimingRate::TmaIssue];
-    const double taken = machine.memory.write(sm.port, sm.requests.serve(now, issue) - issue,
-                                              std::span<const GlobalRun>(ticket.global));
+    const double taken = machine.memory.write(sm.port, sm.engine.requests.serve(now, issue) - issue,
+                                              std::span<const GlobalRun>(ticket.work.global));
     last = std::max(last, taken + machine.memory.latencyOfL2());
-    store = {ticket.insn, now, taken + rates[TimingRate::StoreLatency], warp, begin, ticket.bytes};
+    store = {ticket.insn, now,   taken + rates[TimingRate::StoreLatency],
+             warp,        begin, ticket.work.bytes};
   }
   return store.end;
 }
@@ -251,9 +252,9 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   constexpr double rows = 16, rowBytes = 32;
   Sm &sm = *processors[ticket.issuer.rank];
   const double n = ticket.insn->as<WgmmaModifiers>().n;
-  const unsigned k = unsigned(double(ticket.flops) / (2 * rows * n) + 0.5);
+  const unsigned k = unsigned(double(ticket.work.flops) / (2 * rows * n) + 0.5);
   const bool registers = ticket.insn->op[1].kind == OperandKind::Vector;
-  const double compute = double(ticket.flops) / (rates[flopsOf(k)] / kSchedulers);
+  const double compute = double(ticket.work.flops) / (rates[flopsOf(k)] / kSchedulers);
   const double row = rowBytes / rates[TimingRate::SharedBytes], columns = n / kSchedulers * row,
                read = columns + (registers ? 0 : rows * row);
   const double least = registers ? rates[TimingRate::WgmmaMinimum] : 0;
@@ -264,24 +265,24 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   const double duration = std::max({compute, read * kSchedulers, least});
   const double end = chain = pipe.serve(begin, duration);
   sm.shared.busy += read;
-  sm.multiplied += compute / kSchedulers;
+  sm.tensor.multiplied += compute / kSchedulers;
   if (ticket.insn->as<WgmmaModifiers>().aType == FactorType::F16)
-    sm.multipliedHalf += compute / kSchedulers;
-  sm.mmaEnd = std::max(sm.mmaEnd, end);
+    sm.tensor.multipliedHalf += compute / kSchedulers;
+  sm.tensor.mmaEnd = std::max(sm.tensor.mmaEnd, end);
   // Loads of threads have what is left, and an MMA is no slower beside them (H200, micro: beside: a
   // tenth beside m64n64 with A in shared memory, 0.31 beside those that read B alone all the time).
   constexpr double most = 0.9, ofColumns = 1.52;
   const double taken = std::max(read, ofColumns * columns) * kSchedulers;
-  sm.mmaShare = std::min(taken / duration, most);
+  sm.tensor.mmaShare = std::min(taken / duration, most);
   return std::max(end, sm.shared.free) +
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 
 /// Returns the columns that exist: an address beyond them is an error of the copy or the MMA.
 static std::span<double> columnsOf(Sm &sm, const TmemRange &range) {
-  const size_t first = std::min<size_t>(range.column, sm.copied.size());
-  return std::span(sm.copied).subspan(first,
-                                      std::min<size_t>(range.columns, sm.copied.size() - first));
+  const size_t first = std::min<size_t>(range.column, sm.tensor.copied.size());
+  return std::span(sm.tensor.copied)
+      .subspan(first, std::min<size_t>(range.columns, sm.tensor.copied.size() - first));
 }
 
 /// Begins a copy to tensor memory: a thread's copies and MMAs begin in the order of their issue. An
@@ -289,9 +290,9 @@ static std::span<double> columnsOf(Sm &sm, const TmemRange &range) {
 double TimedPolicy::tmemCopy(const Ticket &ticket) {
   const double latency = rates[TimingRate::ScaleCopyLatency];
   const double begin = std::max(now, starts[ticket.issuer]);
-  for (const TmemCells &cells : ticket.tmemWrites)
+  for (const TmemCells &cells : ticket.writes.tmem)
     std::ranges::fill(columnsOf(*processors[cells.rank], cells.range), begin + latency);
-  Server &scales = processors[ticket.issuer.rank]->scales;
+  Server &scales = processors[ticket.issuer.rank]->tensor.scales;
   return scales.serve(begin, rates[TimingRate::ScaleCopyInterval]) + latency -
          rates[TimingRate::Tcgen05Tail];
 }
@@ -299,11 +300,11 @@ double TimedPolicy::tmemCopy(const Ticket &ticket) {
 /// The end of an MMA that keeps the tensor core for `duration`, `compute` of it for arithmetic.
 double TimedPolicy::multiply(Sm &sm, const Ticket &ticket, double duration, double compute) {
   double begin = now;
-  for (const TmemRange &range : ticket.scales)
+  for (const TmemRange &range : ticket.tcgen05.scales)
     for (double copied : columnsOf(sm, range))
       begin = std::max(begin, copied);
-  const double end = sm.tensor.serve(begin, duration);
-  sm.multiplied += compute;
+  const double end = sm.tensor.tcgen05.serve(begin, duration);
+  sm.tensor.multiplied += compute;
   starts[ticket.issuer] = end - duration;
   return end;
 }
@@ -316,14 +317,16 @@ double TimedPolicy::multiply(Sm &sm, const Ticket &ticket, double duration, doub
 /// bytes.
 double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
   constexpr double fullRows = 128;
-  const uint64_t shape = ticket.pipelined ? ticket.pipelined->accumulator >> 25 : 0;
+  const uint64_t shape = ticket.tcgen05.pipelined ? ticket.tcgen05.pipelined->accumulator >> 25 : 0;
   const double m = double(shape >> 24 & 0xFFF), n = double(shape >> 12 & 0xFFF);
   const unsigned k = unsigned(shape & 0xFFF);
   const unsigned single = hw::mmaK(ticket.insn->as<Tcgen05MmaModifiers>().kind);
   const double longer = double(k) / single, rowBytes = 32 * longer;
-  const bool pair = ticket.ctaGroup == 2, inTmem = ticket.insn->op[1].kind == OperandKind::Address;
+  const bool pair = ticket.tcgen05.ctaGroup == 2,
+             inTmem = ticket.insn->op[1].kind == OperandKind::Address;
   const double blocks = pair ? 2 : 1, idle = pair || m <= 0 ? 1 : std::max(1.0, fullRows / m);
-  const double compute = double(ticket.flops) * idle / blocks / (rates[flopsOf(single)] * longer);
+  const double compute =
+      double(ticket.work.flops) * idle / blocks / (rates[flopsOf(single)] * longer);
   const double perRow = rowBytes / rates[TimingRate::SharedBytes];
   const double ofA = inTmem ? 0 : m / blocks * perRow, least = rates[TimingRate::Tcgen05Minimum];
   const double ofB = std::max(n / blocks * perRow, pair ? 0 : least - fullRows * perRow);
@@ -338,10 +341,10 @@ double TimedPolicy::tcgen05Mma(const Ticket &ticket) {
 
 double TimedPolicy::tmemMove(const Ticket &ticket) {
   Sm &sm = *processors[ticket.issuer.rank];
-  uint64_t bytes = ticket.bytes;
-  for (const RegisterRange &range : ticket.registerWrites)
+  uint64_t bytes = ticket.work.bytes;
+  for (const RegisterRange &range : ticket.writes.registers)
     bytes += range.end - range.begin;
-  for (const TmemCells &cells : ticket.tmemWrites)
+  for (const TmemCells &cells : ticket.writes.tmem)
     bytes += 4ull * cells.range.lanes * cells.range.columns;
   const TimingRate rate =
       ticket.kind == TicketKind::TmemLoad ? TimingRate::TmemBytes : TimingRate::TmemStoreBytes;

@@ -26,7 +26,7 @@ namespace fp4::sim {
 /// CTAs of a persistent grid go on for long and see many: two clusters are enough.
 uint32_t TimedLaunch::membersOf() const {
   constexpr uint64_t processors = 8, clusters = 2;
-  const bool persistent = launch.totalClusters <= slotsOfAll * residentCtasPerSm;
+  const bool persistent = launch.queue.totalClusters <= slotsOfAll * residentCtasPerSm;
   const uint64_t enough = persistent ? 1 : (processors + clusterSize - 1) / clusterSize;
   return uint32_t(std::min(slotsOfAll, std::max(clusters, enough)));
 }
@@ -53,7 +53,7 @@ bool TimedLaunch::maySample() {
   if (!after || executed < after || launch.config.gridWorkspace || members >= slots.size() ||
       !blocks.whole.empty())
     return false;
-  const uint64_t notBegun = launch.totalClusters - launch.nextCluster;
+  const uint64_t notBegun = launch.queue.totalClusters - launch.queue.nextCluster;
   return (predictor.timesOnly || notBegun > slots.size() * residentCtasPerSm) &&
          standsForRest(notBegun);
 }
@@ -68,7 +68,7 @@ bool TimedLaunch::standsForRest(uint64_t notBegun) {
     blocks.work = ctaWorkOf(code, *launch.kernel);
   const CtaWork &work = *blocks.work;
   const bool stay =
-      launch.totalClusters <= slotsOfAll * residentCtasPerSm || launch.canceledClusters;
+      launch.queue.totalClusters <= slotsOfAll * residentCtasPerSm || launch.queue.canceledClusters;
   const double sampled = double(notBegun) * double(members) / double(slots.size());
   const uint32_t talk = blocks.talk ? blocks.talk : stay ? work.talk : 0;
   if (talk)
@@ -99,8 +99,8 @@ void TimedLaunch::noteTalk(uint32_t pc) {
 /// Checks a sample whose clusters have ended: they are too few if they differ much.
 void TimedLaunch::checkSpread() {
   constexpr double most = 0.05;
-  if (phase == Phase::Sample && launch.totalClusters > left && !launch.canceledClusters &&
-      blocks.refused.empty() &&
+  if (phase == Phase::Sample && launch.queue.totalClusters > left &&
+      !launch.queue.canceledClusters && blocks.refused.empty() &&
       blocks.spread.errorOf(double(blocks.spread.count())) > most)
     blocks.refused = fmt::format("the time of CTAs that differ in work by {:.0f} %",
                                  100 * blocks.spread.relative());
@@ -108,15 +108,15 @@ void TimedLaunch::checkSpread() {
 
 void TimedLaunch::beginSample() {
   phase = Phase::Sample;
-  left = launch.nextCluster;
-  launch.sample = members;
-  launch.sampleOf = slots.size();
-  launch.sampling = true;
+  left = launch.queue.nextCluster;
+  launch.sampling.members = members;
+  launch.sampling.slots = slots.size();
+  launch.sampling.runs = true;
   blocks.spread = {};
   flopsBefore = machine.flops;
   bytesBefore = machine.memory.deviceBytes;
   l2BytesBefore = machine.memory.l2Bytes;
-  canceledBefore = launch.canceledClusters;
+  canceledBefore = launch.queue.canceledClusters;
   for (Slot &slot : slots) {
     slot.before = slot.work();
     slot.atBegin = uint32_t(std::count_if(slot.running.begin(), slot.running.end(),
@@ -136,7 +136,7 @@ void TimedLaunch::retire(Slot &slot, uint32_t place) {
     blocks.spread.add(double(running.scheduler.executed()));
   slot.running[place].reset();
   if (launch.options->progress)
-    launch.options->progress(stats.ctas, launch.totalClusters * clusterSize);
+    launch.options->progress(stats.ctas, launch.queue.totalClusters * clusterSize);
 }
 
 /// Finishes the clusters of a slot without a clock, to see how much work they have.
@@ -198,9 +198,9 @@ void TimedLaunch::checkWork() {
 /// control).
 Expected<double> TimedLaunch::machinesOfSample() {
   const double plain = double(slots.size()) / double(members);
-  const uint64_t notBegun = launch.totalClusters - left;
+  const uint64_t notBegun = launch.queue.totalClusters - left;
   double work = 0, before = 0, ofMembers = 0, clusters = double(notBegun);
-  double memberClusters = double(launch.canceledClusters - canceledBefore);
+  double memberClusters = double(launch.queue.canceledClusters - canceledBefore);
   for (const Slot &slot : slots) {
     const bool member = slot.index < members;
     before += slot.before;
@@ -239,7 +239,7 @@ Status TimedLaunch::scaleSample() {
 }
 
 uint64_t TimedLaunch::firstLeft() const {
-  return predictor.timesOnly || phase == Phase::Whole ? launch.totalClusters : left;
+  return predictor.timesOnly || phase == Phase::Whole ? launch.queue.totalClusters : left;
 }
 
 Status TimedLaunch::finishRest() {

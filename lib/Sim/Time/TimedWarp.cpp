@@ -26,11 +26,11 @@ double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
 /// goes before.
 double TimedLaunch::disorder(TimedWarp &warp, double now) const {
   constexpr double rounding = 1; // times of registers are floats
-  if ((!warp.early && warp.late <= 0) || warp.reason != Activity::Global || warp.arrival <= 0 ||
-      now < warp.arrival - rounding)
+  if ((!warp.early && warp.arrival.late <= 0) || warp.reason != Activity::Global ||
+      warp.arrival.when <= 0 || now < warp.arrival.when - rounding)
     return now;
   const bool early = std::exchange(warp.early, false);
-  const double late = std::max(0.0, std::exchange(warp.late, 0) - now);
+  const double late = std::max(0.0, std::exchange(warp.arrival.late, 0) - now);
   const double latency = rates[TimingRate::MemoryLatency],
                window = rates[TimingRate::MemoryWindow] * 1024 /
                         (rates[TimingRate::MemoryTerabytes] * 1e3 / rates[TimingRate::Gigahertz]),
@@ -80,7 +80,7 @@ double TimedLaunch::release(TimedWarp &warp, double issue) const {
       warp.processor->fences[warp.scheduler].serve(issue, rates[TimingRate::FenceInterval]) -
       rates[TimingRate::FenceInterval];
   return warp.nextIssue =
-             std::max({warp.nextIssue, begin + rates[TimingRate::FenceDevice], warp.stores});
+             std::max({warp.nextIssue, begin + rates[TimingRate::FenceDevice], warp.stored.global});
 }
 
 /// An arrival at the barrier of a cluster, with the fence of one that releases. A cluster of one CTA
@@ -106,8 +106,9 @@ double TimedLaunch::clusterBarrierEnd(const TimedWarp &warp, const Running &runn
 /// A fence of shared memory: the warp goes on when what it stored is there.
 double TimedLaunch::fenceShared(TimedWarp &warp, double issue) const {
   warp.reason = Activity::Fence;
-  return warp.nextIssue = std::max(
-             {warp.nextIssue, issue + rates[TimingRate::FenceProxyAsyncShared], warp.sharedStores});
+  return warp.nextIssue =
+             std::max({warp.nextIssue, issue + rates[TimingRate::FenceProxyAsyncShared],
+                       warp.stored.shared});
 }
 
 /// A warp stays at its instruction until `cycles` after its issue.
@@ -183,7 +184,7 @@ double TimedLaunch::reload(TimedWarp &warp, double issue) const {
   if (!counts || !((*counts)[kReloads] + (*counts)[kSpills]))
     return issue;
   Sm &sm = *warp.processor;
-  const double left = issue < sm.mmaEnd ? 1 - sm.mmaShare : 1;
+  const double left = issue < sm.tensor.mmaEnd ? 1 - sm.tensor.mmaShare : 1;
   const double row = kLineBytes / rates[TimingRate::SharedBytes] / left;
   const double moved = sm.shared.serve(issue, ((*counts)[kReloads] + (*counts)[kSpills]) * row);
   return (*counts)[kReloads] ? moved + rates[TimingRate::L1Latency] : issue;
@@ -196,8 +197,8 @@ double TimedLaunch::loadLines(TimedWarp &warp, double now, std::span<const LineA
   const auto [when, late] = warp.early ? MemorySystem::Arrival{memory.read(port, now, lines), 0}
                                        : memory.load(port, now, lines);
   if (when >= now + rates[TimingRate::MemoryLatency])
-    warp.arrival = std::max(warp.arrival, when);
-  warp.late = std::max(warp.late, when + late);
+    warp.arrival.when = std::max(warp.arrival.when, when);
+  warp.arrival.late = std::max(warp.arrival.late, when + late);
   return when;
 }
 
@@ -240,7 +241,7 @@ bool TimedLaunch::reductionsStore(const TimedWarp &warp) const {
 double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedInsn &insn,
                                  double issue, Activity &because) {
   Sm &sm = *warp.processor;
-  const double left = issue < sm.mmaEnd ? 1 - sm.mmaShare : 1;
+  const double left = issue < sm.tensor.mmaEnd ? 1 - sm.tensor.mmaShare : 1;
   const double perWavefront = kLineBytes / rates[TimingRate::SharedBytes] / left;
   double result = issue;
   if (recorder.wavefronts) {
@@ -248,7 +249,7 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
     result = sm.shared.serve(issue, recorder.wavefronts * perWavefront) +
              rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
     if (recorder.write)
-      warp.sharedStores = std::max(warp.sharedStores, result);
+      warp.stored.shared = std::max(warp.stored.shared, result);
   }
   if (recorder.lines.empty())
     return result;
@@ -262,8 +263,8 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   if (recorder.write && !recorder.atomic && reductionsStore(warp))
     return result;
   if (recorder.write || recorder.atomic) {
-    warp.stores = std::max(warp.stores, machine.memory.write(sm.port, turn, all));
-    running.stores = std::max(running.stores, warp.stores);
+    warp.stored.global = std::max(warp.stored.global, machine.memory.write(sm.port, turn, all));
+    running.stores = std::max(running.stores, warp.stored.global);
   }
   if (recorder.write && !recorder.atomic)
     return result;

@@ -92,7 +92,7 @@ Outcome copyAsync(ExecContext &cx, const Insn &insn) {
     LaneCopy copy;
     if (!laneCopy(cx, insn, std::countr_zero(rest), copy))
       return Outcome::Error;
-    addRange(ticket.sharedWrites, copy);
+    addRange(ticket.writes.shared, copy);
     copies.push_back(copy);
   }
   report(cx, insn, copies);

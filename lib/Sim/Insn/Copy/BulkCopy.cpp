@@ -94,9 +94,9 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
   TicketQueue &queue = TicketQueue::of(cx);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Bulk, lane);
   if (run.bytes)
-    ticket.sharedWrites.push_back({run.shared, run.bytes});
+    ticket.writes.shared.push_back({run.shared, run.bytes});
   ticket.signals.push_back(run.barrier);
-  ticket.global.push_back({run.global, run.bytes});
+  ticket.work.global.push_back({run.global, run.bytes});
   ticket.stages.push_back([&queue, run](const Ticket &self) -> Status {
     if (!run.bytes)
       return {};
@@ -195,10 +195,10 @@ Ticket sharedTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run)
   TicketQueue &queue = TicketQueue::of(cx);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Bulk, lane);
   const Combine combine(insn.as<BulkModifiers>());
-  ticket.bytes = run.bytes;
+  ticket.work.bytes = run.bytes;
   ticket.sharedReads = 1u << (run.shared2 >> kSharedRankShift);
   if (run.bytes && !combine.reduce)
-    ticket.sharedWrites.push_back({run.shared, run.bytes});
+    ticket.writes.shared.push_back({run.shared, run.bytes});
   ticket.signals.push_back(run.barrier);
   ticket.stages.push_back([&queue, run, combine](const Ticket &self) -> Status {
     if (!run.bytes)
@@ -242,8 +242,8 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) 
   TicketQueue &queue = TicketQueue::of(cx);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Bulk, lane);
   ticket.engine = Engine::BulkStore;
-  ticket.bytes = run.bytes;
-  ticket.global.push_back({run.global, run.bytes});
+  ticket.work.bytes = run.bytes;
+  ticket.work.global.push_back({run.global, run.bytes});
   const auto &how = insn.as<BulkModifiers>();
   Combine combine(how);
   if (how.byteMask)

@@ -46,14 +46,14 @@ Outcome tryCancelLane(ExecContext &cx, const Insn &insn, int lane) {
   const uint32_t ctas = uint32_t(cx.cluster().ctas.size()), own = cx.cta().rank;
   for (uint32_t rank = how.multicast ? 0 : own; rank < (how.multicast ? ctas : own + 1); ++rank) {
     const uint32_t base = rank << kSharedRankShift;
-    ticket.sharedWrites.push_back({base | (response & kSharedOffsetMask), sizeof(Response)});
+    ticket.writes.shared.push_back({base | (response & kSharedOffsetMask), sizeof(Response)});
     ticket.signals.push_back(base | (barrier & kSharedOffsetMask));
     if (auto object = queue.mbarrier(ticket.signals.back()); !object)
       return failHere(cx, std::move(object.error()), lane);
   }
   ticket.stages.push_back([&queue](const Ticket &self) -> Status {
     const Response answer = request(queue.cluster());
-    for (const SharedRange &range : self.sharedWrites) {
+    for (const SharedRange &range : self.writes.shared) {
       FP4_ASSIGN(auto to, queue.sharedDestination(range.address, range.bytes));
       std::memcpy(to, &answer, sizeof answer);
       queue.emitAccess(self, AccessKind::Write, Space::SharedCluster, range.address, range.bytes,

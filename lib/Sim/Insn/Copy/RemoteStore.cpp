@@ -78,10 +78,10 @@ Outcome toShared(ExecContext &cx, const Insn &insn) {
       return failHere(cx, std::move(ok.error()), lane);
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Bulk, lane);
     ticket.proxy = Proxy::Generic;
-    ticket.bytes = value.bytes;
+    ticket.work.bytes = value.bytes;
     ticket.engine = Engine::Threads;
     if (!how.reduction)
-      ticket.sharedWrites.push_back({to, value.bytes});
+      ticket.writes.shared.push_back({to, value.bytes});
     ticket.signals.push_back(barrier);
     ticket.stages.push_back([&queue, &insn, to, value](const Ticket &self) -> Status {
       FP4_ASSIGN(auto target, queue.sharedDestination(to, value.bytes));
@@ -110,7 +110,7 @@ Outcome toGlobal(ExecContext &cx, const Insn &insn) {
     if (!cx.readable(place.space, place.address, value.bytes, value.bytes, lane))
       return Outcome::Error;
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Bulk, lane);
-    ticket.bytes = value.bytes;
+    ticket.work.bytes = value.bytes;
     ticket.engine = Engine::Threads;
     ticket.stages.push_back(
         [&queue, &insn, to = place.address, value](const Ticket &self) -> Status {

@@ -145,11 +145,11 @@ void listRuns(TicketQueue &queue, const Request &request, Ticket &ticket) {
     return;
   for (const Coordinates &at : request.boxes)
     forEachGlobalRun(*request.map, at, [&](uint64_t address, uint32_t bytes) {
-      ticket.global.push_back({address, bytes});
+      ticket.work.global.push_back({address, bytes});
     });
   const uint64_t rows =
       request.boxes.size() * request.map->boxSharedBytes() / request.map->boxRowBytes();
-  ticket.outsideRows = uint32_t(rows - std::min<uint64_t>(rows, ticket.global.size()));
+  ticket.work.outsideRows = uint32_t(rows - std::min<uint64_t>(rows, ticket.work.global.size()));
 }
 
 /// One destination of a load.
@@ -157,8 +157,8 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &re
   TicketQueue &queue = TicketQueue::of(cx);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Tma, lane);
   const uint32_t bytes = sharedExtent(*request.tile);
-  ticket.bytes = request.tile->transactionBytes();
-  ticket.sharedWrites.push_back({request.shared, bytes});
+  ticket.work.bytes = request.tile->transactionBytes();
+  ticket.writes.shared.push_back({request.shared, bytes});
   ticket.signals.push_back(request.barrier);
   listRuns(queue, request, ticket);
   ticket.stages.push_back([&queue, request, bytes](const Ticket &self) -> Status {
@@ -282,7 +282,7 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
   TicketQueue &queue = TicketQueue::of(cx);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Tma, lane);
   ticket.engine = Engine::BulkStore;
-  ticket.bytes = request.tile->transactionBytes();
+  ticket.work.bytes = request.tile->transactionBytes();
   ticket.sharedReads = 1u << (request.shared >> kSharedRankShift);
   listRuns(queue, request, ticket);
   auto data = std::make_shared<std::vector<std::byte>>();

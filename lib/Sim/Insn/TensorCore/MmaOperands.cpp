@@ -330,15 +330,15 @@ Status checkMmaTarget(ExecContext &cx, const MmaRequest &mma) {
 
 Ticket mmaTicket(ExecContext &cx, const Insn &insn, int lane, const MmaRequest &mma) {
   Ticket ticket = TicketQueue::of(cx).makeTicket(cx, insn, TicketKind::Mma, lane);
-  ticket.ctaGroup = mma.ctaGroup;
+  ticket.tcgen05.ctaGroup = mma.ctaGroup;
   const hw::MmaDepth depth = mma.variant.depth;
-  ticket.flops = 2ull * mma.m * mma.n * hw::mmaK(mma.kind, mma.variant.sparse, depth);
+  ticket.work.flops = 2ull * mma.m * mma.n * hw::mmaK(mma.kind, mma.variant.sparse, depth);
   const uint64_t shape = uint64_t(mma.m) << 24 | mma.n << 12 | hw::mmaK(mma.kind, false, depth);
-  ticket.pipelined = {PipelinedOp::Mma, false, shape << 25 | mma.d.pack()};
+  ticket.tcgen05.pipelined = {PipelinedOp::Mma, false, shape << 25 | mma.d.pack()};
   for (uint32_t rank : mma.ranks) {
     ticket.sharedReads |= 1u << rank;
     for (const TmemRange &range : accumulatorRanges(mma))
-      ticket.tmemWrites.push_back({rank, range});
+      ticket.writes.tmem.push_back({rank, range});
   }
   return ticket;
 }

@@ -21,9 +21,9 @@ namespace {
 
 /// Other CTAs, or pairs of them, have pipelines of their own.
 bool inOrder(const Ticket &earlier, const Ticket &later) {
-  return earlier.pipelined && earlier.ctaGroup == later.ctaGroup &&
+  return earlier.tcgen05.pipelined && earlier.tcgen05.ctaGroup == later.tcgen05.ctaGroup &&
          earlier.firstOfGroup() == later.firstOfGroup() &&
-         keepOrder(*earlier.pipelined, *later.pipelined, /*textOnly=*/false);
+         keepOrder(*earlier.tcgen05.pipelined, *later.tcgen05.pipelined, /*textOnly=*/false);
 }
 
 } // namespace

@@ -91,15 +91,15 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
           fmt::format("expects an address at TMEM lane 0, but got lane {}", copy.to.lane), "",
           lane);
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemCopy, lane);
-    ticket.ctaGroup = how.ctaGroup;
-    ticket.pipelined = {PipelinedOp::Copy, copy.shape == CopyShape::C4x256b};
+    ticket.tcgen05.ctaGroup = how.ctaGroup;
+    ticket.tcgen05.pipelined = {PipelinedOp::Copy, copy.shape == CopyShape::C4x256b};
     const auto ranks = groupRanks(cx, how.ctaGroup);
     if (ranks.empty())
       return Outcome::Error;
     for (uint32_t rank : ranks) {
       ticket.sharedReads |= 1u << rank;
       for (const TmemRange &range : footprint(copy))
-        ticket.tmemWrites.push_back({rank, range});
+        ticket.writes.tmem.push_back({rank, range});
     }
     ticket.stages.push_back([&queue, copy, ranks](const Ticket &self) -> Status {
       for (uint32_t rank : ranks)
@@ -129,14 +129,14 @@ Outcome shiftDown(ExecContext &cx, const Insn &insn) {
                       at.lane),
           "", lane);
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemShift, lane);
-    ticket.ctaGroup = ctaGroup;
-    ticket.pipelined = {PipelinedOp::Shift};
+    ticket.tcgen05.ctaGroup = ctaGroup;
+    ticket.tcgen05.pipelined = {PipelinedOp::Shift};
     const auto ranks = groupRanks(cx, ctaGroup);
     if (ranks.empty())
       return Outcome::Error;
     const TmemRange range{at.lane, 32, at.column, columns};
     for (uint32_t rank : ranks)
-      ticket.tmemWrites.push_back({rank, range});
+      ticket.writes.tmem.push_back({rank, range});
     ticket.stages.push_back([&queue, ranks, range](const Ticket &self) -> Status {
       for (uint32_t rank : ranks) {
         FP4_TRY(queue.checkCells(rank, range, self.id, "a row"));

@@ -265,9 +265,9 @@ Outcome load(ExecContext &cx, const Insn &insn) {
     return failHere(cx, std::move(ok.error()));
   for (const Operand &element : t->elements)
     if (element)
-      ticket.registerWrites.push_back({element.offset, element.offset + 128});
+      ticket.writes.registers.push_back({element.offset, element.offset + 128});
   if (reduced)
-    ticket.registerWrites.push_back({reduced.offset, reduced.offset + 128});
+    ticket.writes.registers.push_back({reduced.offset, reduced.offset + 128});
   ticket.stages.push_back([&queue, &insn, t, ranges, reduced](const Ticket &self) -> Status {
     FP4_TRY(checkLoad(queue, *t, ranges, self.id));
     loadRegisters(queue, insn, *t, reduced, ranges[0]);
@@ -295,7 +295,7 @@ Outcome store(ExecContext &cx, const Insn &insn) {
   const auto ranges = footprint(*t, how.repetitions);
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::TmemStore, cx.firstLane());
   for (const TmemRange &range : ranges)
-    ticket.tmemWrites.push_back({t->rank, range});
+    ticket.writes.tmem.push_back({t->rank, range});
   ticket.stages.push_back([&queue, t, values](const Ticket &) -> Status {
     for (unsigned reg = 0; reg < t->elements.size(); ++reg)
       storeRegister(queue, *t, reg, values->data() + 32 * reg);

@@ -262,8 +262,8 @@ Outcome mmaScaled(ExecContext &cx, const Insn &insn) {
     if (!decodeOperands(cx, insn, lane, *mma))
       return Outcome::Error;
     Ticket ticket = mmaTicket(cx, insn, lane, *mma);
-    ticket.scales = {scaleColumns(*mma, mma->scales.a, mma->m / mma->ctaGroup),
-                     scaleColumns(*mma, mma->scales.b, mma->n)};
+    ticket.tcgen05.scales = {scaleColumns(*mma, mma->scales.a, mma->m / mma->ctaGroup),
+                             scaleColumns(*mma, mma->scales.b, mma->n)};
     const bool fp4 = mma->kind != hw::MmaKind::MXF8F6F4;
     ticket.stages.push_back([&queue, mma, fp4](const Ticket &self) {
       return fp4 ? run(queue, self, *mma) : runDense(queue, self, *mma);

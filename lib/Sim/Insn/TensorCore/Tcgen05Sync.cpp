@@ -63,10 +63,10 @@ Outcome commit(ExecContext &cx, const Insn &insn) {
       return Outcome::Error;
     Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Commit, lane);
     queue.publish(ticket.issuer);
-    ticket.ctaGroup = how.ctaGroup;
+    ticket.tcgen05.ctaGroup = how.ctaGroup;
     for (const auto &[id, other] : queue.tickets())
-      if (other.issuer == ticket.issuer && other.ctaGroup == ticket.ctaGroup &&
-          (other.pipelined || other.kind == TicketKind::Commit))
+      if (other.issuer == ticket.issuer && other.tcgen05.ctaGroup == ticket.tcgen05.ctaGroup &&
+          (other.tcgen05.pipelined || other.kind == TicketKind::Commit))
         ticket.after.push_back(id);
     uint32_t ranks =
         how.multicast ? uint32_t(cx.scalar(insn.op[1], lane)) : 1u << (address >> kSharedRankShift);

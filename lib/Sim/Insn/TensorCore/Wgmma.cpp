@@ -304,10 +304,10 @@ Status checkSparseB(const WarpMma &mma) {
 /// Adds a register, most of which lie behind each other.
 void claim(Ticket &ticket, const Operand &reg) {
   constexpr uint32_t bytes = 128;
-  if (!ticket.registerWrites.empty() && ticket.registerWrites.back().end == reg.offset)
-    ticket.registerWrites.back().end += bytes;
+  if (!ticket.writes.registers.empty() && ticket.writes.registers.back().end == reg.offset)
+    ticket.writes.registers.back().end += bytes;
   else
-    ticket.registerWrites.push_back({reg.offset, reg.offset + bytes});
+    ticket.writes.registers.push_back({reg.offset, reg.offset + bytes});
 }
 
 /// The registers that it holds.
@@ -324,8 +324,9 @@ Ticket makeMmaTicket(ExecContext &cx, const Insn &insn, const WarpMma &mma) {
   Ticket ticket = queue.makeTicket(cx, insn, TicketKind::Wgmma, cx.firstLane());
   ticket.sharedReads = 1u << cx.cta().rank;
   ticket.chained = mmaAsync;
-  ticket.bytes = 128ull * cx.elementCount(insn.op[0]);
-  ticket.flops = 2ull * warpRows * mma.n() * 8 * mma.columnBytes() / containerBits(mma.how().aType);
+  ticket.work.bytes = 128ull * cx.elementCount(insn.op[0]);
+  ticket.work.flops =
+      2ull * warpRows * mma.n() * 8 * mma.columnBytes() / containerBits(mma.how().aType);
   // MMAs of a warp are in order: this one comes after the last, which comes after the others.
   const auto isOfWarp = [&](const auto &other) {
     return other.second.kind == TicketKind::Wgmma &&
