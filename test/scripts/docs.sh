@@ -142,6 +142,30 @@ error: lib/Add/Sum.cpp:3: g has 41 lines, and must have at most 40
 error: lib/Add/long.py:1: f has 41 lines, and must have at most 40' ] || { echo "found: $found"; exit 1; }
 [ "$excuses" -gt 0 ] || { echo "an excuse that nothing needs is not found"; exit 1; }
 
+# A struct with one member too many, beside one that is just small enough: statics, functions, types
+# and members of nested structs do not count.
+names() { seq -s, -f ' m%.0f' "$1"; }
+printf 'struct Large {\n  std::map<int, int>%s;\n  std::array<int, 2> last{}, *next = {};\n};\n' \
+  "$(names 19)" >"$tree/lib/Add/Large.h"
+printf '%s\n' 'class [[nodiscard]] Small final : Base {' 'public:' '  Small(int a) : m1{a}, m2(a) {}' \
+  '  static int count;' '  enum class Kind { A, B };' '  using Map = int;' '  struct Part {' \
+  '    int a, b;' '  };' '  struct {' '    int x;' '  } part;' '  int f() const { return m1; }' \
+  '  bool operator==(const Small &) const = default;' "  std::function<int(int, int)>$(names 18);" \
+  '  int (*call)(int a, int b) = nullptr;' '};' >"$tree/lib/Add/Small.h"
+fields() { seq -f '    m%.0f: int = 0' "$1"; }
+printf '@dataclasses.dataclass\nclass Large:\n    KIND: ClassVar[int] = 1\n%s\n\n\n@dataclasses.dataclass\nclass Small:\n%s\n' \
+  "$(fields 21)" "$(fields 20)" >"$tree/lib/Add/fields.py"
+found=$(python3 "$root/lint/check_members.py" --root "$tree" || true)
+[ "$found" == 'error: lib/Add/Large.h:1: Large has 21 members, and must have at most 20
+error: lib/Add/fields.py:2: Large has 21 members, and must have at most 20' ] || { echo "found: $found"; exit 1; }
+[[ $(python3 "$root/lint/check_members.py" --root "$tree" --list) == *"  20 lib/Add/Small.h:1: Small"* ]]
+mkdir -p "$tree/lib/SimCuda/Host"
+echo 'struct DeviceProp { int a; };' >"$tree/lib/SimCuda/Host/DeviceProp.h"
+found=$(python3 "$root/lint/check_members.py" --root "$tree" || true)
+[[ "$found" == *"error: lib/SimCuda/Host/DeviceProp.h:DeviceProp is excused, and need not be" ]] ||
+  { echo "an excuse that nothing needs is not found: $found"; exit 1; }
+rm -r "$tree/lib/SimCuda" "$tree"/lib/Add/{Large.h,Small.h,fields.py}
+
 # Openers without a noun in each kind of file, beside lines that name their noun. A finding is
 # LINE:KIND:OPENER.
 mkdir "$tree/notebook"

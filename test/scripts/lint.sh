@@ -17,7 +17,7 @@ check() { # name, command: starts it
   names+=("$1")
   { "${@:2}" >"$folder/$1" 2>&1; echo $? >"$folder/$1.code"; } &
 }
-for name in docs words numbers sizes prose laws remedies constraints producers scripts; do
+for name in docs words numbers sizes members prose laws remedies constraints producers scripts; do
   check $name python3 lint/check_$name.py
 done
 check merges bash -c '! git grep -nE "(<{7,8}|>{7,8}) [[:alnum:]]"' # what a merge left unresolved
