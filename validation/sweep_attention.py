@@ -129,7 +129,7 @@ def program(case, cache="", form="", softcap="", window=0, rows="", growth=""):
     if "lse" in rows:
         names, results = "%o, %l", f"{result}, tensor<{tokens}xf32>"
     scores = (f"scale {scale}" + (f" softcap {softcap}" if softcap else "") + (" causal" if mask == "causal" else "")
-              + (f" window {window}" if window else "") + (f" in_blocks {case[8] or ORDERED} growth {growth}" if growth else ""))
+              + (f" window {window}" if window else "") + (f" order <in_blocks = {case[8] or ORDERED}, growth = {growth}>" if growth else ""))
     return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> ({results}) {{\n"
             f"{definitions}  {names} = fp4.attention %q, %k, %v{scales}{operands} {scores}\n"
             f"      : {query}, {key}, {value} -> {results}\n"

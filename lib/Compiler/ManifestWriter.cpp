@@ -53,6 +53,13 @@ json::Object describeComputed(Type type) {
   return object;
 }
 
+/// size,sign mask,arithmetic
+std::string spellHadamard(fp4::HadamardAttr attr) {
+  return std::to_string(attr.getSize()) + "," + std::to_string(attr.getSignMask()) + "," +
+         stringifyHadamardArithmetic(attr.getArithmetic()).str() +
+         (attr.getRoundToBF16() ? "" : ",none");
+}
+
 /// The keyword or number that an attribute is written with.
 std::string spellAttribute(Attribute attribute) {
   return llvm::TypeSwitch<Attribute, std::string>(attribute)
@@ -69,10 +76,9 @@ std::string spellAttribute(Attribute attribute) {
       .Case([](fp4::MatmulArithmeticAttr attr) {
         return stringifyMatmulArithmetic(attr.getValue()).str();
       })
-      .Case([](fp4::HadamardAttr attr) { // size,sign mask,arithmetic
-        return std::to_string(attr.getSize()) + "," + std::to_string(attr.getSignMask()) + "," +
-               stringifyHadamardArithmetic(attr.getArithmetic()).str() +
-               (attr.getRoundToBF16() ? "" : ",none");
+      .Case([](fp4::HadamardAttr attr) { return spellHadamard(attr); })
+      .Case([](fp4::KeyOrderAttr attr) { // keys of a block,bits of the growth
+        return std::to_string(attr.getInBlocks()) + "," + spellAttribute(attr.getGrowth());
       })
       .Case([](IntegerAttr attr) { return std::to_string(attr.getInt()); })
       .Case([](FloatAttr attr) { // the bits, as of fp32 elements

@@ -105,13 +105,18 @@ bool fp4::hasTiles(AttentionOp op, const hw::TargetModel &target) {
           op.getValueElements() <= kMostLaneElements);
 }
 
+/// Keys of a block of a given order.
+static std::optional<int64_t> keysOfBlock(AttentionOp op) {
+  return op.getOrder() ? std::optional(op.getOrder()->getInBlocks()) : std::nullopt;
+}
+
 LogicalResult fp4::requireNoOrder(AttentionOp op) {
-  if (!op.getBlock())
+  if (!op.getOrder())
     return success();
-  return withNote(op.emitOpError() << "has kernels without 'in_blocks' but for tiles with tcgen05, "
+  return withNote(op.emitOpError() << "has kernels without 'order' but for tiles with tcgen05, "
                                       "but got "
-                                   << int64_t(*op.getBlock()),
-                  "leave 'in_blocks' out: the order of other kernels is their own");
+                                   << op.getOrderAttr(),
+                  "leave 'order' out: the order of other kernels is their own");
 }
 
 /// Parts of 128 rows of a tile: one where it has room for all queries of a sequence.
@@ -126,14 +131,14 @@ static int64_t columnsOfPart(AttentionOp op, int64_t keys) {
 
 /// Reports an order of keys that no kernel with tcgen05 has.
 static LogicalResult requireOrder(AttentionOp op, const hw::TargetModel &target) {
-  auto keys = int64_t(op.getBlock().value_or(kPanel));
+  auto keys = keysOfBlock(op).value_or(kPanel);
   bool hasRoom = partsOfTile(op) * columnsOfPart(op, keys) <= int64_t(target.limits.tmemColumns);
   if (keys == kPanel || (keys == 2 * kPanel && hasRoom))
     return success();
   return withNote(op.emitOpError() << "has kernels with tcgen05 for 'in_blocks' " << kPanel
                                    << ", or 128 where " << int64_t(target.limits.tmemColumns)
                                    << " columns of tensor memory have room, but got " << keys,
-                  "write 'in_blocks 64'");
+                  "write 'order <in_blocks = 64, growth = 8.0>'");
 }
 
 static LogicalResult requireAttention(Operation *op, const KernelPlan &,
@@ -204,7 +209,7 @@ static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
   int32_t parts = partsOfTile(op);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
   uint64_t keys = op.getValueElements() <= kPanel ? 2 * kPanel : kPanel;
-  plan.tile = {parts * pipe::kMmaM, int64_t(op.getBlock().value_or(keys)), tileHeads};
+  plan.tile = {parts * pipe::kMmaM, keysOfBlock(op).value_or(keys), tileHeads};
   plan.ctasPerSm = 1;
   plan.roles = attentionLaneRoles(op.getContext(), parts);
   plan.schedule = parts == 1 ? neighboursAlongM(op.getContext()) : rasterOfTiles(op, target);
@@ -259,8 +264,7 @@ static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
     return failure();
   auto [rows, keys, heads] = plan.tile;
   int64_t parts = 1 + int64_t(partRoles(plan).size());
-  bool hasKeys = (keys == kPanel || keys == 2 * kPanel) &&
-                 keys == int64_t(op.getBlock().value_or(keys)) &&
+  bool hasKeys = (keys == kPanel || keys == 2 * kPanel) && keys == keysOfBlock(op).value_or(keys) &&
                  parts * columnsOfPart(op, keys) <= int64_t(target.limits.tmemColumns);
   if (rows != parts * pipe::kMmaM || !hasKeys || !hasHeadsOfTile(op, heads))
     return misfit(op, "tile",

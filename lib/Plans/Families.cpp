@@ -93,7 +93,7 @@ KernelFamily fp4::familyOf(Operation *op) {
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   auto attention = dyn_cast<AttentionOp>(op);
   if (attention && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
-      (!hasTiles(attention, target) || (prefersWarps(attention, target) && !attention.getBlock())))
+      (!hasTiles(attention, target) || (prefersWarps(attention, target) && !attention.getOrder())))
     return WarpAttention;
   auto quantize = dyn_cast<QuantizeOp>(op);
   bool isOfWarps =

@@ -17,7 +17,7 @@ struct Entry {
 };
 
 Entry entryOfAttention() {
-  return {runAttention, {"scale", "softcap", "causal", "window", "heads_first", "block", "growth"}};
+  return {runAttention, {"scale", "softcap", "causal", "window", "heads_first", "order"}};
 }
 
 const std::map<std::string, Entry> &entries() {

@@ -8,6 +8,7 @@
 #include "fp4/Routes/Routes.h"
 
 #include <bit>
+#include <charconv>
 #include <cmath>
 
 namespace fp4::harness {
@@ -124,6 +125,22 @@ Expected<numerics::AttentionShape> shapeOf(const Step &step, const Others &other
   return shape;
 }
 
+/// The order of keys that the operation gives, if it does: "keys of a block,bits of the growth".
+Expected<std::optional<numerics::AttentionOrder>> orderOf(const Step &step) {
+  const std::string text = step.attributeOr("order", "");
+  if (text.empty())
+    return std::nullopt;
+  uint64_t keys = 0;
+  uint32_t growth = 0;
+  const char *last = text.data() + text.size();
+  const auto [comma, ofKeys] = std::from_chars(text.data(), last, keys);
+  const bool hasTwo = ofKeys == std::errc() && comma != last && *comma == ',';
+  const auto [end, ofGrowth] = std::from_chars(hasTwo ? comma + 1 : last, last, growth);
+  if (!hasTwo || ofGrowth != std::errc() || end != last || keys == 0)
+    return step.wrong(fmt::format("expects two numbers as 'order', but got '{}'", text));
+  return numerics::AttentionOrder{keys, std::bit_cast<float>(growth)};
+}
+
 /// The attributes, which say what becomes of products, and which keys queries see.
 Status setScores(numerics::AttentionShape &shape, const Step &step) {
   FP4_ASSIGN(auto scale, step.integer("scale", std::bit_cast<uint32_t>(1.0f)));
@@ -133,8 +150,8 @@ Status setScores(numerics::AttentionShape &shape, const Step &step) {
   shape.softcap = std::bit_cast<float>(uint32_t(softcap));
   shape.causal = step.op.attributes.contains("causal");
   const float lazy = route::hasCore(step.target, route::Core::Tcgen05) ? numerics::kLazyGrowth : 0;
-  FP4_ASSIGN(auto growth, step.integer("growth", std::bit_cast<uint32_t>(lazy)));
-  shape.growth = std::bit_cast<float>(uint32_t(growth));
+  FP4_ASSIGN(auto order, orderOf(step));
+  shape.growth = order ? order->growth : lazy;
   return {};
 }
 
@@ -145,15 +162,6 @@ Status defineWithin(Step &step, size_t result, std::vector<double> values,
   step.results[result].sums = std::move(values);
   step.results[result].bounds = std::move(bounds);
   return {};
-}
-
-/// The order of keys that the operation gives, if it does.
-Expected<std::optional<numerics::AttentionOrder>> orderOf(const Step &step) {
-  FP4_ASSIGN(auto keys, step.integer("block", 0));
-  FP4_ASSIGN(auto growth, step.integer("growth", 0));
-  if (keys == 0)
-    return std::nullopt;
-  return numerics::AttentionOrder{keys, std::bit_cast<float>(uint32_t(growth))};
 }
 
 /// Gives a result the bits of a model beside its bounds.

@@ -18,32 +18,32 @@ func.func @tile(%q: !q, %k: !k) -> !q {
 // The order of an operation and the tile of its plan.
 !q = tensor<2x256x8x64xbf16>
 func.func @twin(%q: !q) -> !q {
-  %o = fp4.attention %q, %q, %q scale 1.0 in_blocks 64 growth 0.0 {fp4.plan = #fp4.plan<tile_attention, tile = [256, 64, 1]>} : !q, !q, !q -> !q
+  %o = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 0.0> {fp4.plan = #fp4.plan<tile_attention, tile = [256, 64, 1]>} : !q, !q, !q -> !q
   return %o : !q
 }
 func.func @order(%q: !q) -> !q {
   // expected-error @+2 {{must have a plan whose 'tile' is [256, N, H], N 64, or 128 where 512 columns of tensor memory have room, or the keys of 'in_blocks', and H 1, or a power of two from 1 to 64, but got [256, 128, 1]}}
   // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
-  %o = fp4.attention %q, %q, %q scale 1.0 in_blocks 64 growth 0.0 {fp4.plan = #fp4.plan<tile_attention, tile = [256, 128, 1]>} : !q, !q, !q -> !q
+  %o = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 0.0> {fp4.plan = #fp4.plan<tile_attention, tile = [256, 128, 1]>} : !q, !q, !q -> !q
   return %o : !q
 }
 func.func @keys(%q: !q) -> !q {
   // expected-error @+2 {{has kernels with tcgen05 for 'in_blocks' 64, or 128 where 512 columns of tensor memory have room, but got 96}}
-  // expected-note @+1 {{write 'in_blocks 64'}}
-  %o = fp4.attention %q, %q, %q scale 1.0 in_blocks 96 growth 0.0 : !q, !q, !q -> !q
+  // expected-note @+1 {{write 'order <in_blocks = 64, growth = 8.0>'}}
+  %o = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 96, growth = 0.0> : !q, !q, !q -> !q
   return %o : !q
 }
 !v = tensor<2x256x8x128xbf16>
 func.func @room(%q: !q, %v: !v) -> !v {
   // expected-error @+2 {{has kernels with tcgen05 for 'in_blocks' 64, or 128 where 512 columns of tensor memory have room, but got 128}}
-  // expected-note @+1 {{write 'in_blocks 64'}}
-  %o = fp4.attention %q, %q, %v scale 1.0 in_blocks 128 growth 0.0 : !q, !q, !v -> !v
+  // expected-note @+1 {{write 'order <in_blocks = 64, growth = 8.0>'}}
+  %o = fp4.attention %q, %q, %v scale 1.0 order <in_blocks = 128, growth = 0.0> : !q, !q, !v -> !v
   return %o : !v
 }
 func.func @warps(%q: !q) -> !q {
-  // expected-error @+2 {{has kernels without 'in_blocks' but for tiles with tcgen05, but got 64}}
-  // expected-note @+1 {{leave 'in_blocks' out: the order of other kernels is their own}}
-  %o = fp4.attention %q, %q, %q scale 1.0 in_blocks 64 growth 0.0 {fp4.plan = #fp4.plan<warp_attention>} : !q, !q, !q -> !q
+  // expected-error @+2 {{has kernels without 'order' but for tiles with tcgen05, but got #fp4.key_order<in_blocks = 64, growth = 0.000000e+00>}}
+  // expected-note @+1 {{leave 'order' out: the order of other kernels is their own}}
+  %o = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 0.0> {fp4.plan = #fp4.plan<warp_attention>} : !q, !q, !q -> !q
   return %o : !q
 }
 

@@ -74,8 +74,8 @@ struct Attention {
 
   /// Growth of an exponent of 2 before sums are scaled: powers stay below 2^kLazyGrowth.
   double growth() {
-    if (std::optional<llvm::APFloat> growth = op.getGrowth())
-      return growth->convertToDouble();
+    if (KeyOrderAttr order = op.getOrderAttr())
+      return order.getGrowth().getValueAsDouble();
     return hasLanes() ? numerics::kLazyGrowth : 0;
   }
 

@@ -399,11 +399,11 @@ func.func @heads_first(%q: !q, %k: !k, %n: !n, %p: !p, %all: tensor<2x2x64x128xb
 
 !q = tensor<2x64x8x128xbf16>
 func.func @blocks(%q: !q) {
-  %0 = fp4.attention %q, %q, %q scale 1.0 in_blocks 64 growth 8.0 : !q, !q, !q -> !q
-  // attention (C18)
+  %0 = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 8.0> : !q, !q, !q -> !q
+  // key_order (C1)
   // expected-error @+2 {{in_blocks must be a positive multiple of 16, and growth from 0 to 64, but got 64 and 6.500000e+01}}
-  // expected-note @+1 {{write 'in_blocks 128 growth 8.0', or leave both out}}
-  %1 = fp4.attention %q, %q, %q scale 1.0 in_blocks 64 growth 65.0 : !q, !q, !q -> !q
+  // expected-note @+1 {{write 'order <in_blocks = 128, growth = 8.0>', or leave the order out}}
+  %1 = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 65.0> : !q, !q, !q -> !q
   return
 }
 
@@ -411,9 +411,9 @@ func.func @blocks(%q: !q) {
 
 !q = tensor<2x64x8x128xbf16>
 func.func @unit(%q: !q) {
-  // attention (C18)
+  // key_order (C1)
   // expected-error @+2 {{in_blocks must be a positive multiple of 16, and growth from 0 to 64, but got 40 and 0.000000e+00}}
-  // expected-note @+1 {{write 'in_blocks 128 growth 8.0', or leave both out}}
-  %1 = fp4.attention %q, %q, %q scale 1.0 in_blocks 40 growth 0.0 : !q, !q, !q -> !q
+  // expected-note @+1 {{write 'order <in_blocks = 128, growth = 8.0>', or leave the order out}}
+  %1 = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 40, growth = 0.0> : !q, !q, !q -> !q
   return
 }

@@ -411,8 +411,8 @@ func.func @attention(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %
 
 // CHECK-LABEL: func @attention_in_an_order
 func.func @attention_in_an_order(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>) -> tensor<1x256x8x64xbf16> {
-  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 causal in_blocks 64 growth 8.000000e+00 :
-  %o = fp4.attention %q, %k, %k scale 1.250000e-01 causal in_blocks 64 growth 8.0
+  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 causal order <in_blocks = 64, growth = 8.000000e+00> :
+  %o = fp4.attention %q, %k, %k scale 1.250000e-01 causal order <in_blocks = 64, growth = 8.0>
       : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
       -> tensor<1x256x8x64xbf16>
   return %o : tensor<1x256x8x64xbf16>

@@ -253,22 +253,6 @@ static LogicalResult verifyWindow(AttentionOp op) {
                   "a window ends with the key of its query: write 'causal', or leave 'window' out");
 }
 
-/// attention (C18): the order of keys.
-static LogicalResult verifyBlocks(AttentionOp op) {
-  constexpr int64_t unit = 16;
-  constexpr int64_t mostGrowth = 64;
-  if (!op.getBlock() && !op.getGrowth())
-    return success();
-  auto block = int64_t(op.getBlock().value_or(0));
-  float growth = op.getGrowth() ? op.getGrowth()->convertToFloat() : -1;
-  if (block > 0 && block % unit == 0 && growth >= 0 && growth <= float(mostGrowth))
-    return success();
-  return withNote(op.emitOpError() << "in_blocks must be a positive multiple of " << unit
-                                   << ", and growth from 0 to " << mostGrowth << ", but got "
-                                   << block << " and " << growth,
-                  "write 'in_blocks 128 growth 8.0', or leave both out");
-}
-
 /// attention (C13), (C14), (C16): numbers of heads of queries, and of their tokens.
 static LogicalResult verifyHeads(AttentionOp op, ArrayRef<int64_t> query) {
   auto numbers = [&](ArrayRef<int64_t> shape) {
@@ -294,8 +278,6 @@ static LogicalResult verifySoftmax(AttentionOp op) {
                             "keys have one weight")) ||
       (op.getSoftcap() && failed(verifyPositive(op, "softcap", *op.getSoftcap(), // (C11)
                                                 "leave 'softcap' out, and scores have no limit"))))
-    return failure();
-  if (failed(verifyBlocks(op))) // (C18)
     return failure();
   return verifyWindow(op); // (C12)
 }

@@ -16,6 +16,16 @@ using namespace mlir;
 using namespace fp4;
 
 #include "fp4/Dialect/Fp4/IR/Fp4Enums.cpp.inc"
+/// Parses and prints the number of #fp4.key_order, which is an f32, without its type.
+static ParseResult parseGrowth(AsmParser &parser, FloatAttr &growth) {
+  double exponents;
+  if (parser.parseFloat(exponents))
+    return failure();
+  growth = parser.getBuilder().getF32FloatAttr(float(exponents));
+  return success();
+}
+static void printGrowth(AsmPrinter &printer, FloatAttr growth) { printer << growth.getValue(); }
+
 #define GET_ATTRDEF_CLASSES
 #include "fp4/Dialect/Fp4/IR/Fp4Attrs.cpp.inc"
 #define GET_TYPEDEF_CLASSES
@@ -213,6 +223,20 @@ void HadamardAttr::print(AsmPrinter &printer) const {
   if (!getRoundToBF16())
     printer << ", rounding = none";
   printer << '>';
+}
+
+LogicalResult KeyOrderAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t inBlocks,
+                                   FloatAttr growth) {
+  constexpr int64_t unit = 16;
+  constexpr int64_t mostGrowth = 64;
+  double exponents = growth.getValueAsDouble();
+  if (inBlocks > 0 && inBlocks % unit == 0 && exponents >= 0 && exponents <= mostGrowth)
+    return success();
+  return withNote(emitError() << "in_blocks must be a positive multiple of "
+                              << unit // key_order (C1)
+                              << ", and growth from 0 to " << mostGrowth << ", but got " << inBlocks
+                              << " and " << exponents,
+                  "write 'order <in_blocks = 128, growth = 8.0>', or leave the order out");
 }
 
 LogicalResult HadamardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t size,

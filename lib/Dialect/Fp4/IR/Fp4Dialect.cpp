@@ -73,7 +73,7 @@ struct Fp4Bytecode : BytecodeDialectInterface {
 };
 } // namespace
 
-/// The attributes of version 2 in their order, then those that version 3 has added.
+/// The attributes of version 2 in their order, then the one that version 3 has added.
 LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, OperationState &state) {
   auto &prop = state.getOrAddProperties<Properties>();
   const bool hasSparseSizes =
@@ -97,8 +97,7 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, Operati
   FailureOr<const DialectVersion *> version = reader.getDialectVersion<Fp4Dialect>();
   if (succeeded(version) && static_cast<const Fp4Version *>(*version)->number < kOrderOfKeys)
     return success();
-  return success(succeeded(reader.readOptionalAttribute(prop.block)) &&
-                 succeeded(reader.readOptionalAttribute(prop.growth)));
+  return reader.readOptionalAttribute(prop.order);
 }
 
 void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
@@ -114,8 +113,7 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
   writer.writeOptionalAttribute(prop.window);
   if (hasSparseSizes)
     writer.writeSparseArray(ArrayRef(prop.operandSegmentSizes));
-  writer.writeOptionalAttribute(prop.block);
-  writer.writeOptionalAttribute(prop.growth);
+  writer.writeOptionalAttribute(prop.order);
 }
 
 void Fp4Dialect::initialize() {

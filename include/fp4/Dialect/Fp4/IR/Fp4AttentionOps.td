@@ -51,10 +51,9 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     the element type before they multiply values, and added up unrounded. Results lie within a
     bound around the exact value (`include/fp4/Numerics/Attention.h`).
 
-    With `in_blocks` n and `growth` g the order is given, and results have bits of their own
-    (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
+    With `order <in_blocks = n, growth = g>` results have bits of their own (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
     are of distances from a number of each row. This number is the maximum, but stays until the
-    maximum's exponent has grown by more than g. Without them a kernel chooses, with a growth of 8
+    maximum's exponent has grown by more than g. Without it a kernel chooses, with a growth of 8
     with tcgen05 and else of 0. Only tiles with tcgen05 have kernels of a given order.
 
     | operand | element type | shape |
@@ -107,7 +106,7 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<AnyRankedTensor>:$slopes, F32Attr:$scale,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window, UnitAttr:$heads_first,
-                       OptionalAttr<I64Attr>:$block, OptionalAttr<F32Attr>:$growth);
+                       OptionalAttr<Fp4_KeyOrderAttr>:$order);
   let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value
@@ -120,7 +119,7 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
     `scale` $scale (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)?
-    (`in_blocks` $block^ `growth` $growth)? attr-dict
+    (`order` $order^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($lse)^)?
   }];
   // Fp4Dialect.cpp reads bytecode of earlier versions, which lacks attributes.

@@ -163,6 +163,22 @@ def Fp4_HadamardAttr : AttrDef<Fp4_Dialect, "Hadamard"> {
   }];
 }
 
+def Fp4_KeyOrderAttr : AttrDef<Fp4_Dialect, "KeyOrder"> {
+  let mnemonic = "key_order";
+  let description = [{
+    The order in which `fp4.attention` takes keys: in blocks of `in_blocks` keys, the last one
+    first. The number of a row that its powers of two are relative to stays until the exponent of
+    its maximum has grown by more than `growth`.
+
+    ```mlir
+    #fp4.key_order<in_blocks = 128, growth = 8.0>
+    ```
+  }];
+  let parameters = (ins "int64_t":$in_blocks, "::mlir::FloatAttr":$growth);
+  let assemblyFormat = "`<` `in_blocks` `=` $in_blocks `,` `growth` `=` custom<Growth>($growth) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Fp4_MatmulArithmetic : Fp4_I32Enum<"MatmulArithmetic", "order of the sums of a matmul", [
     I32EnumAttrCase<"TensorCore", 0, "tensor_core">,
     I32EnumAttrCase<"Fma", 1, "fma">,

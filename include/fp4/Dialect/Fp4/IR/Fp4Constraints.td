@@ -131,7 +131,10 @@ def : Fp4_Constraints<"attention", [{
     which come without `lengths`, `pages` and quantized keys.
   - (C16) `slopes` have an f32 for each head of `query`.
   - (C17) `heads_first` comes with `pages`.
-  - (C18) `in_blocks` is a positive multiple of 16, and comes with `growth`, which is from 0 to 64.
+}]>;
+
+def : Fp4_Constraints<"key_order", [{
+  - (C1) `in_blocks` is a positive multiple of 16, and `growth` is from 0 to 64.
 }]>;
 
 def : Fp4_Constraints<"hadamard", [{
