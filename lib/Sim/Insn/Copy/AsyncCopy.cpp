@@ -102,7 +102,7 @@ Outcome copyAsync(ExecContext &cx, const Insn &insn) {
       std::memset(to, 0, copy.bytes);
       if (!copy.sourceBytes)
         continue;
-      FP4_ASSIGN(auto from, globalBytes(queue, copy.global, copy.sourceBytes));
+      FP4_ASSIGN(auto from, globalBytes(queue, copy.global, copy.sourceBytes, false));
       std::memcpy(to, from, copy.sourceBytes);
     }
     return {};

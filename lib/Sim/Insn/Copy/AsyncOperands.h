@@ -38,7 +38,8 @@ void emitWaited(ExecContext &cx, uint64_t ticket);
 void registerInGroup(TicketQueue &queue, Ticket &ticket);
 
 /// Global memory of a ticket; the error names the nearest allocation.
-Expected<std::byte *> globalBytes(TicketQueue &queue, uint64_t address, uint64_t bytes);
+Expected<std::byte *> globalBytes(TicketQueue &queue, uint64_t address, uint64_t bytes,
+                                  bool toWrite);
 
 /// Fails unless a live mbarrier is at `barrier`, in the CTA of `destination` or, with `pair`, in
 /// the other CTA of its pair.

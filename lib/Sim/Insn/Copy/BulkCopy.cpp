@@ -20,9 +20,11 @@ void registerInGroup(TicketQueue &queue, Ticket &ticket) {
   queue.state(ticket.issuer.rank).bulkGroups[ticket.issuer].open.push_back(ticket.id);
 }
 
-Expected<std::byte *> globalBytes(TicketQueue &queue, uint64_t address, uint64_t bytes) {
+Expected<std::byte *> globalBytes(TicketQueue &queue, uint64_t address, uint64_t bytes,
+                                  bool toWrite) {
   GlobalMemory &memory = *queue.cluster().launch->memory;
-  memory.aboutToWrite(address, bytes); // or read, which does no harm
+  if (toWrite)
+    memory.aboutToWrite(address, bytes);
   if (std::byte *data = memory.translate(address, bytes))
     return data;
   return makeError(ErrorKind::Simulation, memory.explain(address, bytes));
@@ -104,7 +106,7 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) {
     FP4_ASSIGN(auto to, queue.sharedDestination(run.shared, run.bytes));
     if (read) {
       const uint64_t first = run.global + run.ignoredFirst;
-      FP4_ASSIGN(auto from, globalBytes(queue, first, read));
+      FP4_ASSIGN(auto from, globalBytes(queue, first, read, false));
       std::memcpy(to + run.ignoredFirst, from, read);
       queue.emitAccess(self, AccessKind::Read, Space::Global, first, read, Proxy::Async);
     }
@@ -263,7 +265,7 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Run &run) 
   ticket.stages.push_back([&queue, run, data, combine](const Ticket &self) -> Status {
     if (!run.bytes)
       return {};
-    FP4_ASSIGN(auto to, globalBytes(queue, run.global, run.bytes));
+    FP4_ASSIGN(auto to, globalBytes(queue, run.global, run.bytes, true));
     const bool same = !combine.reduce && std::memcmp(to, data->data(), run.bytes) == 0;
     combine(to, data->data(), run.bytes);
     queue.emitAccess(self, combine.access(), Space::Global, run.global, run.bytes, Proxy::Async,
@@ -300,7 +302,8 @@ Outcome bulkPrefetch(ExecContext &cx, const Insn &insn) {
     if (!globalOperand(cx, insn.op[0], lane, run.global) ||
         !sizeOperand(cx, insn.op[1], lane, run.bytes))
       return Outcome::Error;
-    if (auto data = globalBytes(TicketQueue::of(cx), run.global, run.bytes); run.bytes && !data)
+    if (auto data = globalBytes(TicketQueue::of(cx), run.global, run.bytes, false);
+        run.bytes && !data)
       return failHere(cx, std::move(data.error()), lane);
     const GlobalRun bytes{run.global, run.bytes};
     cx.cluster().policy->prefetched(cx.cta().rank, {&bytes, 1});

@@ -114,7 +114,7 @@ Outcome toGlobal(ExecContext &cx, const Insn &insn) {
     ticket.engine = Engine::Threads;
     ticket.stages.push_back(
         [&queue, &insn, to = place.address, value](const Ticket &self) -> Status {
-          FP4_ASSIGN(auto target, globalBytes(queue, to, value.bytes));
+          FP4_ASSIGN(auto target, globalBytes(queue, to, value.bytes, true));
           put(insn, target, value);
           queue.emitAccess(self, accessKind(insn), Space::Global, to, value.bytes, Proxy::Generic);
           return {};

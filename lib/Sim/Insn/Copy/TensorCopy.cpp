@@ -128,8 +128,10 @@ bool mapAndBoxes(ExecContext &cx, const Insn &insn, const Operand &o, int lane, 
   return true;
 }
 
-GlobalResolver resolver(TicketQueue &queue) {
-  return [&queue](uint64_t address, uint64_t bytes) { return globalBytes(queue, address, bytes); };
+GlobalResolver resolver(TicketQueue &queue, bool toWrite) {
+  return [&queue, toWrite](uint64_t address, uint64_t bytes) {
+    return globalBytes(queue, address, bytes, toWrite);
+  };
 }
 
 GlobalTouched reader(TicketQueue &queue, const Ticket &self) {
@@ -165,8 +167,8 @@ Ticket loadTicket(ExecContext &cx, const Insn &insn, int lane, const Request &re
     FP4_ASSIGN(auto to, queue.sharedDestination(request.shared, bytes));
     std::vector<std::byte> data;
     for (const Coordinates &at : request.boxes) {
-      FP4_ASSIGN(auto box, readBox(*request.map, at, resolver(queue),
-                                   reader(queue, self), request.offsets));
+      FP4_ASSIGN(auto box, readBox(*request.map, at, resolver(queue, false), reader(queue, self),
+                                   request.offsets));
       data.insert(data.end(), box.begin(), box.end());
     }
     swizzleInto(*request.tile, request.shared, to, data);
@@ -311,8 +313,8 @@ Ticket storeTicket(ExecContext &cx, const Insn &insn, int lane, const Request &r
     const size_t boxBytes = data->size() / request.boxes.size();
     for (size_t i = 0; i < request.boxes.size(); ++i)
       FP4_TRY(writeBox(*request.map, request.boxes[i],
-                       std::span(*data).subspan(i * boxBytes, boxBytes), resolver(queue), touched,
-                       combine));
+                       std::span(*data).subspan(i * boxBytes, boxBytes), resolver(queue, true),
+                       touched, combine));
     return {};
   });
   return ticket;

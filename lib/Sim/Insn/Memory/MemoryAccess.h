@@ -88,6 +88,16 @@ template <bool Write>
   return true;
 }
 
+/// Lets who keeps what was there have it, a run at once.
+inline void aboutToWrite(ExecContext &cx, const LaneAddresses &lanes, uint32_t bytes) {
+  constexpr uint64_t near = 4096;
+  const GlobalMemory &memory = *cx.launch().memory;
+  if (lanes.high - lanes.low < near)
+    return memory.aboutToWrite(lanes.low, lanes.high - lanes.low + bytes);
+  for (uint32_t rest = cx.mask; rest; rest &= rest - 1)
+    memory.aboutToWrite(lanes.of(uint64_t(std::countr_zero(rest)), bytes), bytes);
+}
+
 /// Returns the difference between lanes.v[l] and the host address of lane l's bytes, when every
 /// access of `bytes` (a power of two) is aligned and plainly legal. 0: take the careful way,
 /// nothing was changed.
@@ -100,6 +110,8 @@ inline uint64_t fastBase(ExecContext &cx, Space space, const LaneAddresses &lane
     if (!a || (Write && a->readOnly) || lanes.low < a->address ||
         lanes.high - a->address + bytes > a->size)
       return 0;
+    if (Write)
+      aboutToWrite(cx, lanes, bytes);
     return reinterpret_cast<uint64_t>(a->bytes.get()) - a->address;
   }
   if (space == Space::Param && !Write) {
