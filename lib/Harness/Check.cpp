@@ -115,7 +115,7 @@ void addSimulationOptions(CLI::App &app, sim::SimulationOptions &options,
   app.add_option("--timeline", options.timeline,
                  "write the simulation to this file, as a trace that ui.perfetto.dev opens");
   app.add_option("--threads", options.hostThreads,
-                 "host threads; 0: all; the hazard check uses one");
+                 "host threads; 0: all; the strict check uses one");
   app.add_option(
          "--limit", options.spinLimit,
          "warp instructions of a cluster without progress after which the simulator stops a "

@@ -4,14 +4,19 @@
 // order. A cluster that runs very long is set aside so that others may start (a program may wait
 // for a flag that another cluster sets). Errors are deterministic: the one of the lowest cluster.
 //
+// Under an observer clusters run one after the other, unless it is an ApartObserver: then they run
+// at the same time first, and again in order if it turns out that one needs another.
+//
 //===----------------------------------------------------------------------===//
 #include "fp4/Sim/Simulator.h"
 #include "Sim/Decode/OpcodeTable.h"
+#include "Sim/Insn/Warp/Call.h"
 #include "Sim/Orders/OrderedLaunch.h"
 #include "Sim/State/Launch.h"
 #include "Sim/State/PastWrites.h"
 #include "Sim/Time/TimedLaunch.h"
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/Sim/ApartObserver.h"
 #include "fp4/Sim/Events/LaunchEvent.h"
 #include "fp4/Sim/Observer.h"
 #include "fp4/Sim/Stepper.h"
@@ -134,22 +139,26 @@ struct Running {
 class Grid {
 public:
   /// `ctasPerSm`: for how many there is room.
-  Grid(Launch &launch, uint64_t ctasPerSm) : launch(launch), ctasPerSm(ctasPerSm) {}
+  Grid(Launch &launch, uint64_t ctasPerSm) : ctasPerSm(ctasPerSm), launch(launch) {}
+  /// Runs each cluster to its end. Returns false if one may need another to get there, or fails:
+  /// then no results count.
+  bool runApart(unsigned threads, ApartObserver &observer);
   /// A launch that begins early calls `othersEnd` when it gets no further before that.
   Status run(unsigned threads, const std::function<void()> &othersEnd);
   LaunchStats stats;
+  const uint64_t ctasPerSm;
 
 private:
   static constexpr uint64_t kSlice = 64'000'000; ///< warp instructions before a cluster yields
 
   void work();
+  void workApart(ApartObserver &observer);
   void runEarly(uint64_t clusters);
   std::unique_ptr<Running> takeNext(uint64_t own);
   void finish(Running &running, Expected<Scheduler::State> result, bool spun);
   bool isStuck(Running &running, Scheduler::State state);
 
   Launch &launch;
-  const uint64_t ctasPerSm;
   // Guarded by launch.lock:
   uint64_t resident = 1; ///< clusters that one host thread keeps started
   uint64_t mostResident = 1;
@@ -259,6 +268,26 @@ void Grid::work() {
   }
 }
 
+/// One host thread of clusters that run apart.
+void Grid::workApart(ApartObserver &observer) {
+  while (std::unique_ptr<Running> next = takeNext(0)) {
+    observer.beginCluster();
+    Expected<Scheduler::State> result = next->scheduler.run(kSlice);
+    const bool alone = observer.endCluster(uint32_t(next->cluster.index));
+    if (alone && result && *result == Scheduler::State::Done) {
+      finish(*next, std::move(result), /*spun=*/false);
+      continue;
+    }
+    std::lock_guard<std::mutex> guard(launch.lock);
+    failed = true;
+  }
+}
+
+bool Grid::runApart(unsigned threads, ApartObserver &observer) {
+  onThreads(threads, [&] { workApart(observer); });
+  return !failed;
+}
+
 /// Runs what a device has room for beside the end of other launches, until it waits for that.
 void Grid::runEarly(uint64_t clusters) {
   constexpr uint64_t slice = kSlice / 64;
@@ -357,16 +386,80 @@ static bool mayTrigger(const Kernel &kernel) {
   });
 }
 
+/// Returns true for code that no other cluster may run beside: it tells them something, looks at
+/// the time, prints, or takes their place.
+static bool mustTakeTurns(const Kernel &kernel) {
+  const auto isPrivate = [](Space space) {
+    return space == Space::SharedCta || space == Space::SharedCluster || space == Space::Local ||
+           space == Space::Param;
+  };
+  return mayTrigger(kernel) ||
+         std::ranges::any_of(
+             kernel.callSites,
+             [](const CallSite &site) { return site.builtin == findBuiltin("vprintf"); }) ||
+         std::ranges::any_of(kernel.code, [&](const Insn &insn) {
+           if (const auto *access = insn.get<MemoryModifiers>())
+             return access->order != MemOrder::Weak && !isPrivate(access->space);
+           if (const auto *atomic = insn.get<AtomicModifiers>())
+             return !isPrivate(atomic->space);
+           return insn.get<ClockModifiers>() || insn.get<CancelModifiers>();
+         });
+}
+
+/// Returns the observer of clusters that run at the same time, or null if they may not.
+static ApartObserver *apartObserver(const Launch &launch) {
+  const SimOptions &options = *launch.options;
+  const bool ordered = options.stepper || options.policy == CompletionPolicy::Timed ||
+                       launch.config.gridWorkspace || launch.nextCluster ||
+                       launch.totalClusters < 2 || threadCount(options.hostThreads) < 2;
+  if (ordered || !launch.observer || launch.memory->isPolled() || mustTakeTurns(*launch.kernel) ||
+      std::ranges::any_of(launch.memory->allocations(),
+                          [](const auto &allocation) { return allocation->hostWrites(); }))
+    return nullptr;
+  auto *observer = dynamic_cast<ApartObserver *>(launch.observer);
+  return observer && observer->beginApart() ? observer : nullptr;
+}
+
+/// Runs the clusters of a launch at the same time, if none needs another; otherwise leaves
+/// everything as it was, and returns false.
+static bool runApart(Launch &launch, Grid &grid, ApartObserver &observer) {
+  WriteJournal journal(*launch.memory);
+  launch.memory->tell(&journal);
+  const auto threads =
+      std::min<uint64_t>(threadCount(launch.options->hostThreads), launch.totalClusters);
+  const bool ran = grid.runApart(static_cast<unsigned>(threads), observer);
+  launch.memory->tell(nullptr);
+  observer.endApart(ran);
+  if (ran)
+    return true;
+  journal.close();
+  journal.undo();
+  launch.nextCluster = 0;
+  return false;
+}
+
+/// Runs the clusters of a launch beside which no other one runs.
+static Status runAlone(Launch &launch, Grid &grid) {
+  if (ApartObserver *observer = apartObserver(launch))
+    if (Grid apart(launch, grid.ctasPerSm); runApart(launch, apart, *observer)) {
+      grid.stats = apart.stats;
+      return {};
+    }
+  return grid.run(hostThreads(*launch.options), [] {});
+}
+
 /// Runs the clusters of a launch, beside what it depends on where the policy says so.
 static Status runBeside(Launch &launch, Grid &grid, PastWrites &past) {
   const SimOptions &options = *launch.options;
   const Dependence &dependence = launch.config.dependence;
   if (!canBeginEarly(options) || (!dependence.mark && dependence.on.empty()))
-    return grid.run(hostThreads(options), [] {});
+    return runAlone(launch, grid);
   PastWrites::Beside beside = past.besideOf(dependence);
   std::shared_ptr<WriteJournal> journal;
   if (dependence.mark && (past.used() || mayTrigger(*launch.kernel)))
     journal = std::make_shared<WriteJournal>(*launch.memory);
+  if (!journal && beside.empty())
+    return runAlone(launch, grid);
   const bool early = launch.early = !beside.empty() && beginsEarly(options, past.launches());
   const auto redo = [&](const Journals &journals) {
     for (size_t i = 0; early && i < journals.size(); ++i)

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "fp4/Sim/Actor.h"
+#include "fp4/Sim/ApartObserver.h"
 #include "fp4/Sim/Observer.h"
 #include <functional>
 #include <memory>
@@ -70,7 +71,8 @@ struct HazardOptions {
   std::function<void(const HazardReport &)> noticed = {}; ///< is told of each report at once
 };
 
-class HazardChecker final : public Observer {
+/// By default it can be told of clusters at the same time, in any number of host threads.
+class HazardChecker final : public Observer, public ApartObserver {
 public:
   explicit HazardChecker(HazardOptions options = {});
   ~HazardChecker() override;
@@ -91,6 +93,11 @@ public:
   void onFence(const FenceEvent &event) override;
   void onTicket(const TicketEvent &event) override;
   void onLife(const LifeEvent &event) override;
+
+  bool beginApart() override;
+  void beginCluster() override;
+  bool endCluster(uint32_t cluster) override;
+  void endApart(bool count) override;
 
 private:
   struct Impl;

@@ -6,7 +6,7 @@
 // header of its own in fp4/Sim/Events, so that only those who emit or read it see a new field.
 //
 // One launch has one observer; when it is set the clusters run one after the other on one host
-// thread.
+// thread, unless it is an ApartObserver.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

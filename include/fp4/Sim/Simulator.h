@@ -89,7 +89,7 @@ struct SimOptions {
   std::function<void(std::string_view)> print;
   /// Receives the predicted time of every launch with CompletionPolicy::Timed.
   std::function<void(KernelTime)> predicted;
-  Observer *observer = nullptr; ///< see Observer.h; forces one host thread
+  Observer *observer = nullptr; ///< see Observer.h; mostly one host thread
   OrderOptions orders;          ///< options of CompletionPolicy::Exhaustive
   Stepper *stepper = nullptr;   ///< see Stepper.h; forces one host thread
 };

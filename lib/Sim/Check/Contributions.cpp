@@ -47,7 +47,7 @@ bool HazardChecker::Impl::countsOn(const Access &made, const Record &old) {
 /// very many.
 void HazardChecker::Impl::count(ClusterState &cluster, const MemoryEvent &event) {
   WarpState &warp = cluster.warp(event.actor);
-  Releases &all = isShared(event.space) ? cluster.released : globalReleases;
+  Releases &all = isShared(event.space) ? cluster.released : global.releases;
   const bool writes =
       event.kind != AccessKind::Read && !(kernel && isFloat(kernel->code[event.at.pc].type));
   const ForeignPtr own =

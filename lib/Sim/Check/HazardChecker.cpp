@@ -4,7 +4,7 @@
 // issuer knew and ends before what its completion signals.
 //
 //===----------------------------------------------------------------------===//
-#include "HazardImpl.h"
+#include "Apart.h"
 #include "fp4/Sim/Program.h"
 
 #include <fmt/format.h>
@@ -18,13 +18,13 @@ HazardChecker::HazardChecker(HazardOptions options) : impl(std::make_unique<Impl
 }
 HazardChecker::~HazardChecker() = default;
 
-const std::vector<HazardReport> &HazardChecker::reports() const { return impl->reports; }
-uint64_t HazardChecker::found() const { return impl->found; }
+const std::vector<HazardReport> &HazardChecker::reports() const { return impl->findings.reports; }
+uint64_t HazardChecker::found() const { return impl->findings.found; }
 
 /// Removes the reports. A hazard that was reported once is not reported again.
 void HazardChecker::clear() {
-  impl->reports.clear();
-  for (auto &[pair, report] : impl->seen)
+  impl->findings.reports.clear();
+  for (auto &[pair, report] : impl->findings.seen)
     report = ~size_t(0);
 }
 
@@ -42,27 +42,27 @@ ClusterState &HazardChecker::Impl::cluster(uint32_t index) {
 void HazardChecker::onLaunch(const LaunchEvent &event) {
   if (!event.again)
     impl->keepLaunch(event.kernel, event.dependence);
-  impl->open.reset();
   impl->program = &event.program.impl();
   impl->kernel = impl->program->find(event.kernel);
-  impl->kernelNumber = impl->kernelNumbers
+  auto &numbers = impl->findings.kernelNumbers;
+  impl->kernelNumber = numbers
                            .try_emplace(fmt::format("{}:{}", impl->program->name, event.kernel),
-                                        uint32_t(impl->kernelNumbers.size()))
+                                        uint32_t(numbers.size()))
                            .first->second;
-  impl->tmemAllocs.clear();
   impl->memory = &event.memory;
   impl->ctasPerCluster = event.ctasPerCluster;
   impl->warpsPerCta = event.warpsPerCta;
-  impl->clusters.clear();
-  impl->lastCluster = nullptr;
-  impl->global.clear(); // launches are in order
-  impl->readers.clear();
-  impl->filter = {};
-  impl->compared = {};
-  impl->globalReleases.clear();
-  impl->laneHistory.clear();
   impl->loadUses.clear();
-  impl->unpublished.clear();
+  impl->forgetAccesses(); // launches are in order
+}
+
+void HazardChecker::Impl::forgetAccesses() {
+  open.reset();
+  tmemAllocs.clear();
+  clusters.clear();
+  lastCluster = nullptr;
+  global.clear();
+  laneHistory.clear();
 }
 
 bool HazardChecker::Impl::goesOn(const MemoryEvent &event) {
@@ -87,89 +87,89 @@ void HazardChecker::Impl::initialized(Access &made, const Record &record, uint64
 }
 
 void HazardChecker::onMemory(const MemoryEvent &event) {
+  Impl &now = impl->told();
   // The shared memory that a ticket writes was checked when the ticket was issued.
   if (event.actor.ticket && event.kind == AccessKind::Write && isShared(event.space))
     return;
-  if (impl->goesOn(event))
+  if (now.goesOn(event))
     return;
-  impl->open.reset();
-  ClusterState &cluster = impl->cluster(event.actor.cluster);
+  ClusterState &cluster = now.next(event);
   if (event.space == Space::Tmem)
-    return impl->accessTmem(cluster, event);
+    return now.accessTmem(cluster, event);
   if (event.proxy == Proxy::Tensormap)
-    return impl->useTensorMap(cluster, event);
+    return now.useTensorMap(cluster, event);
   if (isShared(event.space) || event.space == Space::Global)
-    impl->access(cluster, event);
+    now.access(cluster, event);
 }
 
 void HazardChecker::onBarrier(const BarrierEvent &event) {
-  impl->open.reset();
-  ClusterState &cluster = impl->cluster(event.actor.cluster);
+  Impl &now = impl->told();
+  ClusterState &cluster = now.next(event);
   switch (event.op) {
   case BarrierOp::CtaArrive:
-    return impl->arrive(cluster, event,
-                        cluster.barriers[{event.actor.ctaRank, event.object}][event.count]);
+    return now.arrive(cluster, event,
+                      cluster.barriers[{event.actor.ctaRank, event.object}][event.count]);
   case BarrierOp::CtaPass: {
     BarrierState &state = cluster.barriers[{event.actor.ctaRank, event.object}];
-    impl->wait(cluster, event, state[event.count]);
+    now.wait(cluster, event, state[event.count]);
     if (event.count >= 2)
       state.erase(state.begin(), state.lower_bound(event.count - 1));
     return;
   }
   case BarrierOp::ClusterArrive:
-    return impl->arrive(cluster, event, cluster.clusterBarrier[event.count]);
+    return now.arrive(cluster, event, cluster.clusterBarrier[event.count]);
   case BarrierOp::ClusterWait:
-    return impl->wait(cluster, event, cluster.clusterBarrier[event.count - 1]);
+    return now.wait(cluster, event, cluster.clusterBarrier[event.count - 1]);
   case BarrierOp::WarpSync:
     cluster.warp(event.actor).order.sync = ++cluster.sequence;
     return cluster.meet(cluster.warp(event.actor), event.laneMask);
   case BarrierOp::Exchange:
-    return impl->exchange(cluster, event);
+    return now.exchange(cluster, event);
   case BarrierOp::Parted:
-    return impl->partedWarp(cluster, event);
+    return now.partedWarp(cluster, event);
   default:
-    return impl->mbarrier(cluster, event);
+    return now.mbarrier(cluster, event);
   }
 }
 
 void HazardChecker::onFence(const FenceEvent &event) {
-  impl->open.reset();
-  impl->fence(impl->cluster(event.actor.cluster), event);
+  Impl &now = impl->told();
+  now.fence(now.next(event), event);
 }
 
 void HazardChecker::onTicket(const TicketEvent &event) {
-  impl->open.reset();
-  ClusterState &cluster = impl->cluster(event.actor.cluster);
+  Impl &now = impl->told();
+  ClusterState &cluster = now.next(event);
   if (event.state == TicketState::Completed)
     return cluster.complete(event.id);
   cluster.fork(event);
   // The writes of a ticket are checked now: until it completes nobody may use their bytes.
   Actor self = event.actor;
   self.ticket = event.id;
-  Access made = impl->begin(cluster, self, event.at, Space::SharedCluster, true);
+  Access made = now.begin(cluster, self, event.at, Space::SharedCluster, true);
   for (const SharedRange &range : event.writes)
-    impl->range(made, range.address, range.bytes, 0, wholeCells);
+    now.range(made, range.address, range.bytes, 0, wholeCells);
 }
 
 void HazardChecker::onLife(const LifeEvent &event) {
-  impl->open.reset();
-  ClusterState &cluster = impl->cluster(event.actor.cluster);
+  Impl &now = impl->told();
+  ClusterState &cluster = now.next(event);
   switch (event.op) {
   case LifeOp::CtaExit:
     for (auto &[address, state] : cluster.mbarriers)
       if (address >> rankShift == event.actor.ctaRank && state.phase != ~0ull)
-        impl->findStalePhases(cluster, address, state, state.phase);
-    impl->exitCta(cluster, event);
+        now.findStalePhases(cluster, address, state, state.phase);
+    now.exitCta(cluster, event);
     return cluster.dropCta(event.actor.ctaRank);
   case LifeOp::ClusterEnd:
-    impl->lastCluster = nullptr;
-    impl->clusters.erase(event.actor.cluster);
+    now.lastCluster = nullptr;
+    now.clusters.erase(event.actor.cluster);
     return;
   case LifeOp::TmemAlloc:
-    impl->tmemAllocs.insert(event.at.pc);
+    now.tmemAllocs.insert(event.at.pc);
     return;
   case LifeOp::TmemDealloc:
-    return impl->freeTmem(cluster, event);
+    return now.freeTmem(cluster, event);
   default:
     return;
   }

@@ -3,7 +3,8 @@
 // HazardChecker.cpp turns events into clocks, Races.cpp compares accesses, Synchronize.cpp handles
 // barriers and fences, MemoryOrder.cpp flags and fences of threads, RacingLoads.cpp loads that may
 // race, Contributions.cpp values that count on relaxed ones, PastLaunches.cpp launches that may run
-// beside this one, HostReads.cpp the host, and HazardReport.cpp has the messages.
+// beside this one, HostReads.cpp the host, Apart.cpp clusters that run at the same time, and
+// HazardReport.cpp has the messages.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -64,6 +65,65 @@ struct Unpublished {
   Record record;
 };
 
+/// The origin of an instruction: the copies that a compiler makes of one have the same.
+using Site = std::array<uint32_t, 4>;
+using SitePair = std::tuple<HazardRule, uint32_t, Site, Site>; ///< with the number of the kernel
+
+/// Reports, and how often each came.
+struct Findings {
+  std::vector<HazardReport> reports;
+  uint64_t found = 0;
+  std::map<SitePair, size_t> seen;               ///< in which report, or beyond them
+  std::map<std::string, uint32_t> kernelNumbers; ///< by names of program and kernel
+
+  /// Returns true when the pair was not seen yet; otherwise counts for its report.
+  bool isNew(const SitePair &pair, uint64_t count, uint64_t last);
+  /// Adds what came after all this. `later` has a report for each pair that it has seen.
+  void add(Findings later, size_t maxReports);
+};
+
+/// Launches that may run beside others.
+struct DependentGrids {
+  bool dependent = false;  ///< it may begin before others have ended
+  std::string dependentBy; ///< Dependence::by
+  Beside beside;
+  GridSignals signals;
+  std::weak_ptr<const LaunchMark> mark;
+  std::string launched; ///< its kernel
+  History history;
+  /// Details of the last missing-grid-wait.
+  struct {
+    const PastLaunch *launch = nullptr; ///< null: it is one of several
+    bool waited = false;
+  } met;
+  UsedBytes usedApart; ///< by its clusters, if each had a checker of its own
+};
+
+/// Accesses of a launch, or of one of its clusters, to global memory.
+struct GlobalAccesses {
+  GlobalShadow shadow;
+  ReaderSets readers; ///< of the cells of `shadow`
+  ReadFilter filter;
+  /// The last write that was compared with a set.
+  struct {
+    ReaderSets::Set set = 0;
+    Record write;
+  } compared;
+  Releases releases;
+  std::vector<Unpublished> unpublished;
+  bool communicates = false; ///< an access by which threads of other clusters may be told something
+
+  void clear() {
+    shadow.clear();
+    readers.clear();
+    filter = {};
+    compared = {};
+    releases.clear();
+    unpublished.clear();
+    communicates = false;
+  }
+};
+
 } // namespace check
 
 struct HazardChecker::Impl {
@@ -72,13 +132,7 @@ struct HazardChecker::Impl {
   using Access = check::Access;
 
   HazardOptions options;
-  std::vector<HazardReport> reports;
-  uint64_t found = 0;
-  /// The origin of an instruction: the copies that a compiler makes of one have the same.
-  using Site = std::array<uint32_t, 4>;
-  using Pair = std::tuple<HazardRule, uint32_t, Site, Site>; ///< with the number of the kernel
-  std::map<Pair, size_t> seen;                               ///< in which report, or beyond them
-  std::map<std::string, uint32_t> kernelNumbers;             ///< by names of program and kernel
+  check::Findings findings;
 
   // State of the launch.
   uint32_t kernelNumber = 0;
@@ -86,38 +140,34 @@ struct HazardChecker::Impl {
   const Kernel *kernel = nullptr;
   const GlobalMemory *memory = nullptr;
   uint32_t ctasPerCluster = 1, warpsPerCta = 1;
-  bool dependent = false;  ///< it may begin before others have ended
-  std::string dependentBy; ///< Dependence::by
-  check::Beside beside;
-  check::GridSignals signals;
-  std::weak_ptr<const LaunchMark> mark;
-  std::string launched; ///< its kernel
-  check::History history;
-  /// Details of the last missing-grid-wait.
-  struct {
-    const check::PastLaunch *launch = nullptr; ///< null: it is one of several
-    bool waited = false;
-  } metLaunch;
+  check::DependentGrids grids;
   std::set<uint32_t> tmemAllocs; ///< pc of each tcgen05.alloc that was executed
   std::unordered_map<uint32_t, std::unique_ptr<ClusterState>> clusters;
-  check::GlobalShadow global;
-  check::ReaderSets readers; ///< of the cells of `global`
-  check::ReadFilter filter;
+  ClusterState *lastCluster = nullptr;
+  check::GlobalAccesses global;
   /// The last access, if it is a read by an operation and nothing else came since.
   std::optional<Access> open;
-  check::Changes changes;    ///< by the last access of an operation
-  uint32_t sharedWrites = 0; ///< writes so far of cells that others use too
-  /// The last write that was compared with a set.
-  struct {
-    check::ReaderSets::Set set = 0;
-    Record write;
-  } compared;
-  check::Releases globalReleases;
+  check::Changes changes;         ///< by the last access of an operation
+  uint32_t sharedWrites = 0;      ///< writes so far of cells that others use too
   check::LaneHistory laneHistory; ///< (strict) of the launch
   check::LoadUses loadUses;       ///< of the kernel
-  std::vector<check::Unpublished> unpublished;
-  ClusterState *lastCluster = nullptr;
 
+  class Apart;
+  std::unique_ptr<Apart> apart;      ///< state of clusters that run at the same time, or null
+  std::set<uint32_t> orderedKernels; ///< numbers of those with clusters that need each other
+
+  // --- Apart.cpp ---
+  /// Returns the state that takes the next event of this host thread.
+  Impl &told();
+  void checkOneOf(const Impl &launch);
+
+  // --- HazardChecker.cpp ---
+  void forgetAccesses();
+  /// Returns the cluster of an event, with which no read goes on.
+  template <typename Event> ClusterState &next(const Event &event) {
+    open.reset();
+    return cluster(event.actor.cluster);
+  }
   ClusterState &cluster(uint32_t index);
 
   // --- PastLaunches.cpp ---
@@ -218,7 +268,7 @@ struct HazardChecker::Impl {
   bool isReduction(uint32_t pc) const;
 
   // --- HazardReport.cpp ---
-  Site siteOf(uint32_t pc) const;
+  check::Site siteOf(uint32_t pc) const;
   bool isNew(HazardRule rule, uint32_t first, uint32_t second, uint64_t count = 1);
   void add(HazardReport report);
   void unfencedWgmma(ClusterState &cluster, const FenceEvent &event);

@@ -122,7 +122,7 @@ std::string HazardChecker::Impl::placeOf(const Access &made, uint64_t address) c
 std::string HazardChecker::Impl::remedyFor(const Access &made, const Record &old,
                                            HazardRule rule) const {
   const bool global = made.space == Space::Global;
-  if (rule == HazardRule::MissingGridWait && metLaunch.waited)
+  if (rule == HazardRule::MissingGridWait && grids.met.waited)
     return "griddepcontrol.wait in every dependent launch between the two";
   if (rule == HazardRule::SharedRace && made.ticket)
     return "fence.proxy.async after the generic access and a barrier before the operation is "
@@ -200,7 +200,7 @@ static std::pair<const char *, const char *> rolesOf(HazardRule rule, bool isExi
   }
 }
 
-HazardChecker::Impl::Site HazardChecker::Impl::siteOf(uint32_t pc) const {
+Site HazardChecker::Impl::siteOf(uint32_t pc) const {
   if (!kernel || pc >= kernel->code.size())
     return {pc};
   const Insn &insn = kernel->code[pc];
@@ -209,24 +209,42 @@ HazardChecker::Impl::Site HazardChecker::Impl::siteOf(uint32_t pc) const {
   return {insn.debugFile, insn.debugLine, insn.debugColumn, insn.row};
 }
 
+bool Findings::isNew(const SitePair &pair, uint64_t count, uint64_t last) {
+  const auto [known, isNew] = seen.try_emplace(pair, reports.size());
+  if (!isNew && known->second < reports.size()) {
+    reports[known->second].count += count;
+    reports[known->second].last = last;
+  }
+  return isNew;
+}
+
+void Findings::add(Findings later, size_t maxReports) {
+  std::vector<const SitePair *> pairs(later.reports.size());
+  for (const auto &[pair, report] : later.seen)
+    pairs[report] = &pair;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    HazardReport &report = later.reports[i];
+    report.last += found;
+    if (isNew(*pairs[i], report.count, report.last) && reports.size() < maxReports)
+      reports.push_back(std::move(report));
+  }
+  found += later.found;
+}
+
 /// Returns true when this pair of lines has no report yet and there is room for one; otherwise its
 /// report is counted.
 bool HazardChecker::Impl::isNew(HazardRule rule, uint32_t first, uint32_t second, uint64_t count) {
   const auto [low, high] = std::minmax({siteOf(first), siteOf(second)});
-  const auto [known, isNew] = seen.try_emplace({rule, kernelNumber, low, high}, reports.size());
-  found += count;
-  if (!isNew && known->second < reports.size()) {
-    reports[known->second].count += count;
-    reports[known->second].last = found;
-  }
-  return isNew && reports.size() < options.maxReports;
+  findings.found += count;
+  return findings.isNew({rule, kernelNumber, low, high}, count, findings.found) &&
+         findings.reports.size() < options.maxReports;
 }
 
 void HazardChecker::Impl::add(HazardReport report) {
-  report.last = found;
+  report.last = findings.found;
   if (options.noticed)
     options.noticed(report);
-  reports.push_back(std::move(report));
+  findings.reports.push_back(std::move(report));
 }
 
 /// Returns the verb for an access to a register before a wgmma took the register.

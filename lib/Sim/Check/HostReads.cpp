@@ -26,8 +26,8 @@ bool isForHost(const MemoryEvent &event) {
 
 /// Returns true when a thread that acquires at `address`, as the host does, knows of `written`.
 bool HazardChecker::Impl::isPublished(uint64_t address, const Record &written) const {
-  const auto at = globalReleases.find(address);
-  if (at == globalReleases.end())
+  const auto at = global.releases.find(address);
+  if (at == global.releases.end())
     return false;
   const auto publishes = [&](const auto &ofCluster) {
     return std::ranges::any_of(ofCluster.second, [&](const Release &from) {
@@ -48,7 +48,7 @@ bool HazardChecker::Impl::isPublished(uint64_t address, const Record &written) c
 
 /// A strong store for the host, which may read all that is written then.
 void HazardChecker::Impl::showHost(Access &made, const Unpublished &seen) {
-  std::erase_if(unpublished, [&](const Unpublished &written) {
+  std::erase_if(global.unpublished, [&](const Unpublished &written) {
     if (written.allocation != seen.allocation)
       return false;
     const bool isSameWord = written.address < seen.address + seen.bytes &&
@@ -74,7 +74,7 @@ void HazardChecker::Impl::writePolled(Access &made, const MemoryEvent &event) {
     if (isForHost(event))
       showHost(made, written);
     else
-      unpublished.push_back(written);
+      global.unpublished.push_back(written);
   }
 }
 
@@ -83,7 +83,7 @@ void HazardChecker::Impl::leavePolled(const Access &exit) {
   Access made = exit;
   made.space = Space::Global;
   made.record.who &= ~Record::writeBit;
-  std::erase_if(unpublished, [&](const Unpublished &written) {
+  std::erase_if(global.unpublished, [&](const Unpublished &written) {
     const Record &record = written.record;
     if (record.cluster() != made.cluster.index || record.async() ||
         made.cluster.warpOfSlot(record.slot()).rank != made.warp->rank)

@@ -265,7 +265,7 @@ void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &
 void HazardChecker::Impl::synchronize(ClusterState &cluster, const MemoryEvent &event,
                                       uint64_t address, uint32_t lanes) {
   WarpState &warp = cluster.warp(event.actor);
-  Releases &all = isShared(event.space) ? cluster.released : globalReleases;
+  Releases &all = isShared(event.space) ? cluster.released : global.releases;
   const Scope scope = scopeOf(event);
   if (const auto it = all.find(address); it != all.end()) {
     if (event.kind == AccessKind::Write) {

@@ -93,18 +93,22 @@ Beside History::besideOf(const std::vector<Prerequisite> &on) const {
 
 /// Keeps what the last launch did, if a later one may depend on it.
 void HazardChecker::Impl::keepLaunch(std::string_view name, const Dependence &next) {
-  history.forget();
-  if (!mark.expired())
-    history.keep(std::exchange(mark, {}),
-                 std::make_shared<PastLaunch>(std::move(global), std::exchange(readers, {}),
-                                              std::move(launched)),
-                 std::move(beside), std::move(signals));
-  beside = history.besideOf(next.on);
-  signals = {};
-  mark = next.mark;
-  launched = name;
-  dependent = !next.on.empty();
-  dependentBy = next.by;
+  grids.history.forget();
+  if (!grids.mark.expired()) {
+    grids.usedApart.copyTo(global.shadow);
+    grids.history.keep(std::exchange(grids.mark, {}),
+                       std::make_shared<PastLaunch>(std::move(global.shadow),
+                                                    std::exchange(global.readers, {}),
+                                                    std::move(grids.launched)),
+                       std::move(grids.beside), std::move(grids.signals));
+  }
+  grids.beside = grids.history.besideOf(next.on);
+  grids.signals = {};
+  grids.mark = next.mark;
+  grids.launched = name;
+  grids.dependent = !next.on.empty();
+  grids.dependentBy = next.by;
+  grids.usedApart = {};
 }
 
 void HazardChecker::Impl::signalGrid(ClusterState &cluster, const FenceEvent &event) {
@@ -112,8 +116,8 @@ void HazardChecker::Impl::signalGrid(ClusterState &cluster, const FenceEvent &ev
   const uint64_t cta = cluster.ctaNumber(event.actor);
   const uint32_t slot = cluster.gridSlot();
   if (event.kind == FenceKind::GridTrigger)
-    return signals.triggers(cta, cluster.known(warp, event.laneMask).generic.at(slot));
-  signals.waits(cta);
+    return grids.signals.triggers(cta, cluster.known(warp, event.laneMask).generic.at(slot));
+  grids.signals.waits(cta);
   cluster.teach(warp, event.laneMask, [&](Clocks &clocks) { clocks.raiseAll(slot, 1); });
 }
 
@@ -135,12 +139,12 @@ void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) 
   const WarpState &issuer = made.cluster.warp(event.actor);
   const Clocks &known = isIssued ? made.cluster.known(issuer, issuer.lanes.fewLanes) : *made.now;
   const bool waited = known.generic.at(made.cluster.gridSlot()) != 0;
-  const std::shared_ptr<const UsedBytes> &others = waited ? beside.late : beside.early;
+  const std::shared_ptr<const UsedBytes> &others = waited ? grids.beside.late : grids.beside.early;
   const auto met = std::ranges::find_if(
-      beside.before, [&](const auto &launch) { return !waited && meets(*launch, event); });
-  if (met == beside.before.end() && !(others && meets(*others, event)))
+      grids.beside.before, [&](const auto &launch) { return !waited && meets(*launch, event); });
+  if (met == grids.beside.before.end() && !(others && meets(*others, event)))
     return;
-  metLaunch = {met == beside.before.end() ? nullptr : met->get(), waited};
+  grids.met = {met == grids.beside.before.end() ? nullptr : met->get(), waited};
   const bool one = made.ticket || event.contiguous || event.uniform;
   const uint32_t first = one ? 0 : uint32_t(std::countr_zero(event.laneMask));
   report(made, made.record, HazardRule::MissingGridWait, event.addresses[first]);
@@ -148,20 +152,20 @@ void HazardChecker::Impl::checkGridWait(Access &made, const MemoryEvent &event) 
 
 /// Describes how the launch came to run beside others, and names them.
 std::string HazardChecker::Impl::gridWaitDetail() const {
-  const std::string by = dependentBy.empty() ? "" : fmt::format("by {} ", dependentBy);
-  if (metLaunch.waited)
+  const std::string by = grids.dependentBy.empty() ? "" : fmt::format("by {} ", grids.dependentBy);
+  if (grids.met.waited)
     return by +
            "the launch may run beside earlier ones: it waited for the one before, but a launch "
            "between the two accesses did not wait, and the first may still run";
-  if (metLaunch.launch)
+  if (grids.met.launch)
     return by + fmt::format("the launch may begin before '{}' has ended",
-                            displayName(metLaunch.launch->kernel));
+                            displayName(grids.met.launch->kernel));
   return by + "the launch may begin before earlier ones have ended: the one before it may not have "
               "waited for them by then";
 }
 
 size_t HazardChecker::keptPages() const {
-  return impl->beside.early ? impl->beside.early->numPages() : 0;
+  return impl->grids.beside.early ? impl->grids.beside.early->numPages() : 0;
 }
 
 } // namespace fp4::sim

@@ -112,9 +112,11 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   made.record.who |= uint32_t(isGuess(event) ? StrongGpu : strengthOf(event)) << Record::strengthAt;
   if (isStoredLoad(event))
     made.record.who |= Record::storedLoadBit;
-  if (dependent && event.space == Space::Global)
+  if (grids.dependent && event.space == Space::Global)
     checkGridWait(made, event);
   const bool ordered = event.order != MemOrder::Weak && !event.actor.ticket;
+  if (event.space == Space::Global)
+    global.communicates |= event.order != MemOrder::Weak || event.kind == AccessKind::Atomic;
   if (ordered)
     synchronize(cluster, event);
   if (ordered && options.strict)
@@ -132,7 +134,7 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   if (ordered && options.strict)
     count(cluster, event);
   const bool known = made.ticket && made.ticket->id; // else it is only being issued
-  if (known && !writes && !(dependent && event.space == Space::Global))
+  if (known && !writes && !(grids.dependent && event.space == Space::Global))
     open.emplace(std::move(made));
 }
 
@@ -210,7 +212,7 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
     constexpr uint64_t pageBytes = 1u << GlobalShadow::pageShift;
     const uint64_t stop = shared ? end : std::min(end, (address / pageBytes + 1) * pageBytes);
     Cell *cell = shared ? made.cluster.shared(uint32_t(address), uint32_t(end - address))
-                        : &global.cell(address);
+                        : &global.shadow.cell(address);
     if (!cell)
       return;
     for (; address < stop; ++cell, laneBase += lanesPerCell) {
@@ -223,8 +225,8 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
       if (cell->rememberOwn(record, made.warp ? made.warp->order.sync : 0))
         continue;
       const uint64_t start = address - part - from;
-      if (!filtered ||
-          !filter.repeats(start, record, uint64_t(sharedWrites) << 32 | made.warp->order.last()))
+      if (!filtered || !global.filter.repeats(
+                           start, record, uint64_t(sharedWrites) << 32 | made.warp->order.last()))
         touch(made, *cell, record, start);
     }
   }
@@ -235,7 +237,7 @@ void HazardChecker::Impl::range(Access &made, uint64_t address, uint64_t bytes, 
 /// of writes by other clusters only the order is known.
 void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent &event) {
   Access made = begin(cluster, event.actor, event.at, Space::Global, false);
-  if (dependent)
+  if (grids.dependent)
     checkGridWait(made, event);
   const uint64_t map = event.addressOf(0);
   const MapAcquires &acquires = cluster.mapAcquires[map];
@@ -251,7 +253,7 @@ void HazardChecker::Impl::useTensorMap(ClusterState &cluster, const MemoryEvent 
     });
   };
   for (uint64_t address = map; address < map + event.bytes; address += cellBytes)
-    global.cell(address).forEach([&](const Record &old) {
+    global.shadow.cell(address).forEach([&](const Record &old) {
       if (!old.write())
         return;
       if (!made.record.sameAgent(old) && !knowsGeneric(made, old))
@@ -380,12 +382,12 @@ void HazardChecker::Impl::compare(Access &made, Cell &cell, const Record &record
 void HazardChecker::Impl::checkReaders(Access &made, ReaderSets::Set set, uint64_t address) {
   const Record &record = made.record;
   // An actor still knows of readers that it knew at the last cell.
-  if (compared.set == set && compared.write.when == record.when &&
-      compared.write.sameAgent(record) && compared.write.pc == record.pc &&
-      compared.write.mask == record.mask)
+  if (global.compared.set == set && global.compared.write.when == record.when &&
+      global.compared.write.sameAgent(record) && global.compared.write.pc == record.pc &&
+      global.compared.write.mask == record.mask)
     return;
-  compared = {set, record};
-  readers.forEach(set, [&](const Record &old) {
+  global.compared = {set, record};
+  global.readers.forEach(set, [&](const Record &old) {
     if (const uint32_t overlap = old.mask & record.mask)
       check(made, old, overlap, address);
   });
@@ -444,11 +446,11 @@ void HazardChecker::Impl::remember(Access &made, Cell &cell, const Record &recor
   if (emptied)
     cell.compact();
   if (record.write())
-    cell.dropReaders(readers, record.mask);
+    cell.dropReaders(global.readers, record.mask);
   if (joined)
     return;
   if (made.space == Space::Global && others > keptGlobalReaders)
-    cell.moveReader(readers);
+    cell.moveReader(global.readers);
   if (cell.size() >= keptRecords) {
     cell.first.mask = 0;
     cell.compact();

@@ -8,6 +8,7 @@
 
 #include "ReaderSets.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace fp4::sim::check {
@@ -15,11 +16,12 @@ namespace fp4::sim::check {
 class UsedBytes {
 public:
   /// Adds all that `launch` used.
-  void add(const PastLaunch &launch) {
-    launch.shadow.forEachPage([&](uint64_t number, const GlobalShadow::Page &page) {
+  void add(const PastLaunch &launch) { add(launch.shadow, launch.readers); }
+  void add(const GlobalShadow &shadow, const ReaderSets &readers) {
+    shadow.forEachPage([&](uint64_t number, const GlobalShadow::Page &page) {
       Page &kept = writable(number);
       for (size_t i = 0; i < std::size(page.cells); ++i)
-        add(launch.readers, page.cells[i], kept[i]);
+        add(readers, page.cells[i], kept[i]);
     });
   }
   /// Adds the bytes that other launches used.
@@ -47,6 +49,28 @@ public:
       address += part;
     }
     return false;
+  }
+
+  /// Returns true when one of the two wrote in a cell that the other used too, be it other bytes.
+  bool meets(const UsedBytes &others) const {
+    return std::ranges::any_of(others.pages, [&](const auto &other) {
+      const auto page = pages.find(other.first);
+      return page != pages.end() &&
+             !std::ranges::equal(*page->second, *other.second, [](const Masks &a, const Masks &b) {
+               return !(a.written && (b.read | b.written)) && !(b.written && a.read);
+             });
+    });
+  }
+  /// Makes each byte used by somebody, in a shadow that has nothing yet.
+  void copyTo(GlobalShadow &shadow) const {
+    for (const auto &[number, page] : pages)
+      for (uint32_t i = 0; i < GlobalShadow::pageCells; ++i) {
+        Cell &cell = shadow.cell((number << GlobalShadow::pageShift) + i * cellBytes);
+        if ((*page)[i].written)
+          cell.add({.who = Record::writeBit, .mask = (*page)[i].written});
+        if ((*page)[i].read)
+          cell.add({.mask = (*page)[i].read});
+      }
   }
 
   size_t numPages() const { return pages.size(); }
