@@ -7,8 +7,9 @@
 // stores, barriers and exchanges, and nothing else that touches more than registers moves.
 //
 // A wgmma uses its registers until a wait: arithmetic moves around it, and not around the waits and
-// fences of wgmma if it has one of these registers. Blocks with tcgen05.mma or mma.sync
-// stay as they are.
+// fences of wgmma if it has one of these registers. A mma.sync has its results in registers and
+// moves like arithmetic, but not before a barrier, which may be what brings its lanes together.
+// Blocks with tcgen05.mma stay as they are.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Decode/OpcodeTable.h"
@@ -74,7 +75,8 @@ private:
     constexpr std::string_view more[] = {"vote", "elect", "activemask", "match",
                                          "bar",  "fence", "stack",      "alloca"};
     const bool fixed = std::ranges::any_of(more, [&](auto one) { return base.starts_with(one); });
-    const bool free = isPlain(insn.unit) && !fixed && !kernel.code[pc].get<ClockModifiers>();
+    const bool computes = isPlain(insn.unit) || insn.unit == Unit::MmaSync;
+    const bool free = computes && !fixed && !kernel.code[pc].get<ClockModifiers>();
     return free ? Freedom::Free : Freedom::None;
   }
 
@@ -112,7 +114,7 @@ private:
 
   /// The order of what others see, and the end of the block.
   void linkEffects() {
-    uint32_t fixed = nobody;
+    uint32_t fixed = nobody, barrier = nobody;
     std::vector<uint32_t> loads;
     for (uint32_t g = 0; g < groups.size(); ++g)
       for (uint32_t pc = groups[g].begin; pc < groups[g].end; ++pc) {
@@ -122,6 +124,10 @@ private:
             after(g, other);
         if (freedom != Freedom::Free)
           after(g, fixed);
+        if (code[pc].unit == Unit::MmaSync)
+          after(g, barrier);
+        if (opcodeTable()[kernel.code[pc].row].base.starts_with("bar"))
+          barrier = g;
         if (freedom == Freedom::AmongLoads)
           loads.push_back(g);
         if (freedom == Freedom::None) {
@@ -182,7 +188,7 @@ bool staysAsWritten(const TimedCode &code, uint32_t begin, uint32_t end) {
   const auto pcs = std::views::iota(begin, end);
   return std::ranges::any_of(pcs, [&](uint32_t pc) {
     const Unit unit = code[pc].unit;
-    return unit == Unit::Async || unit > Unit::Wgmma;
+    return unit == Unit::Async || unit > Unit::MmaSync;
   });
 }
 

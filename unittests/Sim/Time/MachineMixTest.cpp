@@ -171,11 +171,27 @@ TEST(MachineOrder, ArithmeticMovesAroundAMmaThatDoesNotUseIt) {
   EXPECT_EQ(sorted(product("", other), {3, 4, 5, 1}), "DABC");
 }
 
-TEST(MachineOrder, BlocksOfSynchronousMmasStay) {
+/// F is an operand of the MMA, and I its result.
+TEST(MachineOrder, ASynchronousMmaMovesLikeArithmetic) {
   const std::string product = "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-                              "{%v0, %v1, %v2, %v3}, {%r1, %r1, %r1, %r1}, {%r1, %r1}, "
-                              "{%v0, %v1, %v2, %v3};\n";
-  EXPECT_EQ(sorted(product + kMoves, {1, 6, 7, 8, 9, 2, 3, 10}), "ABCDEFGH");
+                              "{%v0, %v1, %v2, %v3}, {%r5, %r5, %r5, %r5}, {%r5, %r5}, "
+                              "{%v0, %v1, %v2, %v3};\n",
+                    sum = "  add.f32 %v1, %v1, %v1;\n";
+  EXPECT_EQ(sorted(kMoves + product + sum, {4, 5, 6, 7, 8, 1, 9, 2, 3}), "FHIABCDEG");
+  EXPECT_EQ(sorted(kMoves + product + sum, {4, 5, 6, 7, 8, 2, 9, 3, 1}), "FHIABCDEG");
+}
+
+/// A barrier of lanes is C, and the MMA D.
+TEST(MachineOrder, ASynchronousMmaStaysBehindABarrier) {
+  const auto behind = [](const char *line) {
+    return fmt::format("  add.u32 %r1, %t, 1;\n  xor.b32 %r2, %t, 1;\n{}"
+                       "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                       "{{%v0, %v1, %v2, %v3}}, {{%r1, %r1, %r1, %r1}}, {{%r1, %r1}}, "
+                       "{{%v0, %v1, %v2, %v3}};\n",
+                       line);
+  };
+  EXPECT_EQ(sorted(behind("  bar.warp.sync -1;\n"), {1, 3, 4, 2}), "ABCD");
+  EXPECT_EQ(sorted(behind("  st.global.b32 [%out], %t;\n"), {1, 3, 4, 2}), "ADBC");
 }
 
 TEST(MachineMix, LeavesOutSlowPathsThatAreCalled) {
