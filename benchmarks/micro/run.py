@@ -17,6 +17,7 @@ from typing import Any
 
 import blackwell
 import cold
+import conversions
 import cp_async
 import divisions
 import instruction_code
@@ -27,7 +28,7 @@ import memory
 import mixes
 import order
 import outside
-import overlap
+import pdl
 import pairs
 import prefetches
 import registers
@@ -67,7 +68,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "cold": lambda: cold.cold(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick),
             "residency": lambda: residency.residency(device, out, quick),
-            "overlap": lambda: overlap.overlap(device, out, quick),
+            "overlap": lambda: pdl.overlap(device, out, quick),
             "ladder": lambda: ladder.ladder(device, out, quick),
             "fetches": lambda: instruction_code.fetches(device, out, quick),
             "flow": lambda: instruction_code.flow(device, out, quick),
@@ -93,6 +94,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
     hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds),
               "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds),
               "fence-products": lambda: tensor.fences(device, out, rounds),
+              "conversions": lambda: conversions.conversions(device, out, rounds),
               "pairs": lambda: pairs.pairs(device, out, rounds),
               "warp-specialized": lambda: warp_specialized.warp_specialized(device, out, quick)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
