@@ -302,7 +302,7 @@ Value KernelBuilder::sharedWords(int64_t count, StringRef name) {
   auto words = LLVM::GlobalOp::create(bodyBuilder, type, /*isConstant=*/false,
                                       LLVM::Linkage::Internal, name, /*value=*/Attribute(),
                                       /*alignment=*/16, sharedSpace);
-  bodyBuilder.setInsertionPointToEnd(&function.getBody().front());
+  bodyBuilder.setInsertionPointToStart(&function.getBody().front());
   return LLVM::AddressOfOp::create(
       bodyBuilder, LLVM::LLVMPointerType::get(bodyBuilder.getContext(), sharedSpace),
       words.getSymName());

@@ -41,6 +41,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   RowQuantizer quantizer(op, kernel, row, context, rows, amax);
   if (ofRows)
     quantizer.computeAmax(ofRows.getNan());
+  quantizer.beginRow();
   row.begin(hostRows);
   bool isAmaxRead = ofRows && isReadElsewhere(ofRows, context);
   RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
@@ -59,6 +60,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
     quantizer.quantize(row.words(input, chunk), chunk);
   });
   row.storeNumbers();
+  quantizer.endRow();
   row.team().launch(RowQuantizer::paddedRows(op, kernel.host(), hostRows));
 }
 

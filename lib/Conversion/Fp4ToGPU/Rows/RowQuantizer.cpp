@@ -76,6 +76,25 @@ Value RowQuantizer::larger(Value x, Value y) {
   return quantizer().keepsNaN() ? s.maximumOrNaN(x, y) : s.maximumNumber(x, y);
 }
 
+void RowQuantizer::beginRow() {
+  RowTeam &team = row.team();
+  if (!shapeOf(op.getBlockSize()).paddedRows || !team.isCta() || !row.isKept())
+    return;
+  ofMatrix = scf::IfOp::create(b, team.isRow(), /*withElseRegion=*/true);
+  b.setInsertionPointToStart(ofMatrix.thenBlock());
+}
+
+void RowQuantizer::endRow() {
+  if (!ofMatrix)
+    return;
+  scales->base.getDefiningOp()->moveBefore(ofMatrix); // both regions read the argument
+  b.setInsertionPointToStart(ofMatrix.elseBlock());
+  Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
+  row.team().forEachChunk(/*unrolled=*/true,
+                          [&](const Chunk &chunk) { storeScale(zero, chunk, row.ownRow()); });
+  b.setInsertionPointAfter(ofMatrix);
+}
+
 void RowQuantizer::begin() {
   if (noArithmetic)
     return;
@@ -168,14 +187,18 @@ void RowQuantizer::storeBlock(const BlockQuantizer::Block &block, const Chunk &c
              [&] { storeValues(b, block.codes, address(b, line, chunk.number, kChunk)); });
     return storeF32Scale(block.scale, chunk);
   }
-  RowBlocks::Shape ofCodes = shapeOf(kChunk), ofScales = shapeOf(op.getBlockSize());
+  RowBlocks::Shape ofCodes = shapeOf(kChunk);
   RowBlocks::Position at = positionOf(ofCodes, chunk, chunk.number, ofData);
   RowBlocks(b, ofCodes, rows).storeCodes(data->base, at, block.codes);
-  RowBlocks::Position ofBlock =
-      positionOf(ofScales, chunk, chunk.number / lanesOfBlock(), row.selectedOf(scales->rows));
+  storeScale(block.scale, chunk, row.selectedOf(scales->rows));
+}
+
+void RowQuantizer::storeScale(Value scale, const Chunk &chunk, const RowElements::ResultRow &to) {
+  RowBlocks::Shape shape = shapeOf(op.getBlockSize());
+  RowBlocks::Position at = positionOf(shape, chunk, chunk.number / lanesOfBlock(), to);
   if (lanesOfBlock() > 1)
-    ofBlock.isMine = arith::AndIOp::create(b, ofBlock.isMine, chunk.number % lanesOfBlock() < 1);
-  RowBlocks(b, ofScales, rows).storeScale(scales->base, ofBlock, block.scale);
+    at.isMine = arith::AndIOp::create(b, at.isMine, chunk.number % lanesOfBlock() < 1);
+  RowBlocks(b, shape, rows).storeScale(scales->base, at, scale);
 }
 
 void RowQuantizer::storeF32Scale(Value bits, const Chunk &chunk) {

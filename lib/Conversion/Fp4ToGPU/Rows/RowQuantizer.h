@@ -12,6 +12,8 @@
 #include "Rows/RowElements.h"
 #include "Rowwise/RowBlocks.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace fp4 {
 
 class RowQuantizer {
@@ -38,6 +40,10 @@ public:
   }
   /// Has the kernel compute the amax of each row that is the operand.
   void computeAmax(NanPolicy nan) { nanOfAmax = nan; }
+  /// Begins a branch for rows of the matrix, where there may be others that pad scales and a CTA
+  /// has one row: those have zeros for scales, without a load. endRow() closes the branch.
+  void beginRow();
+  void endRow();
   /// Emits what comes before the chunks. All threads are here.
   void begin();
   /// The amax behind which codes of the selected row are (f32), after begin().
@@ -60,6 +66,7 @@ private:
   mlir::Value larger(mlir::Value x, mlir::Value y);
   void storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk);
   void storeF32Scale(mlir::Value bits, const Chunk &chunk);
+  void storeScale(mlir::Value scale, const Chunk &chunk, const RowElements::ResultRow &to);
 
   QuantizeOp op;
   mlir::ImplicitLocOpBuilder &b;
@@ -70,6 +77,7 @@ private:
   bool noArithmetic;
   std::optional<NanPolicy> nanOfAmax;
   mlir::Value rows;
+  mlir::scf::IfOp ofMatrix = {};                      ///< begun, with zeros in its else region
   llvm::SmallVector<mlir::Value> ofTensor, rowAmaxes; ///< one, or one for each row of a thread
   std::optional<Result> data, scales;
   std::vector<std::unique_ptr<BlockQuantizer>> quantizers; ///< one for each amax of `ofTensor`

@@ -51,6 +51,8 @@ public:
   Int32 lane() const { return *laneOfTeam; }
   mlir::ImplicitLocOpBuilder &builder() { return b; }
   int64_t columns() const { return numColumns; }
+  /// Returns true when no CTA has two rows, so that its threads have a row or padding together.
+  bool isCta() const { return teamsOfCta() == 1 && rowsOfThread() == 1; }
   int64_t chunksPerThread() const { return perThread; }
   /// Elements of the chunk within which a row ends; 0 where rows are whole chunks.
   int64_t residue() const { return numColumns % kChunk; }
