@@ -81,6 +81,26 @@ class Verdicts(unittest.TestCase):
             self.assertEqual((row["right"], row["only"]), (int(right), int(not record.compares)))
 
 
+class Watching(unittest.TestCase):
+    def stopped(self, said: str) -> bool:
+        """True if a process that says this and runs is ended."""
+        running, records = of_corpus("running"), of_corpus("records")
+        process = mock.Mock(poll=mock.Mock(side_effect=[None, *[0] * 9]))
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "log.txt"
+            log.write_text(said)
+            with mock.patch.object(running, "_stop") as stop:
+                late = running._watch(process, log, [records.Record("one", "set", "source")])
+        self.assertIsNone(late)
+        return bool(stop.called)
+
+    def test_a_process_ends_behind_a_report(self) -> None:
+        one = "::begin one\n{}\n::end one wrong 1.00\n"
+        self.assertTrue(self.stopped(one.format("error: a race [lane-race]")))
+        self.assertFalse(self.stopped(one.format("wrong: 3 bytes differ")))
+        self.assertFalse(self.stopped("error: of the start\n" + one.format("fine")))
+
+
 @unittest.skipIf(torch is None, "torch is not installed")
 class Differences(unittest.TestCase):
     def test_infinities_are_compared(self) -> None:

@@ -128,8 +128,13 @@ def _stop(process):
     process.wait()
 
 
+def _is_reported(said, name):
+    """True for a case that ended with a report: its process gives no other results that count."""
+    return bool(ERROR.search(said.partition(f"::begin {name}\n")[2].partition(f"\n::end {name} ")[0]))
+
+
 def _watch(process, log, records):
-    """Waits for a process; returns the name of the case that took too long, or None."""
+    """Waits for a process, or ends it behind a report; returns the name of the case that took too long, or None."""
     limits = {record.name: record.limit for record in records}
     current, since, rest = None, time.monotonic(), ""
     with log.open(errors="replace") as file:
@@ -138,6 +143,9 @@ def _watch(process, log, records):
             rest = (rest + file.read())[-100_000:]
             for kind, name in re.findall(r"^::(begin|end) (\w+)", rest, re.M):
                 current, since = (name, time.monotonic()) if kind == "begin" else (None, since)
+                if kind == "end" and not ended and _is_reported(log.read_text(errors="replace"), name):
+                    _stop(process)
+                    ended = True
             rest = rest[rest.rfind("\n") + 1:]
             if ended:
                 return None
