@@ -8,15 +8,16 @@ SOURCE = "vllm"
 DEFAULTS = {"devices": ("h200",), "policies": ("eager", "lazy"), "tolerance": 1e-2}
 #: Shared library of the operators: sources below the checkout, by the architecture that they need.
 EXTENSION = {
-    "90": ("torch_bindings.cpp", "activation_kernels.cu", "layernorm_kernels.cu", "layernorm_quant_kernels.cu",
-           "pos_encoding_kernels.cu", "cache_kernels.cu", "attention/merge_attn_states.cu",
-           "quantization/w8a8/fp8/common.cu", "quantization/w8a8/int8/scaled_quant.cu",
-           "quantization/w8a8/fp8/per_token_group_quant.cu",
+    "90": ("torch_bindings.cpp", "cuda_utils_kernels.cu", "activation_kernels.cu", "layernorm_kernels.cu",
+           "layernorm_quant_kernels.cu", "pos_encoding_kernels.cu", "cache_kernels.cu",
+           "quantization/activation_kernels.cu", "attention/merge_attn_states.cu", "quantization/w8a8/fp8/common.cu",
+           "quantization/w8a8/int8/scaled_quant.cu", "quantization/w8a8/fp8/per_token_group_quant.cu",
            "quantization/fused_kernels/fused_layernorm_dynamic_per_token_quant.cu"),
     "100a": ("quantization/fp4/nvfp4_quant_entry.cu", "quantization/fp4/nvfp4_quant_kernels.cu",
              "quantization/fp4/activation_nvfp4_quant_fusion_kernels.cu"),
-    "folder": "{vllm}/csrc", "flags": ("-I{vllm}/csrc", "-DUSE_CUDA", "-DENABLE_FP8", "-DENABLE_NVFP4_SM100=1",
-                                "-DTORCH_TARGET_VERSION=0x020B000000000000ULL"),
+    "folder": "{vllm}/csrc",
+    "flags": ("-I{vllm}/csrc", "-I{cutlass}/include", "-DUSE_CUDA", "-DENABLE_FP8", "-DENABLE_NVFP4_SM100=1",
+              "-DTORCH_TARGET_VERSION=0x020B000000000000ULL"),
 }
 FP8 = torch.float8_e4m3fn
 LARGEST = 448.0  # of FP8
