@@ -28,7 +28,6 @@ EXCUSED = {
     "lib/Sim/Time/Memory.h:MemorySystem": PRIVATE,
     "lib/Sim/Time/TimedLaunch.h:TimedLaunch": PRIVATE,
     "lib/SimCuda/Host/Context.h:Context": PRIVATE,
-    "lib/Sim/Check/HazardImpl.h:HazardChecker::Impl": PRIVATE,
     "lib/Sim/Check/HazardState.h:ClusterState":
         "one list for each kind of object that orders memory, and for each kind of report",
 }
