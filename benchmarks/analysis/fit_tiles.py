@@ -41,6 +41,11 @@ PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1
             "tileColumn": 5, "manyTile": 1500, "launch": 4000, "cluster": 1500, "clusterColumn": 10, "workspace": 3000,
             "workspaceColumn": 10}
 MULTIPLY_ADDS = 4096  # of fp8, in a cycle of an SM
+#: The fewest cycles of a row of 128 columns and a k tile, which the MMAs take.
+ROW = WARPGROUPS * DEPTH / MULTIPLY_ADDS
+LEAST = {"halves": 2 * ROW, "bytes": ROW, "promotedBytes": ROW}
+#: The memory of each card, by that of a target without a device (WeightRates.cpp).
+MEMORY = {"H100": 1 / 1.2, "H200": 4.8 / 3.35 / 1.2}
 #: The kinds of GEMMs whose kernels have the rates of a constant.
 KINDS = {"halves": ("bf16_nvfp4", "bf16_mxfp4", "nvfp4_nvfp4", "mxfp4_mxfp4"), "bytes": ("e4m3_mxfp4",),
          "promotedBytes": ("e4m3_mxfp4",), "fp8": ("fp8",)}
@@ -69,6 +74,7 @@ class Kernel:
     workers: int  # that share the tiles, or 0
     cycles: float
     us: float
+    card: str
 
 
 def collect(target: pathlib.Path, sources: list[pathlib.Path]) -> None:
@@ -78,7 +84,7 @@ def collect(target: pathlib.Path, sources: list[pathlib.Path]) -> None:
         for problem in report["problems"]:
             for result in problem["results"]:
                 found = CASE.fullmatch(result["case"]) if result["library"] == "fp4" and "us" in result else None
-                if not found or problem["groups"] > 1:
+                if not found or problem["groups"] > 1 or "= pre" in result["case"]:
                     continue
                 tile = dict(zip(("rows", "columns", "depth"), map(int, found["tile"].split(","))))
                 row = {"kind": problem["kind"], "form": (found["form"] or "").rstrip(", "), "m": problem["m"],
@@ -100,15 +106,16 @@ def read(paths: list[pathlib.Path], kind: str) -> list[Kernel]:
     taken."""
     best: dict[tuple[Any, ...], Kernel] = {}
     for path in paths:
-        for row in json.loads(path.read_text())["rows"]:
+        report = json.loads(path.read_text())
+        for row in report["rows"]:
             fast = row["form"] == "fast_accumulation"
             plain = row["kind"].startswith(("e4m3", "bf16", "fp8")) or row["form"] == "prepacked"
             if row["kind"] not in KINDS[kind] or fast != (kind == "bytes") or not plain:
                 continue
-            name = f"{row['kind']} {row['m']} {row['n']} {row['k']}"
+            name = f"{report['card']} {row['kind']} {row['m']} {row['n']} {row['k']}"
             kernel = Kernel(name, row["form"] == "prepacked", 16 if row["kind"].endswith("nvfp4") else 32, row["m"],
                             row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"], row.get("workers", 0),
-                            row["us"] * row["mhz"], row["us"])
+                            row["us"] * row["mhz"], row["us"], report["card"])
             key = name, *(row.get(part, 0) for part in ("rows", "columns", "splits", "workers")), row["depth"] if kind == "fp8" else 0
             if key not in best or kernel.us < best[key].us:
                 best[key] = kernel
@@ -120,13 +127,13 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
     rows, wide = kernel.rows, kernel.columns // WARPGROUPS
     ctas = -(-kernel.m // rows) * (kernel.n // kernel.columns) * kernel.splits
     places = SMS * (2 if ctas > SMS and rows <= 32 and wide == 1 else 1)
-    waves = -(-ctas // places)
+    waves, memory = -(-ctas // places), rate["memoryBytes"] * MEMORY[kernel.card]
 
     def k_tile(running: int) -> float:
         cycles = max(wide * (rate["wide"] if wide > 1 else 1) * (rate["convert"] + rate["convertRow"] * rows),
                      wide * rate["multiplyRow"] * rows)
         stored = WARPGROUPS * DEPTH // 2 + WARPGROUPS * DEPTH // kernel.block
-        return max(cycles * (rate["shared"] if running > SMS else 1), running * stored * wide / rate["memoryBytes"])
+        return max(cycles * (rate["shared"] if running > SMS else 1), running * stored * wide / memory)
 
     k_tiles = kernel.k / (DEPTH * kernel.splits)
     prepared = rate["launch"] + PREPARATION * kernel.converted
@@ -193,22 +200,24 @@ MODELS = {"fp8": Model(PROMOTED, predict_promoted, "PromotedRates.cpp")}
 OF_WEIGHTS = Model(WEIGHTS, predict_weights, "WeightRates.cpp")
 
 
-def fit(model: Model, kernels: list[Kernel]) -> np.ndarray:
-    """Fits the logarithms of the times, by the logarithms of the rates. Kernels that nobody would
-    choose count less."""
+def fit(model: Model, kernels: list[Kernel], known: np.ndarray, least_row: float) -> np.ndarray:
+    """Fits the logarithms of the times, by the logarithms of the rates, from `known` on. Kernels that
+    nobody would choose count less, and a row takes no less than its MMAs."""
     from scipy.optimize import least_squares
     best: dict[str, float] = collections.defaultdict(lambda: float("inf"))
     for kernel in kernels:
         best[kernel.problem] = min(best[kernel.problem], kernel.us)
     weights = np.array([1 / (1 + 5 * (kernel.us / best[kernel.problem] - 1)) for kernel in kernels])
     measured = np.log([kernel.cycles for kernel in kernels])
-    start = np.log(np.array(list(model.starts.values()), dtype=float))
+    start = np.log(np.array([rate or other for rate, other in zip(known, model.starts.values())]))
+    low = np.array([np.log(least_row) if name == "multiplyRow" else at - 0.7 for name, at in zip(model.starts, start)])
 
     def residuals(logarithms: np.ndarray) -> np.ndarray:
         rates = np.exp(logarithms)
         return weights * np.clip(np.log([model.predict(kernel, rates) for kernel in kernels]) - measured, -1, 1)
 
-    return np.exp(least_squares(residuals, start, loss="soft_l1", f_scale=0.05, bounds=(start - 2.5, start + 2.3)).x)
+    bounds = low, np.maximum(start + 0.7, low + 0.1)
+    return np.exp(least_squares(residuals, np.maximum(start, low + 0.01), loss="soft_l1", f_scale=0.05, bounds=bounds).x)
 
 
 def regrets(model: Model, kernels: list[Kernel], rates: np.ndarray) -> dict[str, float]:
@@ -224,15 +233,15 @@ def report(kind: str, kernels: list[Kernel], folds: int, seed: int) -> None:
     model = MODELS.get(kind, OF_WEIGHTS)
     problems = sorted({kernel.problem for kernel in kernels})
     fold_of = dict(zip(problems, np.random.default_rng(seed).permutation(len(problems)) % folds))
-    held_error, held_regret = [], []
+    held_error, held_regret, known = [], [], model.compiled(kind)
     for fold in range(folds):
-        rates = fit(model, [kernel for kernel in kernels if fold_of[kernel.problem] != fold])
+        rates = fit(model, [kernel for kernel in kernels if fold_of[kernel.problem] != fold], known, LEAST.get(kind, 0))
         held = [kernel for kernel in kernels if fold_of[kernel.problem] == fold]
         held_error += [abs(model.predict(kernel, rates) / kernel.cycles - 1) for kernel in held]
         held_regret += regrets(model, held, rates).values()
     print(f"{kind}: {len(kernels)} kernels of {len(problems)} problems")
-    fitted = fit(model, kernels)
-    for name, rates in (("compiler", model.compiled(kind)), ("fitted", fitted)):
+    fitted = fit(model, kernels, known, LEAST.get(kind, 0))
+    for name, rates in (("compiler", known), ("fitted", fitted)):
         error = [abs(model.predict(kernel, rates) / kernel.cycles - 1) for kernel in kernels]
         found = list(regrets(model, kernels, rates).values())
         print(f"  {name:9} median error {100 * np.median(error):5.1f} %  mean regret {100 * np.mean(found):5.2f} %  "

@@ -170,6 +170,18 @@ func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8,
 
 // -----
 
+// A k tile of 256 rows takes the time of its MMAs: 480 tiles of 176 rows take less than 320 of 256.
+!w = tensor<80x64x8704xi8, #fp4.weight_layout<wgmma_rows>>
+// CHECK-LABEL: @fast_waves
+// CHECK: tile = [176, 128, 256]
+func.func @fast_waves(%x: tensor<1024x8192xf8E4M3FN>, %p: !w) -> tensor<1024x10240xbf16> {
+  %y = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<1024x8192xf8E4M3FN>, !w) -> tensor<1024x10240xbf16>
+  return %y : tensor<1024x10240xbf16>
+}
+
+// -----
+
 // A small-M CTA has two k slices where all CTAs fill the SMs.
 // CHECK-LABEL: @two_ranges
 // CHECK: tile = [8, 128, 256], cluster = [2, 1], k_slices = 2, {{.*}}ctas_per_sm = 1, pdl = both>
