@@ -111,7 +111,7 @@ def shape_of(tile, weights, element, warps):
         return f"[{rows}, {columns or 128}, {64 if rows == '256' else 128}]"
     depth = 128 if weights == "plain" or rows in ("32", "192") or columns else 64 if rows == "256" else 256
     if element == "f8E4M3FN":
-        depth = 128 if rows in ("192", "256") or tile == "128x256" else 256
+        depth = 128 if rows in ("192", "256") else 256
     return f"[{rows}, {columns or 128}, {depth}]"
 
 

@@ -170,6 +170,18 @@ func.func @fast_split(%x: tensor<256x16384xf8E4M3FN>, %p: tensor<56x128x8704xi8,
 
 // -----
 
+// A wide tile has two k tiles in a stage, as a narrow one has up to 176 rows.
+!w = tensor<400x40x8704xi8, #fp4.weight_layout<wgmma_rows>>
+// CHECK-LABEL: @fast_wide
+// CHECK: tile = [128, 256, 256]
+func.func @fast_wide(%x: tensor<128x5120xf8E4M3FN>, %p: !w) -> tensor<128x51200xbf16> {
+  %y = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<128x5120xf8E4M3FN>, !w) -> tensor<128x51200xbf16>
+  return %y : tensor<128x51200xbf16>
+}
+
+// -----
+
 // A k tile of 256 rows takes the time of its MMAs: 480 tiles of 176 rows take less than 320 of 256.
 !w = tensor<80x64x8704xi8, #fp4.weight_layout<wgmma_rows>>
 // CHECK-LABEL: @fast_waves
@@ -178,6 +190,19 @@ func.func @fast_waves(%x: tensor<1024x8192xf8E4M3FN>, %p: !w) -> tensor<1024x102
   %y = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
       : (tensor<1024x8192xf8E4M3FN>, !w) -> tensor<1024x10240xbf16>
   return %y : tensor<1024x10240xbf16>
+}
+
+// -----
+
+// With split-K, tiles of more than 128 rows have one k tile in a stage.
+!w = tensor<32x96x8704xi8, #fp4.weight_layout<wgmma_rows>>
+// CHECK-LABEL: @fast_ranges
+// CHECK: tile = [160, 128, 128]
+func.func @fast_ranges(%x: tensor<160x12288xf8E4M3FN>, %p: !w) -> tensor<160x4096xbf16> {
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 3>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<160x12288xf8E4M3FN>, !w) -> tensor<160x4096xbf16>
+  return %y : tensor<160x4096xbf16>
 }
 
 // -----
