@@ -34,8 +34,9 @@ static constexpr int64_t kFixedRows = 16;
 /// The part of the cost that a larger factor must save: by a model of the planner; and by waves, or
 /// by the model of promoted sums, which costs reductions too little.
 static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfWaves = 0.1;
-/// The part of the cost that workers must save which share tiles: more than the model errs.
-static constexpr double kLeastGainOfShares = 0.03;
+/// The part of the cost that workers must save which share tiles: more than the model errs, and
+/// than the clock falls where no SM is idle.
+static constexpr double kLeastGainOfShares = 0.05;
 
 /// Returns true when K of `op` may be cut: of groups, whose CTAs have k slices, where a model knows
 /// these.

@@ -107,6 +107,18 @@ func.func @not_shared(%x: tensor<160x5120xbf16>, %any: tensor<?x5120xbf16>, %w: 
 
 // -----
 
+// A third wave would have 72 of 336 tiles: CTAs that share them are predicted to gain less than 5 %.
+// CHECK-LABEL: @hardly_shared
+// CHECK-NOT: stream_k
+!w = tensor<336x84x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @hardly_shared(%x: tensor<192x5376xbf16>, %w: !w) -> tensor<192x43008xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
+      : (tensor<192x5376xbf16>, !w) -> tensor<192x43008xbf16>
+  return %y : tensor<192x43008xbf16>
+}
+
+// -----
+
 // Operands that warps convert may be split for few rows only, and a GEMM of tensor memory by its model.
 // CHECK-LABEL: @scaled
 // CHECK: dispatch = [#fp4.case<m = [1, 64], split_k = 4 : tile_gemm>, #fp4.case<m = [65, ?] : tile_gemm>]

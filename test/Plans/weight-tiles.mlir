@@ -207,6 +207,17 @@ func.func @fast_ranges(%x: tensor<160x12288xf8E4M3FN>, %p: !w) -> tensor<160x409
 
 // -----
 
+// 96 tiles of 192 rows take as long as 120 of 80 x 256, and power limits neither.
+!w = tensor<48x64x4352xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @at_full_clock
+// CHECK: tile = [192, 128, 128]
+func.func @at_full_clock(%x: tensor<384x4096xbf16>, %p: !w) -> tensor<384x6144xbf16> {
+  %y = fp4.matmul %x, %p : (tensor<384x4096xbf16>, !w) -> tensor<384x6144xbf16>
+  return %y : tensor<384x6144xbf16>
+}
+
+// -----
+
 // A small-M CTA has two k slices where all CTAs fill the SMs.
 // CHECK-LABEL: @two_ranges
 // CHECK: tile = [8, 128, 256], cluster = [2, 1], k_slices = 2, {{.*}}ctas_per_sm = 1, pdl = both>
