@@ -410,8 +410,8 @@ static bool mustTakeTurns(const Kernel &kernel) {
 static ApartObserver *apartObserver(const Launch &launch) {
   const SimOptions &options = *launch.options;
   const bool ordered = options.stepper || options.policy == CompletionPolicy::Timed ||
-                       launch.config.gridWorkspace || launch.nextCluster ||
-                       launch.totalClusters < 2 || threadCount(options.hostThreads) < 2;
+                       launch.config.gridWorkspace || launch.queue.nextCluster ||
+                       launch.queue.totalClusters < 2 || threadCount(options.hostThreads) < 2;
   if (ordered || !launch.observer || launch.memory->isPolled() || mustTakeTurns(*launch.kernel) ||
       std::ranges::any_of(launch.memory->allocations(),
                           [](const auto &allocation) { return allocation->hostWrites(); }))
@@ -426,7 +426,7 @@ static bool runApart(Launch &launch, Grid &grid, ApartObserver &observer) {
   WriteJournal journal(*launch.memory);
   launch.memory->tell(&journal);
   const auto threads =
-      std::min<uint64_t>(threadCount(launch.options->hostThreads), launch.totalClusters);
+      std::min<uint64_t>(threadCount(launch.options->hostThreads), launch.queue.totalClusters);
   const bool ran = grid.runApart(static_cast<unsigned>(threads), observer);
   launch.memory->tell(nullptr);
   observer.endApart(ran);
@@ -434,7 +434,7 @@ static bool runApart(Launch &launch, Grid &grid, ApartObserver &observer) {
     return true;
   journal.close();
   journal.undo();
-  launch.nextCluster = 0;
+  launch.queue.nextCluster = 0;
   return false;
 }
 

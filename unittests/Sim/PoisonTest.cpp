@@ -73,6 +73,20 @@ TEST(Poison, ToLoadIsNoUse) {
             kNone);
 }
 
+// Copies of tensors read the first 64 bytes of a map, and CuTe DSL writes no others.
+TEST(Poison, ATensorMapHas64BytesThatAreUsed) {
+  const auto copied = [](const char *words) {
+    return std::string(".shared .align 128 .b8 map[128]; .reg .pred %few;\n"
+                       "mad.lo.u32 %a, %lane, 4, map; setp.lt.u32 %few, %lane, ") +
+           words +
+           ";\n@%few st.shared.b32 [%a], %r1; bar.warp.sync -1; mov.b32 %r5, map;\n"
+           "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+           "[%p0], [%r5], 128; mov.b32 %r0, %r1;";
+  };
+  EXPECT_EQ(told(copied("16")), kNone);
+  EXPECT_CONTAINS(told(copied("15")), "('map+60'), which was never written");
+}
+
 TEST(Poison, MovesAndWritesOverIt) {
   expectTwins({
       {"mov", "mov.b32 %r2, 5; mov.b32 %r0, %r2;", "mov.b32 %r0, %r2;"},

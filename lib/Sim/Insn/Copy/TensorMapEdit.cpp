@@ -4,7 +4,8 @@
 // value; "tensormap.cp_fenceproxy": 128 bytes from shared to global memory.
 //
 // Maps are edited field by field, so an intermediate one need not be valid: it is checked by the
-// copy that uses it. An edit touches the 64 bytes that copies read (H200), and no more.
+// copy that uses it. An edit touches the 64 bytes that copies read (H200), and no more. A copy moves
+// all 128, of which the others may be what nobody wrote: CuTe DSL makes a map of its 64 bytes.
 //
 //===----------------------------------------------------------------------===//
 #include "Sim/Insn/Copy/AsyncOperands.h"
@@ -65,15 +66,16 @@ Outcome copyFenced(ExecContext &cx, const Insn &insn) {
   const int lane = cx.firstLane();
   const auto to = cx.place(Space::Global, cx.address(insn.op[0], lane));
   const auto from = cx.place(Space::SharedCta, cx.address(insn.op[1], lane));
-  const std::byte *source =
-      cx.readable(from.space, from.address, TensorMap::encodedBytes, 64, lane);
+  const std::byte *source = cx.sharedObject(from.address, TensorMap::encodedBytes, 64);
+  if (!source || !cx.readable(from.space, from.address, TensorMap::usedBytes, 64, lane))
+    return Outcome::Error;
   std::byte *target = cx.writable(to.space, to.address, TensorMap::encodedBytes, 64, lane);
-  if (!source || !target)
+  if (!target)
     return Outcome::Error;
   std::memcpy(target, source, TensorMap::encodedBytes);
   const uint32_t lanes = cx.mask;
   cx.mask = 1u << lane; // one copy, not one per lane
-  report(cx, insn.op[1], Space::SharedCta, AccessKind::Read, TensorMap::encodedBytes);
+  report(cx, insn.op[1], Space::SharedCta, AccessKind::Read, TensorMap::usedBytes);
   report(cx, insn.op[0], Space::Global, AccessKind::Write, TensorMap::encodedBytes);
   if (cx.observer) {
     FenceEvent event;
