@@ -59,7 +59,7 @@ MOST_DIVERGENCE = 2.0  # of that of transformers in bf16
 def pack(build, folder, target, pieces, gpus):
     """Programs, modules and the text in the target, and the model in pieces."""
     decoders.pack(build, target, gpus, "gemma3")
-    for name in ("accuracy.py", "gemma.py", "formats.py", "variants.py", "run.py"):
+    for name in ("accuracy.py", "gemma.py", "formats.py", "variants.py", "run.py", "logits.py"):
         shutil.copy(HERE.with_name(name), target)
     collect(gpus)
     pieces.mkdir(parents=True, exist_ok=True)
@@ -232,11 +232,11 @@ def steps(model):
     for name, layer in ours.named_modules():
         if isinstance(layer, fp4.torch.WeightOnlyLinear):
             exact.get_submodule(name).weight.copy_(layer.weight + 0)
-    wide = copy.deepcopy(exact).float()
+    wide = decoders.Wide(exact)
     count = len(plain.model.layers)
-    yield from decoders.steps(plain, ours, exact, wide, None, count)
+    yield from decoders.steps(plain, ours, exact, wide, {}, None, count)
     torch.cuda.empty_cache()
-    for one in (plain, ours, exact, wide):  # a head of its own, which the embeddings do not share
+    for one in (plain, ours, exact):  # a head of its own, which the embeddings do not share
         one.lm_head.weight = torch.nn.Parameter(one.lm_head.weight.detach().clone(), False)
     yield from decoders.steps_with_head(plain, ours, exact, wide, count)
 
@@ -258,6 +258,7 @@ def document(area, rows, folder, windows):
     import transformers
     text = json.loads((folder / "text.json").read_text())
     columns = decoders.COLUMNS["decoder"] if area.startswith("decoder") else COLUMNS[area]
+    columns = [column for column in columns if any(column[0] in row for row in rows)]
     names = [name for name, _, _ in columns]
     revision = HERE.with_name("revision")
     tidy = [{name: float(f"{value:.4g}") if isinstance(value := row[name], float) else value for name in names if name in row}
