@@ -51,11 +51,11 @@ Expected<bool> Judge::verify(const Trial &trial) {
 /// The median time of the program on a GPU that runs it.
 Expected<std::optional<double>> Judge::measure(const Trial &trial) {
   FP4_ASSIGN(auto run, program.measure(trial.plans));
-  if (!run.benchmark || !run.passed())
+  if (!run.measured.benchmark || !run.passed())
     return std::optional<double>();
   report.device = run.device;
   constexpr double perMillisecond = 1e3;
-  return std::optional<double>(run.benchmark->entries.back().timing.median * perMillisecond);
+  return std::optional<double>(run.measured.benchmark->entries.back().timing.median * perMillisecond);
 }
 
 /// Verifies a trial and, if there is a GPU, measures it. Returns true when it may win: one plan
