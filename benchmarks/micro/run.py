@@ -17,7 +17,7 @@ from typing import Any
 
 import blackwell
 import cold
-import conversions
+import converted_operands
 import cp_async
 import divisions
 import instruction_code
@@ -94,7 +94,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
     hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds),
               "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds),
               "fence-products": lambda: tensor.fences(device, out, rounds),
-              "conversions": lambda: conversions.conversions(device, out, rounds),
+              "conversions": lambda: converted_operands.conversions(device, out, rounds),
               "pairs": lambda: pairs.pairs(device, out, rounds),
               "warp-specialized": lambda: warp_specialized.warp_specialized(device, out, quick)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
