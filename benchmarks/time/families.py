@@ -67,7 +67,7 @@ def result(stem: str) -> list[dict[str, Any]]:
 
 
 def attentions() -> Iterator[Point]:
-    for row in result("attention_h200_2026-11-28"):
+    for row in result("attention_h200_2026-11-30"):
         elements, causal = int(row["heads"].split(",")[0].split()[-1]), "causal" in row["heads"]
         for length in attention.LENGTHS:
             if f"t{length}" in row:
@@ -78,7 +78,7 @@ def attentions() -> Iterator[Point]:
 
 def packed() -> Iterator[Point]:
     module = packed_attention
-    for row in result("packed_attention_h200_2026-11-29"):
+    for row in result("packed_attention_h200_2026-11-30"):
         lengths, causal = module.BATCHES[row["sequences"]], row["mask"] == "causal"
         ends = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
         arrays: dict[str, list[Any]] = {"a3": ends + ends[-1:] * (module.MOST + 1 - len(ends))}
@@ -96,7 +96,7 @@ def caches() -> Iterator[Point]:
         return f"{cell.heads} heads of {cell.elements}, {cell.key_heads} of keys", form, size + (f", pages of {cell.page}" if cell.page else "")
 
     known = {key(cell): cell for cell in cached_attention.cells()}
-    for row in result("cached_attention_h200_2026-11-28"):
+    for row in result("cached_attention_h200_2026-11-30"):
         cell = known[row["heads"], row["form"], row["size"]]
         arrays: dict[str, list[Any]] = {}
         if cell.page:
