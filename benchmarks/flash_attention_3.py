@@ -1,7 +1,7 @@
 """FlashAttention-3 as a peer: the extension that vLLM's wheels have, in vllm/vllm_flash_attn.
 
-Its file `_vllm_fa3_C.abi3.so` is loaded from the folder of a benchmark, where the person who runs it
-puts it; it must be built for the PyTorch that runs. Without the file there is no such peer. This
+The file `_vllm_fa3_C.abi3.so` is loaded from the folder of a benchmark, where the person who runs
+it puts it; it must be built for the PyTorch that runs. Without the file there is no such peer. This
 build takes packed sequences alone, so that sequences of one length are given as packed ones.
 """
 import functools
@@ -28,7 +28,7 @@ def offsets_of(tensor):
 
 
 def call_batch(forward, q, k, v, causal):
-    """A function of no arguments: attention of `q`, `k` and `v`, [batch, tokens, heads, elements]."""
+    """A function without arguments: attention of three matrices [batch, tokens, heads, elements]."""
     packed = call(forward, *(x.flatten(0, 1) for x in (q, k, v)), causal, offsets=offsets_of(q), longest=q.shape[1],
                   key_offsets=offsets_of(k), longest_keys=k.shape[1])
     shape = (*q.shape[:-1], v.shape[-1])
@@ -36,16 +36,16 @@ def call_batch(forward, q, k, v, causal):
 
 
 def call_paged(forward, q, k, v, lengths, pages):
-    """A function of no arguments: attention of `q`, [batch, tokens, heads, elements], over the keys of
+    """A function without arguments: attention of `q`, [batch, tokens, heads, elements], over keys in
     `pages` (i32); `k` and `v` are [pages, tokens of a page, heads, elements]."""
     return call(forward, q.flatten(0, 1), k, v, True, offsets=offsets_of(q), longest=q.shape[1], lengths=lengths,
                 longest_keys=pages.shape[1] * k.shape[1], pages=pages)
 
 
 def call(forward, q, k, v, causal, *, offsets, longest, key_offsets=None, longest_keys=None, lengths=None, pages=None):
-    """A function of no arguments: attention of packed sequences [tokens, heads, elements] that begin
-    at `offsets` (i32), the longest of which has `longest` tokens. Keys begin at `key_offsets`, or are
-    in pages."""
+    """A function without arguments: attention of packed sequences [tokens, heads, elements] that
+    begin at `offsets` (i32), the longest of which has `longest` tokens. Keys begin at
+    `key_offsets`, or are in pages."""
     import torch
     window = (-1, 0 if causal else -1)
     result = torch.empty_like(q, dtype=torch.bfloat16)

@@ -201,8 +201,8 @@ OF_WEIGHTS = Model(WEIGHTS, predict_weights, "WeightRates.cpp")
 
 
 def fit(model: Model, kernels: list[Kernel], known: np.ndarray, least_row: float) -> np.ndarray:
-    """Fits the logarithms of the times, by the logarithms of the rates, from `known` on. Kernels that
-    nobody would choose count less, and a row takes no less than its MMAs."""
+    """Fits the logarithms of the times, by the logarithms of the rates, from `known` on. Kernels
+    that nobody would choose count less, and a row takes no less than its MMAs."""
     from scipy.optimize import least_squares
     best: dict[str, float] = collections.defaultdict(lambda: float("inf"))
     for kernel in kernels:

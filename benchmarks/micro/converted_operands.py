@@ -1,7 +1,7 @@
 """Products whose A is in registers, behind the conversions that make it: mma.sync and wgmma.
 
-The sections say how long a chain of products takes, alone and with arithmetic that converts the A of
-a later product, and what the first product behind a conversion waits for.
+The sections say how long a chain of products takes, alone and with arithmetic that converts the A
+of a later product, and what the first product behind a conversion waits for.
 """
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def arithmetic(name: str, count: int, first: int) -> list[str]:
 
 
 def mma_turn(accumulators: int, name: str, each: int) -> str:
-    """CHAIN products, with `each` instructions behind each that make the A of the third one after it."""
+    """CHAIN products, and behind each one `each` instructions for A of the third one after."""
     lines: list[str] = []
     for i in range(CHAIN):
         lines.append(product(i, accumulators))

@@ -1,5 +1,5 @@
-"""Whether a decoder computes the model: its logits beside those of transformers, in bf16 and in
-float32, with the numbers of the quantized weights."""
+"""Logits of a decoder beside those of transformers in bf16 and in float32, with the numbers of the
+quantized weights: an error that is too large is a RuntimeError."""
 import sys
 
 LONG = 8192  # tokens of a prompt that no step follows

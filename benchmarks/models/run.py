@@ -15,10 +15,10 @@ turns as CUDA graphs: transformers in bf16 with a static cache, transformers wit
 layers, and fp4.torch.Decoder, which has a head in NVFP4 in rows of its own. Before anything is
 timed, the logits of prompts and steps are compared with those of the model in float32 with the
 numbers of the quantized weights: their error must be at most 1.5 times that of transformers in bf16
-with these numbers. With the
-folder FOLDER/stacks (stacks.py), the linears of Humming or the experts of triton_kernels in
-transformers take turns, too. Routers choose other experts where logits nearly tie, so that a mixture is
-judged by the mean of several prompts. With `--ranks`, GPUs share a decoder (ranks.py).
+with these numbers. With the folder FOLDER/stacks (stacks.py), the linears of Humming or the experts
+of triton_kernels in transformers take turns, too. Routers choose other experts where logits nearly
+tie, so that a mixture is judged by the mean of several prompts. With `--ranks`, GPUs share a
+decoder (ranks.py).
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
 next, in replays of the graph, medians over the layers. A matmul has the rate at which it reads its

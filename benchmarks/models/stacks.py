@@ -2,8 +2,8 @@
 the experts of triton_kernels in MXFP4, as vLLM calls them.
 
 Both are imported from the folder `stacks` of a benchmark, where the person who runs it puts the
-unpacked wheel of humming-kernels, and `triton_kernels` from vllm/third_party of vLLM's wheel. Without
-a package there is no such model.
+unpacked wheel of humming-kernels, and `triton_kernels` from vllm/third_party of vLLM's wheel.
+Without a package there is no such model.
 """
 import concurrent.futures
 import copy
@@ -12,13 +12,13 @@ import sys
 
 import torch
 
-#: Error of a layer beside the product with the same numbers in bf16, relative to its largest result.
+#: Error of a layer beside the product with the same numbers in bf16, of its largest result.
 MOST_ERROR = 0.02
 ALPHA, LIMIT = 1.702, 7.0  # of the clamped gate of gpt-oss
 
 
 def models(folder, plain, ours, rows):
-    """Models with the kernels of other stacks, by the name of their column; for batches of `rows`."""
+    """Models with kernels of other stacks, by the name of their column; for batches of `rows`."""
     sys.path.append(str(folder / "stacks"))
     if hasattr(plain.config, "num_local_experts"):
         return {"triton": with_experts(plain)} if importlib.util.find_spec("triton_kernels") else {}
@@ -70,7 +70,7 @@ def linears_of(model):
 
 
 def with_linears(plain, ours, rows):
-    """`plain` with HummingLinear in the place of each linear of the layers, whose kernels for batches
+    """`plain` with HummingLinear in the place of each linear of the layers; its kernels for batches
     of `rows` are compiled."""
     model = sharing(plain)
     for name in linears_of(plain):
@@ -134,7 +134,7 @@ class TritonExperts(torch.nn.Module):
 
 
 def routed(logits, top):
-    """What matmul_ogs takes of a router: tokens of each expert, and both permutations."""
+    """Operands of matmul_ogs that a router gives: tokens of each expert, and both permutations."""
     from triton_kernels.matmul_ogs import GatherIndx, RoutingData, ScatterIndx
     from triton_kernels.tensor import make_ragged_tensor_metadata
     from triton_kernels.topk import topk
@@ -147,8 +147,8 @@ def routed(logits, top):
 
 
 def in_layout_of_hopper(weights):
-    """[experts, K, N] in bf16 as an MXFP4 operand, its configuration, and the numbers that its first
-    expert has, in bf16."""
+    """[experts, K, N] in bf16 as an MXFP4 operand, its configuration, and the numbers of its first
+    expert, in bf16."""
     from triton_kernels.matmul_ogs import FlexCtx, PrecisionConfig
     from triton_kernels.matmul_ogs_details.opt_flags import update_opt_flags_constraints
     from triton_kernels.numerics import InFlexData

@@ -1,9 +1,9 @@
 //===- ApartObserver.h - An observer of clusters at the same time ---------===//
 //
 // An observer of a launch is told of one cluster after the other. If no cluster uses what another
-// writes, each of them does the same alone, and they may run on several host threads. Whether that
-// is so is known when they have ended: if not, the simulator takes back what they wrote, and runs
-// the launch again, one cluster after the other.
+// writes, each of them does the same alone, and they may run on several host threads. The observer
+// knows when they have ended: if one used another's bytes, the simulator takes back what they wrote,
+// and runs the launch again, one cluster after the other.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

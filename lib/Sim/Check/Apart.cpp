@@ -32,7 +32,7 @@ void HazardChecker::Impl::Apart::begin() {
   }
   if (!mine) {
     mine = std::make_unique<Impl>();
-    // Whether there is room for a report is known when those of earlier clusters are.
+    // The room for a report is known when those of earlier clusters are.
     mine->options.maxReports = std::numeric_limits<size_t>::max();
   }
   mine->checkOneOf(whole);

@@ -2,8 +2,8 @@
 //
 // If no cluster uses what another writes, the hazards of a launch are those of its clusters, in
 // their order. Each host thread then has the state of a checker, for one cluster after the other.
-// What clusters used of global memory is compared when they end, by whole cells: what a cell keeps
-// (Shadow.h) is then what it would keep if it had been told of all.
+// Cells of global memory that clusters used are compared when they end: a cell keeps (Shadow.h) then
+// what it would keep if it had been told of all.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

@@ -104,8 +104,8 @@ TEST(Apart, HazardsBetweenClusters) {
   }
 }
 
-/// What a cluster does depends on what the one before it has written, which is in other bytes of
-/// the same 32, too.
+/// Each cluster reads what the one before it has written, which is in other bytes of the same 32,
+/// too.
 TEST(Apart, ClustersThatUseEachOther) {
   const std::string neighbour = "  setp.gt.u32 %p2, %r5, 0;\n  and.pred %p2, %p2, %p0;\n"
                                 "  mov.b32 %v1, 0;\n  @%p2 ld.global.b32 %v1, [%rd1+-128];\n"
