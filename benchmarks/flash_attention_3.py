@@ -28,7 +28,7 @@ def offsets_of(tensor):
 
 
 def call_batch(forward, q, k, v, causal):
-    """A function without arguments: attention of three matrices [batch, tokens, heads, elements]."""
+    """A function without arguments: attention of matrices [batch, tokens, heads, elements]."""
     packed = call(forward, *(x.flatten(0, 1) for x in (q, k, v)), causal, offsets=offsets_of(q), longest=q.shape[1],
                   key_offsets=offsets_of(k), longest_keys=k.shape[1])
     shape = (*q.shape[:-1], v.shape[-1])
@@ -36,8 +36,8 @@ def call_batch(forward, q, k, v, causal):
 
 
 def call_paged(forward, q, k, v, lengths, pages):
-    """A function without arguments: attention of `q`, [batch, tokens, heads, elements], over keys in
-    `pages` (i32); `k` and `v` are [pages, tokens of a page, heads, elements]."""
+    """A function without arguments: attention of `q`, [batch, tokens, heads, elements], over keys
+    of `pages` (i32); `k` and `v` are [pages, tokens of a page, heads, elements]."""
     return call(forward, q.flatten(0, 1), k, v, True, offsets=offsets_of(q), longest=q.shape[1], lengths=lengths,
                 longest_keys=pages.shape[1] * k.shape[1], pages=pages)
 
