@@ -1,15 +1,49 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels | FileCheck %s
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_100a -fp4-plan-kernels | FileCheck %s --check-prefix=TCGEN05
 
-// Keys of a block are as many as registers have room for beside the sums of a head.
+// Keys of a block are as many as registers have room for beside the sums of a head, but 26 blocks of
+// 160 keys, an even number, take longer than 32 of 128.
 // With tcgen05, a tile has two parts of 128 rows, each of a role of threads.
 // CHECK-LABEL: func.func @one
 // TCGEN05-LABEL: func.func @one
 // TCGEN05: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [256, 64, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 9 to 10 drives [tma] registers 40, mma warps 8 to 9 drives [tensor] registers 40, softmax warps 0 to 4 drives [threads] registers 232, softmax1 warps 4 to 8 drives [threads] registers 232 auxiliary, idle warps 10 to 12 drives [] registers 40>, ctas_per_sm = 1>
-// CHECK: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [128, 160, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240
+// CHECK: fp4.attention {{.*}}#fp4.plan<tile_attention, tile = [128, 128, 1], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240
 !t = tensor<1x4096x8x128xbf16>
 func.func @one(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 : !t, !t, !t -> !t
+  return %o : !t
+}
+
+// -----
+
+// An odd number of blocks has 160 keys.
+// CHECK-LABEL: func.func @odd
+// CHECK: tile = [128, 160, 1]
+!t = tensor<1x2048x8x128xbf16>
+func.func @odd(%q: !t, %k: !t, %v: !t) -> !t {
+  %o = fp4.attention %q, %k, %v scale 1.0 : !t, !t, !t -> !t
+  return %o : !t
+}
+
+// -----
+
+// Three warpgroups have registers for the sums of 64 elements.
+// CHECK-LABEL: func.func @narrow
+// CHECK: tile = [192, 128, 1], {{.*}}math warps 0 to 12 drives [tensor, threads] registers 160, {{.*}}stages = 4
+!t = tensor<1x1024x8x64xbf16>
+func.func @narrow(%q: !t, %k: !t, %v: !t) -> !t {
+  %o = fp4.attention %q, %k, %v scale 1.0 : !t, !t, !t -> !t
+  return %o : !t
+}
+
+// -----
+
+// With a causal mask they gain less than six tiles of 192 rows lose beside eight of 128.
+// CHECK-LABEL: func.func @narrow_causal
+// CHECK: tile = [128, 128, 1], {{.*}}stages = 5
+!t = tensor<1x1024x8x64xbf16>
+func.func @narrow_causal(%q: !t, %k: !t, %v: !t) -> !t {
+  %o = fp4.attention %q, %k, %v scale 1.0 causal : !t, !t, !t -> !t
   return %o : !t
 }
 
