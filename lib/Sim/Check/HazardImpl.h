@@ -111,7 +111,6 @@ struct GlobalAccesses {
   } compared;
   Releases releases;
   std::vector<Unpublished> unpublished;
-  bool communicates = false; ///< an access by which threads of other clusters may be told something
 
   void clear() {
     shadow.clear();
@@ -120,7 +119,6 @@ struct GlobalAccesses {
     compared = {};
     releases.clear();
     unpublished.clear();
-    communicates = false;
   }
 };
 

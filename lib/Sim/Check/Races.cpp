@@ -115,8 +115,6 @@ void HazardChecker::Impl::access(ClusterState &cluster, const MemoryEvent &event
   if (grids.dependent && event.space == Space::Global)
     checkGridWait(made, event);
   const bool ordered = event.order != MemOrder::Weak && !event.actor.ticket;
-  if (event.space == Space::Global)
-    global.communicates |= event.order != MemOrder::Weak || event.kind == AccessKind::Atomic;
   if (ordered)
     synchronize(cluster, event);
   if (ordered && options.strict)
