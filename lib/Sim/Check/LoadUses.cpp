@@ -81,13 +81,23 @@ bool define(const Kernel &kernel, const Insn &insn, Registers &values) {
   return values.size() > before;
 }
 
+/// Returns true when a call has a register as argument: it is no operand of an instruction. Other
+/// arguments are stored into memory, where a store uses the value.
+bool passesRegisters(const Kernel &kernel) {
+  return std::ranges::any_of(kernel.callSites, [](const CallSite &site) {
+    return std::ranges::any_of(site.arguments, [](const ArgumentPlace &argument) {
+      return argument.value.kind != OperandKind::None;
+    });
+  });
+}
+
 /// Follows the value of a load through arithmetic (and exchanges), and calls
 /// accept(pc, use, values) for every other instruction that uses the value, up
 /// to the first that is not accepted. Returns true when all are.
 template <typename Accept>
 bool follow(const Kernel &kernel, uint32_t load, LoadUses::Within within, const Accept &accept) {
-  if (rowOf(kernel.code[load]).base != "ld" || !kernel.callSites.empty())
-    return false; // arguments of calls are no operands
+  if (rowOf(kernel.code[load]).base != "ld" || passesRegisters(kernel))
+    return false;
   Registers values;
   const auto size = uint32_t(kernel.code.size());
   for (bool more = define(kernel, kernel.code[load], values); more;) {
@@ -120,10 +130,10 @@ bool findUse(const Kernel &kernel, uint32_t pc) {
   Registers results;
   forEachOffset(kernel, kernel.code[pc], true,
                 [&](size_t, uint32_t offset) { results.insert(offset); });
-  return !results.empty() && (!kernel.callSites.empty() || // arguments of calls are no operands
-                              std::ranges::any_of(kernel.code, [&](const Insn &insn) {
-                                return useOf(kernel, insn, results) != Use::None;
-                              }));
+  return !results.empty() &&
+         (passesRegisters(kernel) || std::ranges::any_of(kernel.code, [&](const Insn &insn) {
+            return useOf(kernel, insn, results) != Use::None;
+          }));
 }
 
 bool isAtomic(const Insn &insn) { return rowOf(insn).base == "atom" || rowOf(insn).base == "red"; }

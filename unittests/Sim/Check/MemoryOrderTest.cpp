@@ -371,6 +371,14 @@ TEST(MemoryOrder, GuessesThatAtomicsMakeGood) {
     EXPECT_FALSE(
         isClean(litmus(guess + "  st.global.b32 [%out], %t;\n"), placed(SameCta, 2), false));
   }
+  // Arguments of a call are stored: the call itself uses no register.
+  const std::string silent = "  setp.gt.u32 %p3, %t, 100000;\n  @!%p3 bra SILENT;\n",
+                    parameters = "{\n  .param .b64 a0;\n  .param .b64 a1;\n  .param .b32 r0;\n",
+                    said = "  call.uni (r0), vprintf, (a0, a1);\n}\nSILENT:\n";
+  EXPECT_TRUE(isClean(litmus(swap + silent + parameters + said), placed(SameCta, 2), false));
+  EXPECT_FALSE(isClean(litmus(load + "  red.global.add.u32 [%out], 1;\n" + parameters +
+                              "  st.param.b32 [a0], %r5;\n" + silent + said),
+                       placed(SameCta, 2), false));
   const auto beside = [&](const std::string &operation) {
     return isClean(litmus(own + "  mov.u32 %r8, 0;\n  @%p0 " + operation + ";\n" + load +
                           "  st.global.b32 [%rd5+256], %r5;\n"),
