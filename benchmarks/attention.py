@@ -5,10 +5,10 @@
   benchmarks/attention.py run FOLDER [--json=FILE]
 
 `run` needs a Hopper GPU and PyTorch, and for FlashAttention-3 the file that flash_attention_3.py
-names, in FOLDER. Cells are those of the paper of FlashAttention-3: 16384 tokens
-in all, 2048 elements of all heads. Each result is compared with attention in fp32 before it is
-timed; rounds alternate between the libraries. A line of JSON for each cell has TFLOP/s, where a
-causal cell counts half of the products.
+names, in FOLDER. Cells are those of the paper of FlashAttention-3: 16384 tokens in all, 2048
+elements of all heads. Results of fp4 and of FlashAttention-3 are compared with attention in fp32
+before they are timed; rounds alternate between the libraries. A line of JSON for each cell has
+TFLOP/s, where a causal cell counts half of the products.
 """
 import itertools
 import os

@@ -6,10 +6,10 @@ copy of the cache.
   benchmarks/cached_attention.py run FOLDER [--json=FILE]
 
 `run` needs a Hopper GPU and PyTorch, and for FlashAttention-3 the file that flash_attention_3.py
-names, in FOLDER. The cache is cold: calls take turns with as many caches as
-exceed the L2 cache. Each result is compared with attention in fp32 before it is timed; CUDA graphs
-of several calls alternate between the libraries. A line of JSON for each cell has microseconds, and
-the rate at which keys and values are read, relative to that of a copy, which reads and writes.
+names, in FOLDER. The cache is cold: calls take turns with as many caches as exceed the L2 cache.
+Each result of fp4 is compared with attention in fp32 before it is timed; CUDA graphs of several
+calls alternate between the libraries. A line of JSON for each cell has microseconds, and the rate
+at which keys and values are read, relative to that of a copy, which reads and writes.
 """
 import dataclasses
 import os
