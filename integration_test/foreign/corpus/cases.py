@@ -65,6 +65,13 @@ def extension(name):
         raise RuntimeError(process.dlerror().decode())
 
 
+def tvm_module(name):
+    """The operators of a set that TVM FFI calls, by their names; `prepare` built them."""
+    import os
+    import tvm_ffi
+    return tvm_ffi.load_module(os.path.join(os.environ["FP4_EXTENSIONS"], f"{name}.so"))
+
+
 def script(table, name):
     """Runs table[name] as `python PATH ARGUMENTS`, where PATH begins with the name of its source. A script that
     fails raises, or ends with a code of its own.

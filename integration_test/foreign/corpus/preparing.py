@@ -93,15 +93,15 @@ def _headers():
     """Flags for the headers of PyTorch, Python and CUDA that the sources of an extension include."""
     import sysconfig
     cuda = pathlib.Path(shutil.which("nvcc")).resolve().parents[1] / "include"
-    return [f"-I{HERE / 'programs/include'}", "-I{torch}", f"-I{sysconfig.get_path('include')}", f"-I{cuda}"]
+    return [f"-I{HERE / 'programs/include'}", "-I{packages}/torch/include", f"-I{sysconfig.get_path('include')}", f"-I{cuda}"]
 
 
 def _object(source, architecture, extension, place, options):
     """Compiles a source; returns its object, or None. A file of C++ is none of nvcc's, as in the extension itself."""
     made = place / (source.replace("/", ".") + ".o")
-    torch = next(options.folder.glob("python/lib/*/site-packages/torch/include"))
-    flags = [flag.replace("{torch}", str(torch)) for flag in (*extension["flags"], *_headers())]
-    file = source if source.startswith("/") else _filled(extension["folder"] + "/" + source, options)
+    packages = next(options.folder.glob("python/lib/*/site-packages"))
+    flags = [flag.replace("{packages}", str(packages)) for flag in (*extension["flags"], *_headers())]
+    file = _filled(source if source.startswith(("/", "{")) else extension["folder"] + "/" + source, options)
     compiler = _nvcc(architecture, ["--extended-lambda", "-Xcompiler=-fPIC", *flags], options) if source.endswith(".cu") \
         else ["g++", "-std=c++20", "-O2", "-fPIC", *(_filled(flag, options) for flag in flags if flag.startswith(("-I", "-D")))]
     there = made.exists() or _ran([*compiler, "-w", "-c", "-o", made, file], made.with_suffix(".txt"))

@@ -1,0 +1,2 @@
+// The header of cuBLASLt, which FlashInfer's norms include and call nothing of.
+#include "cublas_v2.h"
