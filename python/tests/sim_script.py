@@ -166,6 +166,10 @@ def devices() -> None:
     assert torch.cuda.get_device_properties("cuda").multi_processor_count == 132
     x = torch.rand(4, 6, device="cuda", requires_grad=True)
     assert x.is_cuda and x.device == cuda and x.get_device() == 0 and "cuda:0" in repr(x)
+    numbers = torch.Generator(device="cuda").manual_seed(3)
+    drawn = torch.randn(4, device="cuda", generator=numbers)
+    again = torch.randn(4, generator=torch.Generator().manual_seed(3))
+    assert numbers.device == drawn.device == cuda and torch.equal(drawn.cpu(), again)
     made = [x.t(), x[1:], x + 1, x.half(), torch.empty_like(x), x.new_zeros(3), x.detach().clone(),
             torch.zeros(3, device=x.device), x.to(torch.float64), torch.tensor([1, 2]).to(x.device),
             torch.ones(2).cuda(), copy.deepcopy(torch.nn.Linear(2, 2).cuda()).weight.data + 0,

@@ -132,6 +132,20 @@ def _names_cuda(device: Any) -> bool:
     return False
 
 
+class _Generator(torch.Generator):
+    """A generator that may say it is on the device: its numbers are those of the CPU's."""
+
+    def __new__(cls, device: Any = "cpu") -> _Generator:
+        on_device = _names_cuda(device)
+        made: _Generator = super().__new__(cls, device="cpu" if on_device else device)
+        made._on_device = on_device
+        return made
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        return CUDA if self._on_device else torch.device("cpu")
+
+
 class Inherit(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Results of operations on tensors of the device are on the device."""
 
@@ -348,6 +362,7 @@ def install() -> None:
     for name, method in methods.items():
         setattr(_T, name, method)
     sys.meta_path.insert(0, _HideFromCompiler())
+    torch.Generator = _Generator  # type: ignore[misc]
     if hasattr(_T, "__dlpack_c_exchange_api__"):  # it would not ask us
         del _T.__dlpack_c_exchange_api__
     autograd: Any = torch.autograd
