@@ -1,7 +1,8 @@
 //===- GpuModel.cpp - A GPU that one can buy ------------------------------===//
 //
 // Sources: data sheets of the products. A target's own row (Targets.cpp) has no more SMs and L2
-// than each of its products.
+// than each of its products. Nobody sells vr200 yet: its memory is that of NVIDIA's announcement,
+// eight stacks of HBM4, its SMs and L2 are those of sm_107a. [uncertain]
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/ISA/GpuModel.h"
@@ -17,6 +18,7 @@ static constexpr std::array kGpus = {
     GpuModel{"h200", "NVIDIA H200", "sm_90a", 140ull << 30, 6144, 132, 50ull << 20},
     GpuModel{"rtx5090", "NVIDIA GeForce RTX 5090", "sm_120a", 32ull << 30, 512, 170, 96ull << 20},
     GpuModel{"gb10", "NVIDIA GB10", "sm_121a", 128ull << 30, 256, 48, 24ull << 20},
+    GpuModel{"vr200", "NVIDIA VR200", "sm_107a", 288ull << 30, 16384, 212, 126ull << 20},
 };
 
 std::span<const GpuModel> gpus() { return kGpus; }

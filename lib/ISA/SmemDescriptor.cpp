@@ -7,12 +7,13 @@ namespace fp4::hw {
 namespace {
 
 constexpr uint64_t versionBits = 1ull << 46;
-constexpr uint64_t reservedBits =
-    (3ull << 14) | (3ull << 30) | (0xFFull << 53); // between the fields of the header comment
+/// Bits between the fields of the header comment.
+constexpr uint64_t reservedBits = (3ull << 14) | (3ull << 30) | (0xFFull << 53),
+                   wideBits = (1ull << 14) | (1ull << 30);
 
 uint64_t field14(uint32_t bytes) { return descriptorStart(bytes); }
-uint32_t bytes14(uint64_t bits, unsigned shift) {
-  return static_cast<uint32_t>((bits >> shift) & 0x3FFF) << 4;
+uint32_t bytesOf(uint64_t bits, unsigned shift, unsigned width = 14) {
+  return static_cast<uint32_t>((bits >> shift) & ((1u << width) - 1)) << 4;
 }
 
 // [uncertain] The effect of a non-zero base offset on the XOR: taken as a rotation of the row
@@ -33,7 +34,7 @@ uint64_t SmemDescriptor::encode() const {
          static_cast<uint64_t>(descriptorSwizzleCode(swizzle)) << 61;
 }
 
-Expected<SmemDescriptor> SmemDescriptor::decode(uint64_t bits) {
+Expected<SmemDescriptor> SmemDescriptor::decode(uint64_t bits, bool wide) {
   const auto fail = [&](const std::string &what) {
     return makeError(ErrorKind::Simulation,
                      fmt::format("shared-memory descriptor 0x{:016x} {}", bits, what),
@@ -42,15 +43,16 @@ Expected<SmemDescriptor> SmemDescriptor::decode(uint64_t bits) {
   };
   if (const unsigned version = (bits >> 46) & 7; version != 1)
     return fail(fmt::format("must hold 0b001 in bits 46-48, but got {:#05b}", version));
-  if (bits & reservedBits)
-    return fail("must be zero in bits 14-15, 30-31 and 53-60");
+  if (bits & reservedBits & ~(wide ? wideBits : 0))
+    return fail(wide ? "must be zero in bits 15, 31 and 53-60"
+                     : "must be zero in bits 14-15, 30-31 and 53-60");
   const auto mode = swizzleFromDescriptorCode(static_cast<unsigned>(bits >> 61));
   if (!mode)
     return fail(fmt::format("expects swizzle 0, 1, 2, 4 or 6, but got {}", bits >> 61));
   SmemDescriptor d;
-  d.startAddress = bytes14(bits, 0);
-  d.leadingByteOffset = bytes14(bits, 16);
-  d.strideByteOffset = bytes14(bits, 32);
+  d.startAddress = bytesOf(bits, 0, wide ? 15 : 14);
+  d.leadingByteOffset = bytesOf(bits, 16, wide ? 15 : 14);
+  d.strideByteOffset = bytesOf(bits, 32);
   d.baseOffset = static_cast<uint8_t>((bits >> 49) & 7);
   d.lboAbsolute = (bits >> 52) & 1;
   d.swizzle = *mode;

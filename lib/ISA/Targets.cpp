@@ -5,10 +5,9 @@
 // leaves one out.
 //
 // Sources:
-//   sm_107a        CUTLASS 4.8 (shared and tensor memory), PTX ISA 9.4, ptxas 13.5.37, which
-//   refuses
-//                  what the row lacks; [uncertain] 212 SMs, of test mocks of TensorRT-LLM and
-//                  FlashInfer, and the L2 of B200, as nobody has published Rubin's
+//   sm_107a        CUTLASS 4.8 (shared and tensor memory), PTX ISA 9.4, and ptxas 13.5.37, which
+//                  refuses what is not there; [uncertain] 212 SMs, of test mocks of TensorRT-LLM
+//                  and FlashInfer, and the L2 of B200, as nobody has published Rubin's
 //   capacities     CUDA Blackwell and Hopper tuning guides; CUDA C++ Programming Guide, technical
 //                  specifications by compute capability; ptxas 13.0.88, which rejects a kernel with
 //                  more shared memory, threads or CTAs than an SM has
@@ -98,6 +97,7 @@ constexpr TargetModel rows[] = {
                 .sharedBytesPerCta = 232448,
                 .sharedBytesPerSM = 233472,
                 .sharedReservedPerCta = 1024,
+                .sharedOversizedBytes = 0,
                 .tmemColumns = 512,
                 .tmemLanes = 128,
                 .tmemExclusiveColumns = 512,
@@ -143,6 +143,7 @@ constexpr TargetModel rows[] = {
                 .sharedBytesPerCta = 232448,
                 .sharedBytesPerSM = 233472,
                 .sharedReservedPerCta = 1024,
+                .sharedOversizedBytes = 0,
                 .tmemColumns = 512,
                 .tmemLanes = 128,
                 .tmemExclusiveColumns = 512,
@@ -188,6 +189,7 @@ constexpr TargetModel rows[] = {
                 .sharedBytesPerCta = 232448,
                 .sharedBytesPerSM = 233472,
                 .sharedReservedPerCta = 1024,
+                .sharedOversizedBytes = 334848,
                 .tmemColumns = 512,
                 .tmemLanes = 128,
                 .tmemExclusiveColumns = 576,
@@ -233,6 +235,7 @@ constexpr TargetModel rows[] = {
                 .sharedBytesPerCta = 232448,
                 .sharedBytesPerSM = 233472,
                 .sharedReservedPerCta = 1024,
+                .sharedOversizedBytes = 0,
                 .tmemColumns = 0,
                 .tmemLanes = 0,
                 .tmemExclusiveColumns = 0,
@@ -278,6 +281,7 @@ constexpr TargetModel rows[] = {
                 .sharedBytesPerCta = 101376,
                 .sharedBytesPerSM = 102400,
                 .sharedReservedPerCta = 1024,
+                .sharedOversizedBytes = 0,
                 .tmemColumns = 0,
                 .tmemLanes = 0,
                 .tmemExclusiveColumns = 0,
@@ -323,6 +327,7 @@ constexpr TargetModel rows[] = {
                 .sharedBytesPerCta = 101376,
                 .sharedBytesPerSM = 102400,
                 .sharedReservedPerCta = 1024,
+                .sharedOversizedBytes = 0,
                 .tmemColumns = 0,
                 .tmemLanes = 0,
                 .tmemExclusiveColumns = 0,
@@ -368,6 +373,7 @@ constexpr TargetModel rows[] = {
                 .sharedBytesPerCta = 232448,
                 .sharedBytesPerSM = 233472,
                 .sharedReservedPerCta = 1024,
+                .sharedOversizedBytes = 0,
                 .tmemColumns = 512,
                 .tmemLanes = 128,
                 .tmemExclusiveColumns = 512,

@@ -96,9 +96,9 @@ static Status checkLaunch(const Kernel &code, const LaunchConfig &config,
     if (config.grid[i] % config.cluster[i] != 0)
       return refuse(fmt::format("the grid {} must be a multiple of the cluster {}",
                                 textOf(config.grid), textOf(config.cluster)));
-  if (sharedBytes > target.limits.sharedBytesPerCta)
+  if (sharedBytes > target.limits.mostSharedBytes())
     return refuse(fmt::format("a CTA of {} has {} bytes of shared memory, but the kernel needs {}",
-                              target.name, target.limits.sharedBytesPerCta, sharedBytes));
+                              target.name, target.limits.mostSharedBytes(), sharedBytes));
   if (paramBytes != kernel.paramBytes)
     return refuse(fmt::format("the kernel has {} bytes of parameters, but got {}",
                               kernel.paramBytes, paramBytes));
@@ -326,12 +326,10 @@ Status Grid::run(unsigned threads, const std::function<void()> &othersEnd) {
 /// Returns how many CTAs of this kernel an SM has room for, registers not counted.
 static uint64_t residentCtas(const hw::TargetModel &target, const LaunchConfig &config,
                              uint64_t sharedBytes) {
-  constexpr uint64_t kMostThreads = 2048, kMostCtas = 32;
   const uint64_t threads = (volume(config.block) + 31) / 32 * 32;
   return std::clamp<uint64_t>(
-      std::min(kMostThreads / threads,
-               target.limits.sharedBytesPerSM / (sharedBytes + target.limits.sharedReservedPerCta)),
-      1, kMostCtas);
+      std::min(target.limits.maxThreadsPerSM / threads, target.limits.ctasByShared(sharedBytes)), 1,
+      target.limits.maxCtasPerSM);
 }
 
 /// Bytes of shared memory of a CTA.

@@ -72,6 +72,17 @@ TEST(SmemDescriptor, decodesWhatItEncodes) {
     }
 }
 
+/// Rubin's CTAs have up to 327 KiB: one bit more for the two addresses.
+TEST(SmemDescriptor, wideAddresses) {
+  const uint64_t good = SmemDescriptor::kMajorOperand(SwizzleMode::B128).encode();
+  const auto wide = SmemDescriptor::decode(good | 1ull << 14 | 1ull << 30, true);
+  ASSERT_TRUE(wide) << format(wide.error());
+  EXPECT_EQ(wide->startAddress, 0x40000u);
+  EXPECT_EQ(wide->leadingByteOffset, 0x40010u);
+  for (unsigned bit : {15, 31, 53, 60})
+    EXPECT_FALSE(SmemDescriptor::decode(good | 1ull << bit, true)) << bit;
+}
+
 TEST(SmemDescriptor, rejectsWhatHardwareHasNot) {
   const uint64_t good = SmemDescriptor::kMajorOperand(SwizzleMode::B128).encode();
   ASSERT_TRUE(SmemDescriptor::decode(good));

@@ -45,6 +45,10 @@ TEST(TargetModel, capacities) {
     EXPECT_EQ(t->limits.registersPerSM, 65536u);
     EXPECT_EQ(t->limits.maxRegistersPerThread, 255u);
     EXPECT_EQ(t->limits.maxClusterSize, 8u);
+    EXPECT_EQ(t->limits.mostSharedBytes(), t->name == "sm_107a" ? 327u * 1024 : row.sharedPerCta);
+    EXPECT_EQ(t->limits.ctasByShared(row.sharedPerCta), 1u);
+    EXPECT_EQ(t->limits.ctasByShared(t->limits.mostSharedBytes()), 1u);
+    EXPECT_EQ(t->limits.ctasByShared(t->limits.mostSharedBytes() + 1), 0u);
     EXPECT_EQ(t->sms, row.sms);
     EXPECT_EQ(t->l2Bytes, uint64_t(row.l2MB) << 20);
     EXPECT_EQ(t->limits.tmemColumns, row.tmemColumns);

@@ -15,8 +15,8 @@
 using fp4::simcuda::test::Compression;
 using fp4::simcuda::test::FatbinWriter;
 
-char scaleHost, clusterHost, wildHost, unknownHost, countHost, racyHost, idleHost, paddedHost,
-    spinHost;
+char scaleHost, clusterHost, pairsHost, wildHost, unknownHost, countHost, racyHost, idleHost,
+    paddedHost, spinHost;
 unsigned factorHost, *managedHost;
 void **handle;
 
@@ -65,6 +65,20 @@ DONE:
   mul.wide.u32 %rd2, %r2, 4;
   add.u64 %rd3, %rd1, %rd2;
   st.global.u32 [%rd3], %r4;
+  ret;
+}
+
+.visible .entry pairs(.param .u64 out) .blocksareclusters .reqntid 32, 1, 1
+    .reqnctapercluster 2, 1, 1 {
+  .reg .b32 %r<8>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %cluster_ctarank;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  add.u32 %r1, %r1, %r3;
+  mul.wide.u32 %rd2, %r2, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r1;
   ret;
 }
 
@@ -138,7 +152,7 @@ void registerProgram(const char *target, bool withPtx) {
   FatbinWriter writer;
   writer.addCubin(100);
   if (withPtx)
-    writer.addPtx(std::string(".version 9.0\n.target ") + target + "\n.address_size 64\n" + kPtx,
+    writer.addPtx(std::string(".version 9.4\n.target ") + target + "\n.address_size 64\n" + kPtx,
                   100);
   fatbin = writer.bytes();
   wrapper.data = fatbin.data();
@@ -149,6 +163,7 @@ void registerProgram(const char *target, bool withPtx) {
   };
   add(&scaleHost, "scale");
   add(&clusterHost, "cluster_rank");
+  add(&pairsHost, "pairs");
   add(&wildHost, "wild");
   add(&unknownHost, "unknown");
   add(&countHost, "count");
@@ -223,6 +238,30 @@ int cluster() {
     std::printf("%u ", value);
   std::printf("\n");
   return cudaGetLastError() == refused ? 0 : 12;
+}
+
+/// A grid that counts clusters, of a kernel that says the threads of its CTAs.
+int pairs() {
+  unsigned *x = deviceWords(4), out[4];
+  void *arguments[] = {&x};
+  MUST(launch(&pairsHost, {2, 1, 1}, {1, 1, 1}, arguments, 0, nullptr));
+  MUST(cudaMemcpy(out, x, 16, 2));
+  std::printf("%u %u %u %u\n", out[0], out[1], out[2], out[3]);
+  const int refused = launch(&pairsHost, {2, 1, 1}, {64, 1, 1}, arguments, 0, nullptr);
+  std::printf("with other threads: %s\n", cudaGetErrorName(refused));
+  return 0;
+}
+
+/// Dynamic shared memory of a CTA that has an SM alone.
+int oversized() {
+  for (int bytes : {327 * 1024, 327 * 1024 + 1})
+    std::printf("%d bytes: %s\n", bytes,
+                cudaGetErrorName(cudaFuncSetAttribute(&clusterHost, 8, bytes)));
+  unsigned *x = deviceWords(1), out = 7;
+  void *arguments[] = {&x};
+  MUST(launch(&clusterHost, {1, 1, 1}, {32, 1, 1}, arguments, 327 * 1024, nullptr));
+  MUST(cudaMemcpy(&out, x, 4, 2));
+  return out;
 }
 
 /// Clusters of two CTAs; of four where they find room.
@@ -412,12 +451,15 @@ int tensorMap() {
 
 int main(int argc, char **argv) {
   std::string mode = argc > 1 ? argv[1] : "";
-  registerProgram(mode == "hopper"    ? "sm_90a"
-                  : mode == "queries" ? "sm_90"
-                                      : "sm_100a",
+  registerProgram(mode == "hopper"      ? "sm_90a"
+                  : mode == "queries"   ? "sm_90"
+                  : mode == "oversized" ? "sm_107a"
+                                        : "sm_100a",
                   mode != "codeonly");
   const std::map<std::string, int (*)()> modes = {{"scale", scale},
                                                   {"cluster", cluster},
+                                                  {"pairs", pairs},
+                                                  {"oversized", oversized},
                                                   {"preferred", preferred},
                                                   {"wild", wild},
                                                   {"unknown", unknown},

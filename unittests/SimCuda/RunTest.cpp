@@ -306,6 +306,22 @@ TEST(Run, ClusterLaunch) {
   EXPECT_THAT(result.output, HasSubstr("0 1 2 3 0 1 2 3 \n"));
 }
 
+TEST(Run, BlocksAreClusters) {
+  Outcome result = run("pairs");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("32 33 32 33\n"));
+  EXPECT_THAT(result.output, HasSubstr("with other threads: cudaErrorInvalidConfiguration\n"));
+  EXPECT_THAT(result.output, HasSubstr("requires CTAs of (32,1,1) (.reqntid), but got (64,1,1)"));
+}
+
+/// A CTA of Rubin that has an SM alone may have 327 KiB.
+TEST(Run, OversizedSharedMemory) {
+  Outcome result = run("oversized", "--device vr200");
+  EXPECT_EQ(result.code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("334848 bytes: cudaSuccess\n"));
+  EXPECT_THAT(result.output, HasSubstr("334849 bytes: cudaErrorInvalidValue\n"));
+}
+
 TEST(Run, PreferredClusters) {
   const std::string two = "0 1 0 1 ", four = "0 1 2 3 ";
   for (auto [sizes, ranks] : {std::pair("preferred", four + four), {"fallback", two + two}}) {

@@ -58,8 +58,9 @@ struct SmemDescriptor {
   /// shared::cluster address above them fall off.
   uint64_t encode() const;
 
-  /// Fails on a wrong constant field, a swizzle code that does not exist, or reserved bits.
-  static Expected<SmemDescriptor> decode(uint64_t bits);
+  /// Fails on a wrong constant field, a swizzle code that does not exist, or reserved bits. Start
+  /// and leading offset have 14 bits, and 15 where a CTA may have more than 256 KiB (`wide`).
+  static Expected<SmemDescriptor> decode(uint64_t bits, bool wide = false);
 
   /// Encodes a descriptor for wgmma. Expects neither lboAbsolute nor B128Atom32.
   uint64_t encodeWgmma() const;

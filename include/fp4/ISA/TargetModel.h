@@ -24,6 +24,7 @@ struct TargetLimits {
   uint32_t sharedBytesPerCta;    ///< maximum dynamic shared memory of one CTA
   uint32_t sharedBytesPerSM;     ///< shared memory of one SM, reserved bytes included
   uint32_t sharedReservedPerCta; ///< bytes at the bottom of every CTA's window that are not ours
+  uint32_t sharedOversizedBytes; ///< as sharedBytesPerCta, of a CTA that has an SM alone, or 0
   uint32_t tmemColumns;          ///< 32-bit columns of tensor memory; 0 without tcgen05
   uint32_t tmemLanes;            ///< rows of tensor memory; 0 without tcgen05
   uint32_t tmemExclusiveColumns; ///< columns that tcgen05.alloc.exclusive hands out
@@ -33,6 +34,14 @@ struct TargetLimits {
   unsigned registersPerSM; ///< 32-bit registers
   unsigned maxRegistersPerThread;
   unsigned maxClusterSize; ///< portable cluster size
+
+  /// The most shared memory that a CTA can be launched with.
+  uint32_t mostSharedBytes() const { return std::max(sharedBytesPerCta, sharedOversizedBytes); }
+  /// CTAs with so many bytes of shared memory that an SM has room for.
+  uint64_t ctasByShared(uint64_t bytes) const {
+    const bool oversized = bytes > sharedBytesPerCta && bytes <= sharedOversizedBytes;
+    return oversized ? 1 : sharedBytesPerSM / (bytes + sharedReservedPerCta);
+  }
 };
 
 /// Instructions that a target has, and habits of its units that kernels must know.

@@ -33,6 +33,7 @@ struct KernelInfo {
   std::array<uint32_t, 3> requiredCta{};     ///< .reqntid, zeros when absent
   std::array<uint32_t, 3> maximumCta{};      ///< .maxntid, zeros when absent
   std::array<uint32_t, 3> requiredCluster{}; ///< .reqnctapercluster, zeros when absent
+  bool blocksAreClusters = false;            ///< .blocksareclusters: grids of CUDA count clusters
   uint32_t maximumCluster = 0;               ///< .maxclusterrank, in CTAs; 0 when absent
   uint32_t maximumRegisters = 0;             ///< .maxnreg, per thread; 0 when absent
   uint32_t minimumCtasPerSm = 0;             ///< .minnctapersm, 0 when absent

@@ -123,6 +123,7 @@ static void decodeKernel(const ptx::Function &function, const ptx::Module &modul
             kernel->info.maximumCta.begin());
   std::copy(std::begin(function.requiredCluster), std::end(function.requiredCluster),
             kernel->info.requiredCluster.begin());
+  kernel->info.blocksAreClusters = function.blocksAreClusters;
   kernel->info.maximumCluster = function.maximumCluster;
   kernel->info.maximumRegisters = function.maximumRegisters;
   kernel->info.minimumCtasPerSm = function.minimumCtasPerSm;

@@ -51,8 +51,8 @@ struct Instruction {
   uint32_t debugFile = 0, debugLine = 0, debugColumn = 0; ///< place that the last .loc names
 };
 
-/// .reg .b32 %r<8> has count 8; .reg .b32 x has count 0. A vector is one declaration for each of its
-/// elements, "v.x" and so on.
+/// .reg .b32 %r<8> has count 8; .reg .b32 x has count 0. A vector is one declaration for each of
+/// its elements, "v.x" and so on.
 struct RegisterDecl {
   Loc loc;
   std::string_view type;
@@ -112,9 +112,10 @@ struct Function {
   uint32_t requiredCta[3] = {0, 0, 0};
   uint32_t maximumCta[3] = {0, 0, 0};
   uint32_t requiredCluster[3] = {0, 0, 0};
-  uint32_t maximumCluster = 0;   ///< .maxclusterrank
-  uint32_t maximumRegisters = 0; ///< .maxnreg
-  uint32_t minimumCtasPerSm = 0; ///< .minnctapersm
+  bool blocksAreClusters = false; ///< .blocksareclusters
+  uint32_t maximumCluster = 0;    ///< .maxclusterrank
+  uint32_t maximumRegisters = 0;  ///< .maxnreg
+  uint32_t minimumCtasPerSm = 0;  ///< .minnctapersm
   std::vector<Item> items;
   std::vector<Instruction> instructions;
   std::vector<Label> labels;

@@ -219,6 +219,8 @@ void Parser::parsePerformanceDirectives(Function &function) {
       parseTriple(function.requiredCta);
     else if (token.text == "reqnctapercluster")
       parseTriple(function.requiredCluster);
+    else if (token.text == "blocksareclusters")
+      function.blocksAreClusters = true;
     else if (token.text == "maxnreg")
       function.maximumRegisters = takeInt("a number");
     else if (token.text == "minnctapersm")
@@ -232,8 +234,7 @@ void Parser::parsePerformanceDirectives(Function &function) {
     else if (token.text == "pragma") {
       expect(TokenKind::String, "a string");
       expect(';');
-    } else if (token.text != "explicitcluster" && token.text != "blocksareclusters" &&
-               token.text != "noreturn")
+    } else if (token.text != "explicitcluster" && token.text != "noreturn")
       fail(token, fmt::format("unknown directive {} of a function", found(token)));
   }
 }

@@ -42,12 +42,10 @@ uint32_t residentCtasPerSmOf(const hw::TargetModel &target, uint64_t threads, ui
   const uint64_t perWarp =
       (std::max(registers, 16u) + granularity - 1) / granularity * granularity * 32;
   const uint64_t warpsThatFit = target.limits.registersPerSM / kSchedulers / perWarp * kSchedulers;
-  return uint32_t(
-      std::clamp<uint64_t>(std::min({uint64_t(target.limits.maxThreadsPerSM) / (warps * 32),
-                                     uint64_t(target.limits.sharedBytesPerSM) /
-                                         (sharedBytes + target.limits.sharedReservedPerCta),
-                                     warpsThatFit / warps}),
-                           1, target.limits.maxCtasPerSM));
+  return uint32_t(std::clamp<uint64_t>(
+      std::min({uint64_t(target.limits.maxThreadsPerSM) / (warps * 32),
+                target.limits.ctasByShared(sharedBytes), warpsThatFit / warps}),
+      1, target.limits.maxCtasPerSM));
 }
 
 } // namespace

@@ -184,6 +184,7 @@ enum FuncAttributeId : int { // cudaFuncAttribute and CUfunction_attribute
   AttrRequiredClusterDepth = 13,
   AttrNonPortableClusterSize = 14,
   AttrClusterSchedulingPolicy = 15,
+  AttrSharedMemoryMode = 16, // CUDA 13.4
 };
 
 } // namespace fp4::simcuda

@@ -52,6 +52,7 @@ static std::map<int, int> attributesOf(const Chip &chip) {
       {111, of(m.limits.sharedReservedPerCta)},
       {120, chip.major() >= 9}, // clusterLaunch
       {126, 4},                 // memSyncDomainCount
+      {150, of(m.limits.mostSharedBytes())},
   };
   for (int present : kPresent)
     table[present] = 1;
@@ -59,7 +60,7 @@ static std::map<int, int> attributesOf(const Chip &chip) {
 }
 
 std::optional<int> fp4::simcuda::deviceAttribute(const Chip &chip, int attribute) {
-  constexpr int last = 147; // of CUDA 13
+  constexpr int last = 150; // of CUDA 13.4
   if (attribute < 1 || attribute > last)
     return std::nullopt;
   std::map<int, int> table = attributesOf(chip);

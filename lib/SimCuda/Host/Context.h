@@ -178,8 +178,7 @@ public:
 
   // --- Launches -------------------------------------------------------------------------------
   /// Returns an error where the device would refuse; `work` has the values of the parameters.
-  Code prepare(const char *function, Function &kernel, const LaunchRequest &request,
-               KernelWork &work);
+  Code prepare(const char *function, Function &kernel, LaunchRequest request, KernelWork &work);
   Code launch(const char *function, const KernelWork &work, const sim::Dependence &dependence);
   /// CTAs of `kernel` that one SM can hold; registers are not counted.
   int residentCtasPerSm(const sim::KernelInfo &kernel, int threads, uint64_t dynamicShared) const;

@@ -55,11 +55,11 @@ int Context::residentCtasPerSm(const sim::KernelInfo &kernel, int threads,
   if (threads < 1 || static_cast<unsigned>(threads) > m.limits.maxThreadsPerCta)
     return 0;
   uint64_t shared = kernel.staticSharedBytes + dynamicShared;
-  if (shared > m.limits.sharedBytesPerCta)
+  if (shared > m.limits.mostSharedBytes())
     return 0;
   uint64_t rounded = (static_cast<uint64_t>(threads) + 31) / 32 * 32;
   uint64_t byThreads = m.limits.maxThreadsPerSM / rounded;
-  uint64_t byShared = m.limits.sharedBytesPerSM / (shared + m.limits.sharedReservedPerCta);
+  uint64_t byShared = m.limits.ctasByShared(shared);
   return static_cast<int>(std::min({byThreads, byShared, uint64_t(m.limits.maxCtasPerSM)}));
 }
 
@@ -134,7 +134,19 @@ Code Context::runKernel(const char *function, const Function &kernel,
   return Success; // as on a device, the next call answers
 }
 
-Code Context::prepare(const char *function, Function &kernel, const LaunchRequest &request,
+/// Makes CTAs of the clusters that a launch of a kernel with .blocksareclusters counts. Its CTAs
+/// have the threads that the kernel requires, where the launch says one thread or as many.
+static void countCtas(const sim::KernelInfo &info, LaunchRequest &request) {
+  const auto &cta = info.requiredCta, &cluster = info.requiredCluster;
+  if (!info.blocksAreClusters || !cta[0] || !cluster[0])
+    return;
+  request.grid = {request.grid.x * cluster[0], request.grid.y * cluster[1],
+                  request.grid.z * cluster[2]};
+  if (volume(request.block) == 1)
+    request.block = {cta[0], cta[1], cta[2]};
+}
+
+Code Context::prepare(const char *function, Function &kernel, LaunchRequest request,
                       KernelWork &work) {
   std::lock_guard guard(lock);
   if (stickyCode != Success)
@@ -143,6 +155,7 @@ Code Context::prepare(const char *function, Function &kernel, const LaunchReques
   if (!found)
     return found.error();
   const sim::KernelInfo &info = **found;
+  countCtas(info, request);
   Code code = Success;
   if (Status good = checkLaunch(kernel, info, request, code); !good)
     return fail(function, code, good.error());

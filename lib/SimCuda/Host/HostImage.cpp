@@ -103,7 +103,7 @@ Code fp4::simcuda::setFunctionAttribute(const char *function, Function &kernel, 
     if (!info)
       return info.error();
     int64_t limit =
-        context.chip().model().limits.sharedBytesPerCta - int64_t((*info)->staticSharedBytes);
+        context.chip().model().limits.mostSharedBytes() - int64_t((*info)->staticSharedBytes);
     if (value < 0 || value > limit)
       return context.fail(function, InvalidValue,
                           fmt::format("kernel '{}' may have at most {} bytes of dynamic shared "
@@ -121,9 +121,10 @@ Code fp4::simcuda::setFunctionAttribute(const char *function, Function &kernel, 
   case AttrRequiredClusterHeight:
   case AttrRequiredClusterDepth:
   case AttrClusterSchedulingPolicy:
+  case AttrSharedMemoryMode: // dynamic shared memory says itself whether it is oversized
     return Success;
   default:
-    if (attribute > AttrClusterSchedulingPolicy) // a newer toolkit asks whether the driver has it
+    if (attribute > AttrSharedMemoryMode) // a newer toolkit asks whether the driver has it
       return context.quiet(InvalidValue);
     return context.fail(function, InvalidValue,
                         fmt::format("attribute {} of a function cannot be set", attribute));

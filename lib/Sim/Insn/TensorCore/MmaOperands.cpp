@@ -281,12 +281,12 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
   if (insn.op[1].kind == OperandKind::Address) {
     mma.aTmem = hw::TmemAddress::unpack(uint32_t(cx.address(insn.op[1], lane)));
   } else {
-    auto a = hw::SmemDescriptor::decode(cx.scalar(insn.op[1], lane));
+    auto a = hw::SmemDescriptor::decode(cx.scalar(insn.op[1], lane), hasWideDescriptors(cx));
     if (!a)
       return failHere(cx, std::move(a.error()), lane), false;
     mma.a.tile = *a;
   }
-  auto b = hw::SmemDescriptor::decode(cx.scalar(insn.op[2], lane));
+  auto b = hw::SmemDescriptor::decode(cx.scalar(insn.op[2], lane), hasWideDescriptors(cx));
   if (!b)
     return failHere(cx, std::move(b.error()), lane), false;
   mma.b.tile = *b;

@@ -1,9 +1,15 @@
 //===- Tcgen05.cpp - Functions that all tcgen05 handlers need -------------===//
 #include "Sim/Insn/TensorCore/Tcgen05.h"
+#include "fp4/ISA/TargetModel.h"
 
 #include <fmt/format.h>
 
 namespace fp4::sim {
+
+bool hasWideDescriptors(ExecContext &cx) {
+  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
+  return target && target->limits.sharedOversizedBytes != 0;
+}
 
 std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup) {
   const uint32_t rank = cx.cta().rank;

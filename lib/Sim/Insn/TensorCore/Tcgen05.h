@@ -9,6 +9,9 @@ namespace fp4::sim {
 /// CTA of its pair. Empty after cx.fail, when the CTA has no peer.
 std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup);
 
+/// Returns true if shared-memory descriptors of the target have addresses of 15 bits.
+bool hasWideDescriptors(ExecContext &cx);
+
 /// Returns the number of CTAs that .cta_group names.
 inline uint8_t ctaGroupOf(const BindContext &bind) {
   return bind.match.text("group") == "cta_group::2" ? 2 : 1;

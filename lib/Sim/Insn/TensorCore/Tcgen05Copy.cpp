@@ -81,7 +81,8 @@ Outcome copyIn(ExecContext &cx, const Insn &insn) {
   const auto &how = insn.as<TmemCopyModifiers>();
   for (uint32_t rest = cx.mask; rest; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    auto descriptor = hw::SmemDescriptor::decode(cx.scalar(insn.op[1], lane));
+    auto descriptor =
+        hw::SmemDescriptor::decode(cx.scalar(insn.op[1], lane), hasWideDescriptors(cx));
     if (!descriptor)
       return failHere(cx, std::move(descriptor.error()), lane);
     Copy copy{how.shape, *descriptor,
