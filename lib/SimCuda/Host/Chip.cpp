@@ -15,6 +15,16 @@ using namespace fp4::simcuda;
 /// cooperativeLaunch, hostRegister, memoryPools.
 static constexpr int kPresent[] = {15, 19, 31, 41, 78, 79, 80, 83, 89, 90, 91, 95, 99, 115};
 
+/// Adds what an SM has room for.
+static void addRoomOfSm(const hw::TargetLimits &limits, std::map<int, int> &table) {
+  table[81] = static_cast<int>(limits.sharedBytesPerSM);
+  table[82] = static_cast<int>(limits.registersPerSM);
+  table[97] = static_cast<int>(limits.sharedBytesPerCta);
+  table[106] = static_cast<int>(limits.maxCtasPerSM);
+  table[111] = static_cast<int>(limits.sharedReservedPerCta);
+  table[150] = static_cast<int>(limits.mostSharedBytes()); // oversized, of CUDA 13.4
+}
+
 /// Returns the values that are not 0, by the numbers of cudaDeviceAttr: textures have no sizes
 /// here.
 static std::map<int, int> attributesOf(const Chip &chip) {
@@ -45,15 +55,10 @@ static std::map<int, int> attributesOf(const Chip &chip) {
       {51, 32}, // texturePitchAlignment
       {75, chip.major()},
       {76, chip.minor()},
-      {81, of(m.limits.sharedBytesPerSM)},
-      {82, of(m.limits.registersPerSM)},
-      {97, of(m.limits.sharedBytesPerCta)},
-      {106, of(m.limits.maxCtasPerSM)},
-      {111, of(m.limits.sharedReservedPerCta)},
       {120, chip.major() >= 9}, // clusterLaunch
       {126, 4},                 // memSyncDomainCount
-      {150, of(m.limits.mostSharedBytes())},
   };
+  addRoomOfSm(m.limits, table);
   for (int present : kPresent)
     table[present] = 1;
   return table;

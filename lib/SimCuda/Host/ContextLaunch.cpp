@@ -134,8 +134,8 @@ Code Context::runKernel(const char *function, const Function &kernel,
   return Success; // as on a device, the next call answers
 }
 
-/// Makes CTAs of the clusters that a launch of a kernel with .blocksareclusters counts. Its CTAs
-/// have the threads that the kernel requires, where the launch says one thread or as many.
+/// Makes CTAs of the clusters that a launch of a kernel with .blocksareclusters counts. A launch
+/// that says one thread leaves the threads of a CTA to the kernel.
 static void countCtas(const sim::KernelInfo &info, LaunchRequest &request) {
   const auto &cta = info.requiredCta, &cluster = info.requiredCluster;
   if (!info.blocksAreClusters || !cta[0] || !cluster[0])

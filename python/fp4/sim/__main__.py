@@ -25,7 +25,8 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s [options] (script | -m module) [arguments]",
         epilog="Options but the last two are those of 'fp4-sim run --help'.",
         formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="b200", help="b200, b300, h100, h200, rtx5090, gb10 or vr200")
+    parser.add_argument("--device", default="b200",
+                        help="b200, b300, h100, h200, rtx5090, gb10 or vr200")
     parser.add_argument("--check", help="off, default or strict: the hazard checker")
     parser.add_argument("--policy", help="eager, lazy, random or delay: when copies complete")
     parser.add_argument("--mix", choices=("ptx", "cubin", "auto"),

@@ -135,9 +135,12 @@ def _names_cuda(device: Any) -> bool:
 class _Generator(torch.Generator):
     """A generator that may say it is on the device: its numbers are those of the CPU's."""
 
+    _on_device: bool
+
     def __new__(cls, device: Any = "cpu") -> _Generator:
         on_device = _names_cuda(device)
-        made: _Generator = super().__new__(cls, device="cpu" if on_device else device)
+        made: _Generator = super().__new__(  # type: ignore[call-arg]
+            cls, device="cpu" if on_device else device)
         made._on_device = on_device
         return made
 
