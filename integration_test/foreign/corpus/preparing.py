@@ -1,5 +1,6 @@
 """Fetches sources and builds programs into the folder that the person names."""
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -89,10 +90,18 @@ def build(record, options):
 #===--- Extensions of PyTorch ---------------------------------------------===#
 
 
+def toolkit():
+    """The folder of nvcc's toolkit, also where the nvcc in PATH is a script that calls another; None without one."""
+    if not shutil.which("nvcc"):
+        return None
+    said = subprocess.run(["nvcc", "--dryrun", "-x", "cu", "/dev/null", "-c"], capture_output=True, text=True).stderr
+    return pathlib.Path(re.search(r"^#\$ TOP=(.*)$", said, re.M)[1]).resolve()
+
+
 def _headers():
     """Flags for the headers of PyTorch, Python and CUDA that the sources of an extension include."""
     import sysconfig
-    cuda = pathlib.Path(shutil.which("nvcc")).resolve().parents[1] / "include"
+    cuda = toolkit() / "include"
     return [f"-I{HERE / 'programs/include'}", "-I{packages}/torch/include", f"-I{sysconfig.get_path('include')}", f"-I{cuda}"]
 
 

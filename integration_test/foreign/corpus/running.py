@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from preparing import extension_of, place_of, python_of
+from preparing import extension_of, place_of, python_of, toolkit
 from sources import SOURCES, Checkout
 
 HERE = Path(__file__).resolve().parent
@@ -110,6 +110,7 @@ def environment(options):
             "TRITON_DEFAULT_FP_FUSION": "1", "TORCHDYNAMO_DISABLE": "1", "QUACK_CACHE_ENABLED": "0",
             **{"FP4_SOURCES_" + name.replace("-", "_"): str(place_of(name, options))
                for name, source in SOURCES.items() if isinstance(source, Checkout)},
+            **({"CUDA_HOME": str(home), "CUDA_PATH": str(home)} if (home := toolkit()) else {}),
             "FP4_EXTENSIONS": str(extension_of("", options).parent),
             "HF_HUB_OFFLINE": "1", "GEMS_VENDOR": "nvidia", "FLAGGEMS_CACHE_DIR": str(own / "flag_gems"),
             "OMP_NUM_THREADS": "1", "HOME": str(own), "TMPDIR": str(own)}
