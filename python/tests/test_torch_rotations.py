@@ -232,11 +232,25 @@ class Rows(unittest.TestCase):
         x = x.requires_grad_()
         found = ft.rotate_quantize(x, cos_sin, at, format="mxfp4", keep=True)
         self.assertFalse(found.quantized.data.requires_grad)
-        for y in (found.elements, ft.rotate(x, cos_sin, at),
+        for y in (found.elements,
+                  ft.rotate(x, cos_sin, at, weight=torch.ones(64, dtype=torch.bfloat16)),
+                  ft.rotate(x, cos_sin.float().requires_grad_(), at),
                   ft.combine(x[:, 0], at[:, None].expand(4, 2) % 4, torch.rand(4, 2))):
             with self.assertRaisesRegex(fp4.UsageError, r"fp4.\w+ has no gradient"):
                 y.float().sum().backward()
         self.assertFalse(ft.gather_quantize(x[:, 0], at % 4, format="mxfp4").data.requires_grad)
+
+    def test_gradients_are_rotated_back(self) -> None:
+        for dtype, options in ((torch.bfloat16, {}), (torch.float32, {"interleaved": True})):
+            with self.subTest(dtype=dtype):
+                _, cos_sin, at = formulas.operands(6, 2, 64, 32)
+                whole = torch.randn(6, 4, 64).to(dtype).requires_grad_()
+                other = whole.detach().float().requires_grad_()
+                dy = torch.randn(6, 2, 64).to(dtype)
+                ft.rotate(whole[:, 1:3], cos_sin, at, **options).backward(dy)
+                formulas.rotated(other[:, 1:3], cos_sin, at, **options).backward(dy.float())
+                unit = torch.finfo(dtype).eps
+                torch.testing.assert_close(whole.grad.float(), other.grad, rtol=unit, atol=1e-6)
 
     def test_what_is_refused(self) -> None:
         x, table, at = formulas.operands(4, 2, 64)

@@ -17,6 +17,7 @@ import torch
 from ..errors import UsageError
 from . import functional, norm_programs, programs, row_results
 from .execution import run
+from .gates import check_halves
 from .norm_programs import Gate, Norm
 from .operation import Operation
 from .row_programs import ALONE, Ending
@@ -252,9 +253,7 @@ def silu_and_mul_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str
     """
     rows = functional._matrix(x, "x")
     columns = rows.shape[1] // 2
-    if rows.shape[1] % 2:
-        raise UsageError(f"the columns must be those of two halves, but got {rows.shape[1]}",
-                         "concatenate the gate and the up projection")
+    check_halves(rows)
     output = row_results.output(rows.shape[0], columns, format, recipe, layout, amax, per_row)
     functional._check_devices(x=x, amax=output.amax)
     return output.container(*torch.ops.fp4.silu_and_mul_quantize(rows, output.amax, *output.rule()))

@@ -12,6 +12,7 @@ wait for the device: with one outside of the matrix the result is undefined.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import torch
 
@@ -19,7 +20,7 @@ from ..errors import UsageError
 from . import functional, programs, rotation_programs, row_results
 from .execution import run
 from .norm_programs import Norm
-from .operation import Operation
+from .operation import NO_GRADIENT, Operation
 from .rotation_programs import Gather, Rotation, Sum
 from .row_programs import ALONE, Ending
 from .row_results import (
@@ -133,6 +134,26 @@ _HEADS = "Tensor x, Tensor cos_sin, Tensor positions, Tensor? weight"
 _RULE = "bool interleaved, float eps, float? offset, str order"
 _OUTPUT = "str format, str recipe, str layout, bool per_row"
 _rotate_operation = Operation(f"rotate({_HEADS}, {_RULE}) -> Tensor", _rotate, _rotate_fake)
+
+
+def _keep_angles(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    _, cos_sin, positions, weight, *ctx.rule = inputs
+    ctx.has_weight = weight is not None
+    ctx.save_for_backward(cos_sin, positions)
+
+
+def _rotate_back(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    """A rotation by the opposite angles."""
+    if ctx.has_weight or any(ctx.needs_input_grad[1:]):
+        raise UsageError("fp4.rotate has no gradient of a weight or of angles", NO_GRADIENT)
+    cos_sin, positions = ctx.saved_tensors
+    cosines, sines = cos_sin.chunk(2, 1)
+    back = torch.cat((cosines, -sines), 1)
+    return torch.ops.fp4.rotate(gradient, back, positions, None, *ctx.rule), *(None,) * 7
+
+
+_rotate_operation.register_autograd(_rotate_back, setup_context=_keep_angles)
+
 _rotate_quantize_operation = Operation(
     f"rotate_quantize({_HEADS}, Tensor? amax, {_RULE}, {_OUTPUT}, bool keep) "
     "-> (Tensor, Tensor, Tensor, Tensor)", _rotate_quantize, _rotate_quantize_fake)
@@ -159,7 +180,7 @@ def rotate(x: torch.Tensor, cos_sin: torch.Tensor, positions: torch.Tensor, *,
     """Rotates heads by their positions (RoPE), with `weight` behind an RMSNorm of each (QK-norm).
 
     Partners a, b become a * cos - b * sin and b * cos + a * sin in f32, and are rounded once.
-    Columns from R on stay. No gradient flows.
+    Columns from R on stay. Without a weight, the gradient of x is rotated back.
 
     Args:
         x: bfloat16, float16 or float32 [T, H, D], of any strides, as in `quantize`.
