@@ -18,6 +18,7 @@ import fp4.torch as ft
 import torch
 import torch.distributed as dist
 from fp4.dist import groups
+from fp4.torch import layers
 from torch.distributed.tensor import Replicate, Shard
 
 K = 256
@@ -332,6 +333,45 @@ def operations_on_shards(rank: int) -> None:
     back = torch.ops.fp4.dequantize(data, scales, on(whole.amax, Replicate()), "nvfp4",
                                     whole.recipe, torch.bfloat16)
     same(back.full_tensor(), ft.dequantize(whole), "and back")
+
+
+@case
+def training_with_fully_shard(rank: int) -> None:
+    """FSDP2: gradients of both ranks' rows are averaged, also where activations are checkpointed,
+    and weights that are gathered are quantized once for all micro-batches."""
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.utils.checkpoint import checkpoint
+
+    torch.manual_seed(3)
+    whole = torch.nn.Sequential(ft.Linear(64, 64), torch.nn.ReLU(), ft.Linear(64, 32, bias=False))
+    whole = whole.to(DEVICE, torch.bfloat16)
+    sharded = copy.deepcopy(whole)
+    for layer in (sharded[0], sharded[2], sharded):
+        fully_shard(layer, mp_policy=MixedPrecisionPolicy(reduce_dtype=torch.float32))
+
+    def step(model: Any, number: int) -> "list[Any]":
+        torch.manual_seed(number)
+        x = matrix(32, 64, number).requires_grad_()
+        checkpoint(model, x, use_reentrant=False).square().sum().backward()
+        grads = [parameter.grad for parameter in model.parameters()]
+        model.zero_grad()
+        return grads
+
+    pairs = zip(step(whole, 0), step(whole, 1))
+    expected = [((one.float() + other.float()) / 2).bfloat16() for one, other in pairs]
+    for _ in range(2):
+        with ft.keep_weights(sharded), mock.patch.object(
+                layers, "_quantize", side_effect=layers._quantize) as quantize:
+            for _ in range(2):
+                for found, wanted in zip(step(sharded, rank), expected):
+                    same(found.full_tensor(), wanted, "averaged gradients")
+        expect(quantize.call_count == 2 * 2 * 3 + 2, f"{quantize.call_count} quantizers")
+        with torch.no_grad():  # the next step has other weights, which must be quantized again
+            for parameter, mine in zip(whole.parameters(), sharded.parameters()):
+                parameter.mul_(1.5)
+                mine.mul_(1.5)
+        pairs = zip(step(whole, 0), step(whole, 1))
+        expected = [((one.float() + other.float()) / 2).bfloat16() for one, other in pairs]
 
 
 def run(rank: int) -> "list[str]":

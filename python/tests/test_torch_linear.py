@@ -4,6 +4,7 @@ import copy
 import io
 import unittest
 from typing import Any
+from unittest import mock
 
 import fp4
 from programs import ROOT, torch
@@ -11,6 +12,8 @@ from test_torch_ops import bytes_of, matrix
 
 if torch is not None:
     import fp4.torch as ft
+    import torch.utils.checkpoint
+    from fp4.torch import layers
 
 SIZES = {"M": 48, "N": 32, "K": 64}
 
@@ -34,6 +37,25 @@ def step(module: Any, x: Any, seed: int = 5) -> "tuple[Any, ...]":
     y = module(x)
     y.backward(matrix(y.numel() // y.shape[-1], y.shape[-1], 3).view(y.shape))
     return y, x.grad, *(parameter.grad for parameter in module.parameters())
+
+
+def model_in_nvfp4() -> Any:
+    made = model()
+    ft.quantize_(made, training=True)
+    return made
+
+
+def checkpointed(module: Any) -> Any:
+    """The module with an activation checkpoint, which computes it a second time."""
+    class Checkpointed(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = module
+
+        def forward(self, x: Any) -> Any:
+            return torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=False)
+
+    return Checkpointed()
 
 
 def example(name: str) -> Any:
@@ -109,6 +131,28 @@ class Training(unittest.TestCase):
         self.equal(step(compiled, x), step(module, x))
         wide = [value for value in kept[1:] if isinstance(value, torch.Tensor) and value.dim()]
         self.assertEqual([value.element_size() for value in wide], [1] * 4)  # kept[0] is y
+
+    def test_weights_that_are_kept(self) -> None:
+        """Micro-batches, checkpoints and calls without gradients use what the first call made."""
+        for module, calls in ((layer(), 1), (model_in_nvfp4(), 2)):
+            x = matrix()
+            expected = [step(module, x, seed) for seed in (5, 6)]
+            with ft.keep_weights(module), mock.patch.object(
+                    layers, "_quantize", side_effect=layers._quantize) as quantize:
+                for seed, wanted in zip((5, 6), expected):
+                    self.equal(step(module, x, seed), wanted)
+                self.assertEqual(quantize.call_count, calls * (1 + 2 * 2))
+                self.equal(step(checkpointed(module), x, 5)[:2], expected[0][:2])
+                with torch.no_grad():
+                    self.equal((module(x),), expected[0][:1])
+                self.assertEqual(quantize.call_count, calls * (1 + 2 * 2 + 3 + 1))
+                copied = copy.deepcopy(module)
+                with ft.keep_weights(module):
+                    self.equal(step(module, x, 5), expected[0])
+            with torch.no_grad():
+                module[0].weight.mul_(2) if calls > 1 else module.weight.mul_(2)
+            self.assertFalse(torch.equal(step(module, x)[0], expected[0][0]))
+            self.equal(step(copied, x, 5), expected[0])
 
     def test_what_needs_no_gradient_is_not_computed(self) -> None:
         module, x = layer(), matrix()

@@ -33,7 +33,7 @@ from .functional import (
     swizzle,
 )
 from .gates import silu_and_mul
-from .layers import Linear, NVFP4Training, QuantizedLinear
+from .layers import Linear, NVFP4Training, QuantizedLinear, keep_weights
 from .merged import WeightOnlyGate, merge_linears
 from .moe import MoE
 from .norms import (
@@ -69,7 +69,7 @@ __all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "LayerReport", "Li
            "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
            "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
            "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
-           "layer_norm", "layer_norm_quantize", "linear", "merge_linears",
+           "keep_weights", "layer_norm", "layer_norm_quantize", "linear", "merge_linears",
            "permute_tokens", "prepare", "quantize", "quantize_", "rms_norm", "rms_norm_quantize",
            "rotate", "rotate_quantize", "route", "router_from", "scaled_dot_product_attention",
            "scaled_mm", "silu_and_mul", "silu_and_mul_quantize", "simulator", "swizzle"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -66,6 +67,8 @@ class Linear(torch.nn.Linear):
         training: the parts of the recipe that are on.
     """
 
+    _kept: list[torch.Tensor] | None = None  #: by keep_weights
+
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
                  dtype: torch.dtype | None = None, *,
                  training: NVFP4Training | None = None) -> None:
@@ -94,13 +97,50 @@ class Linear(torch.nn.Linear):
             if self.weight.requires_grad:
                 x = padded_rows(x, 16)
             y = _train(x, self.weight, self.bias, recipe.recipe, recipe.hadamard,
-                       recipe.stochastic_rounding, recipe.square_weights)[:rows]
+                       recipe.stochastic_rounding, recipe.square_weights, *self._quantized())[:rows]
         else:
             a = _quantize(x, None, recipe.recipe, False, False, True, False)
-            b = _quantize(self.weight.detach(), None, recipe.recipe, False, recipe.square_weights,
-                          True, False)
+            b = self._quantized() or _quantize(self.weight.detach(), None, recipe.recipe, False,
+                                               recipe.square_weights, True, False)
             y = _product(a[:3], b[:3], self.bias, recipe.recipe, x.dtype)
         return y.view(*input.shape[:-1], self.out_features)
+
+    def _quantized(self) -> tuple[torch.Tensor, ...]:
+        """The quantized weight of keep_weights, which the first call makes, or nothing."""
+        if self._kept is None:
+            return ()
+        if not self._kept and not is_dynamo_compiling():
+            recipe = self.recipe
+            self._kept += _quantize(self.weight.detach(), None, recipe.recipe, False,
+                                    recipe.square_weights, True, True)
+        return tuple(self._kept)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_kept"}
+
+
+@contextlib.contextmanager
+def keep_weights(model: torch.nn.Module) -> Iterator[None]:
+    """Meanwhile each fp4.torch.Linear of `model` quantizes its weight once, in its first call.
+
+        with fp4.torch.keep_weights(model):
+            for batch in batches:                  # micro-batches, whose gradients accumulate
+                loss_of(model, batch).backward()
+        optimizer.step()
+
+    Activation checkpoints use the same quantized weights. Weights must not change meanwhile, and a
+    CUDA graph must be one of the whole block. W and W^T stay in 4 bits, also where FSDP2 shards a
+    weight again. Calls that torch.compile traces quantize every time.
+    """
+    layers = [layer for layer in model.modules() if isinstance(layer, Linear)]
+    before = [layer._kept for layer in layers]
+    for layer in layers:
+        layer._kept = [] if layer._kept is None else layer._kept
+    try:
+        yield
+    finally:
+        for layer, kept in zip(layers, before):
+            layer._kept = kept
 
 
 class QuantizedLinear(torch.nn.Linear):
@@ -212,13 +252,15 @@ class _Training(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None,
-                recipe: str, hadamard: bool, stochastic: bool, square: bool) -> torch.Tensor:
+                recipe: str, hadamard: bool, stochastic: bool, square: bool,
+                *kept: torch.Tensor) -> torch.Tensor:
         needs_x, needs_weight, _ = ctx.needs_input_grad[:3]
         ctx.recipe, ctx.hadamard, ctx.stochastic = recipe, hadamard, stochastic
         ctx.dtypes = x.dtype, weight.dtype, None if bias is None else bias.dtype
         ctx.shape = weight.shape
         qx = _quantize(x, None, recipe, hadamard, False, True, needs_weight)
-        qw = _quantize(weight, None, recipe, False, square, True, needs_x)
+        qw = kept or _quantize(weight, None, recipe, False, square, True, needs_x)
+        ctx.num_kept = len(kept)
         ctx.save_for_backward(*qx[3:], *qw[3:])
         return _product(qx[:3], qw[:3], bias, recipe, x.dtype)
 
@@ -236,7 +278,8 @@ class _Training(torch.autograd.Function):
             q = _quantize(dy, rng, recipe, ctx.hadamard, False, needs_x, needs_weight)
             dx = _product(q[:3], saved[3:], None, recipe, ctx.dtypes[0]) if needs_x else None
             dw = _product(q[3:], saved[:3], None, recipe, ctx.dtypes[1]) if needs_weight else None
-        return dx, dw, _bias_gradient(dy, ctx.dtypes[2], needs_bias), None, None, None, None
+        db = _bias_gradient(dy, ctx.dtypes[2], needs_bias)
+        return dx, dw, db, *(None,) * (4 + ctx.num_kept)
 
 
 class _Frozen(torch.autograd.Function):
