@@ -2,7 +2,7 @@
 """Time of the host: a call of a layer, and a decode step of a Llama-like model, beside bf16.
 
   benchmarks/models/host.py pack BUILD FOLDER     compiles the programs for two GPUs into FOLDER
-  benchmarks/models/host.py run FOLDER [--json=FILE]
+  benchmarks/models/host.py run FOLDER [--calls] [--json=FILE]
 
 `run` needs a Hopper GPU, PyTorch and transformers, and no compiler: the programs come from the
 exported cache. Each layer is compared with the product of its dequantized weight before it is
@@ -104,9 +104,11 @@ def calls(folder):
     difference = ((ours(x).float() - expected).abs().max() / expected.abs().max()).item()
     if difference > 0.01:
         raise RuntimeError(f"the layer differs by {difference} of the largest result")
-    multiply = torch.ops.fp4.weight_mm.default
+    multiply, empty = torch.ops.fp4.weight_mm.default, empty_operation()
     functions = {
         "torch.nn.functional.linear, bf16": lambda: torch.nn.functional.linear(x, weight),
+        "an operation in Python that makes its result": lambda: empty(x, weight),
+        "torch.empty_like of its result": lambda: torch.empty_like(x),
         "torch.nn.Linear, bf16": lambda: linear(x),
         "torch.ops.fp4.weight_mm": lambda: multiply(x, ours.packed, ours.alpha, None, rows),
         "WeightOnlyLinear, W4A16": lambda: ours(x),
@@ -117,6 +119,18 @@ def calls(folder):
     for name, microseconds in median_microseconds(functions).items():
         yield {"call": name, "host_microseconds": microseconds}
     del alive
+
+
+def empty_operation():
+    """An operation of torch.library whose implementation in Python allocates the result, and
+    launches nothing."""
+    import torch
+    library = torch.library.Library("fp4_host", "FRAGMENT")
+    library.define("empty(Tensor x, Tensor weight) -> Tensor")
+    library.impl("empty", lambda x, weight: x.new_empty((x.shape[0], weight.shape[0])), "CUDA")
+    call = torch.ops.fp4_host.empty.default
+    call.library = library  # lives as long
+    return call
 
 
 def programs_of(x, layer):
@@ -236,13 +250,13 @@ def steps(device="cuda", batches=BATCHES, **sizes):
                    "milliseconds": found["W4A16"], "ratio": found["bf16"] / found["W4A16"]}
 
 
-def run(folder, file):
+def run(folder, file, only_calls):
     os.environ.update(FP4_LIBRARY=str(folder / "libfp4rt.so"), FP4_CACHE=str(folder / "cache"))
     sys.path.insert(0, str(folder))
     import torch
     print(torch.cuda.get_device_name(), torch.__version__, file=sys.stderr)
     with torch.no_grad():
-        for part in (calls(folder), steps()):
+        for part in (calls(folder), () if only_calls else steps()):
             for row in part:
                 print(json.dumps(row), flush=True)
                 file.write(json.dumps(row) + "\n")
@@ -257,11 +271,12 @@ def main():
     running = commands.add_parser("run")
     running.add_argument("folder", type=pathlib.Path)
     running.add_argument("--json", default=os.devnull)
+    running.add_argument("--calls", action="store_true", help="no decode steps, which need transformers")
     options = parser.parse_args()
     if options.command == "pack":
         return pack(options.build.resolve(), options.folder.resolve())
     with open(options.json, "w") as file:
-        run(options.folder.resolve(), file)
+        run(options.folder.resolve(), file, options.calls)
 
 
 if __name__ == "__main__":
