@@ -154,6 +154,18 @@ class Training(unittest.TestCase):
             self.assertFalse(torch.equal(step(module, x)[0], expected[0][0]))
             self.equal(step(copied, x, 5), expected[0])
 
+    def test_weights_that_are_kept_in_a_graph(self) -> None:
+        torch.compiler.reset()
+        module, x = layer(), matrix()
+        compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+        expected = step(module, x)
+        for calls_first in (compiled, module):  # a traced call keeps nothing
+            with ft.keep_weights(module):
+                self.equal(step(calls_first, x), expected)
+                self.assertEqual(len(module._kept), 0 if calls_first is compiled else 5)
+                self.equal(step(compiled, x), expected)
+        self.equal(step(compiled, x), expected)
+
     def test_what_needs_no_gradient_is_not_computed(self) -> None:
         module, x = layer(), matrix()
         y, dx, dw, db = step(module, x)

@@ -106,13 +106,14 @@ class Linear(torch.nn.Linear):
         return y.view(*input.shape[:-1], self.out_features)
 
     def _quantized(self) -> tuple[torch.Tensor, ...]:
-        """The quantized weight of keep_weights, which the first call makes, or nothing."""
+        """The quantized weight of keep_weights, which the first call makes, or nothing: codes,
+        scales, the amax of W and of W^T, codes and scales of W^T."""
         if self._kept is None:
             return ()
         if not self._kept and not is_dynamo_compiling():
             recipe = self.recipe
             self._kept += _quantize(self.weight.detach(), None, recipe.recipe, False,
-                                    recipe.square_weights, True, True)
+                                    recipe.square_weights, True, True)[:5]
         return tuple(self._kept)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -259,7 +260,7 @@ class _Training(torch.autograd.Function):
         ctx.dtypes = x.dtype, weight.dtype, None if bias is None else bias.dtype
         ctx.shape = weight.shape
         qx = _quantize(x, None, recipe, hadamard, False, True, needs_weight)
-        qw = kept or _quantize(weight, None, recipe, False, square, True, needs_x)
+        qw = (*kept, *kept[2:3]) or _quantize(weight, None, recipe, False, square, True, needs_x)
         ctx.num_kept = len(kept)
         ctx.save_for_backward(*qx[3:], *qw[3:])
         return _product(qx[:3], qw[:3], bias, recipe, x.dtype)
