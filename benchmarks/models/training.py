@@ -13,9 +13,9 @@ embedding and the head, of 128256 tokens, are bf16 everywhere. The ways of a ste
   bf16           norms, rotations, gates and the loss as transformers writes them
   bf16 fused     torch's fused norm, losses of bf16 logits, and one matmul for Q, K and V, and one
                  for gate and up
-  bf16 compiled  `bf16` with torch.compile, where Inductor works
   NVFP4          `bf16` with fp4.torch.Linear in the layers
   NVFP4 fused    `bf16 fused` with these layers, and rotations, gates and losses of fp4.torch
+  ... compiled   the first of the two by torch.compile
   ..., graph     as one CUDA graph
   ..., 4 parts   in 4 micro-batches; those in NVFP4 with fp4.torch.keep_weights
 
@@ -39,10 +39,10 @@ HERE = pathlib.Path(__file__).resolve()
 sys.path.append(str(HERE.parents[1]))  # in a packed folder the module lies beside this file
 sys.path.append(str(HERE.parent))
 import kit  # noqa: E402
-from llama import SHAPES, SMALL, VOCABULARY, WAYS, angles_of, model_of, verify  # noqa: E402
+from llama import SHAPES, SMALL, VOCABULARY, WAYS, angles_of, compare, model_of, verify  # noqa: E402
 
 GPUS = ("sm_90a/h200", "sm_90a/h100")
-TOKENS, SEQUENCES = 8192, 4
+TOKENS, SEQUENCES, PARTS = 8192, 4, 4
 
 
 # ===--- Programs ---------------------------------------------------------=== #
@@ -66,8 +66,10 @@ def pack(build, folder, gpus):
                     training = fp4.torch.NVFP4Training(stochastic_rounding=stochastic)
                     model = model_of(way, hidden, 1, 1024 if hidden == SMALL else 64, training)
                     ids = torch.zeros(1, 128, dtype=torch.int64)
+                    model(ids, ids, angles_of(hidden, 1, 128, "cpu")).backward()
                     with fp4.torch.keep_weights(model):
-                        model(ids, ids, angles_of(hidden, 1, 128, "cpu")).backward()
+                        collect_layers(model)
+        compare("cpu")
         fp4.torch.cross_entropy(torch.zeros(16, VOCABULARY, dtype=torch.bfloat16, requires_grad=True),
                                 torch.zeros(16, dtype=torch.int64)).backward()
     print(f"{len(found)} programs", file=sys.stderr)
@@ -75,6 +77,17 @@ def pack(build, folder, gpus):
         for make, facts, _, _ in found:
             for gpu in gpus:
                 make(*facts, gpu)
+
+
+def collect_layers(model):
+    """Calls the layers with the tokens of a step and of a micro-batch, which are K of dW."""
+    import fp4.torch
+    import torch
+    for layer in model.modules():
+        if isinstance(layer, fp4.torch.Linear):
+            for tokens in (TOKENS, TOKENS // PARTS):
+                y = layer(torch.zeros(tokens, layer.in_features, dtype=torch.bfloat16, requires_grad=True))
+                y.backward(torch.zeros_like(y))
 
 
 # ===--- Steps ------------------------------------------------------------=== #
@@ -131,17 +144,21 @@ class Step:
         return replay
 
 
-def steps_of(hidden, layers, names):
+def steps_of(hidden, layers, names, limit):
     """Calls of steps by their names; those that cannot run here are left out with a note."""
     import torch
     makers = {name: (lambda name=name: Step(name, hidden, layers)) for name in WAYS}
     makers |= {"bf16 compiled": lambda: Step("bf16", hidden, layers, compiled=True),
-               "bf16 fused, compiled": lambda: Step("bf16 fused", hidden, layers, compiled=True),
+               "NVFP4 compiled": lambda: Step("NVFP4", hidden, layers, compiled=True),
                "bf16 fused, graph": lambda: Step("bf16 fused", hidden, layers).captured(),
                "NVFP4 fused, graph": lambda: Step("NVFP4 fused", hidden, layers).captured(),
-               "bf16 fused, 4 parts": lambda: Step("bf16 fused", hidden, layers, 4),
-               "NVFP4 fused, 4 parts": lambda: Step("NVFP4 fused", hidden, layers, 4)}
+               "bf16 fused, 4 parts": lambda: Step("bf16 fused", hidden, layers, PARTS),
+               "NVFP4 fused, 4 parts": lambda: Step("NVFP4 fused", hidden, layers, PARTS)}
+    begin = time.monotonic()
     for name in names or makers:
+        if time.monotonic() - begin > limit:
+            print(f"note: no '{name}': the time to prepare steps is over", file=sys.stderr, flush=True)
+            continue
         try:
             step = makers[name]()
             losses = [step().item() for _ in range(3)]
@@ -173,10 +190,11 @@ def milliseconds_of(steps, seconds):
     return tuple({name: statistics.median(values[1:]) for name, values in some.items()} for some in (times, hosts))
 
 
-def rows_of(hidden, layers, names, seconds, kernels, traces):
+def rows_of(hidden, options, kernels):
     import torch
-    steps = dict(steps_of(hidden, layers, names))
-    times, hosts = milliseconds_of(steps, seconds)
+    layers, traces = options.layers, options.traces
+    steps = dict(steps_of(hidden, layers, options.steps, options.limit))
+    times, hosts = milliseconds_of(steps, options.seconds)
     for name in steps:
         base = "bf16" if "bf16" in times else next(iter(times))
         row = {"hidden": hidden, "layers": layers, "step": name, "milliseconds": times[name],
@@ -236,12 +254,45 @@ def kernels_of(step, file=None):
             for table, key in ((sums, (kind, event.name, kernel.name[:90])), (kinds, kind)):
                 microseconds, count = table.get(key, (0.0, 0))
                 table[key] = microseconds + kernel.duration, count + 1
-    whole = sum(event.time_range.end - event.time_range.start for event in events
-                if event.device_type == torch.autograd.DeviceType.CUDA)
-    for key, (microseconds, count) in [*sorted(kinds.items(), key=lambda item: -item[1][0]), ("all", (whole, len(events)))]:
+    whole = sum(microseconds for microseconds, _ in kinds.values()), sum(count for _, count in kinds.values())
+    for key, (microseconds, count) in [*sorted(kinds.items(), key=lambda item: -item[1][0]), ("all", whole)]:
         yield {"kind": key, "microseconds": microseconds, "launches": count}
     for key, (microseconds, count) in sorted(sums.items(), key=lambda item: -item[1][0])[:70]:
         print(f"  {microseconds:10.1f} us {count:4}  {' | '.join(key)}", file=sys.stderr, flush=True)
+
+
+def beside_matmul(hidden, times=10):
+    """Microseconds of Y = X W^T of the gated unit and of quantizers of W in one stream, and with the
+    quantizers in a second one."""
+    import fp4.torch
+    import torch
+    from fp4.torch import layers
+    x = torch.randn(TOKENS, hidden, device="cuda").bfloat16()
+    weight = torch.randn(2 * SHAPES[hidden][0], hidden, device="cuda").bfloat16()
+    recipe = fp4.torch.NVFP4Training().recipe
+
+    def quantized():
+        return layers._quantize(weight, None, recipe, False, True, True, True)
+    a, w, other = layers._quantize(x, None, recipe, True, False, True, True), quantized(), torch.cuda.Stream()
+
+    def in_turns():
+        kept = layers._product(a[:3], w[:3], None, recipe, torch.bfloat16), quantized()
+        del kept
+
+    def together():
+        here = torch.cuda.current_stream()
+        other.wait_stream(here)
+        kept = [layers._product(a[:3], w[:3], None, recipe, torch.bfloat16)]
+        with torch.cuda.stream(other):
+            kept.append(quantized())
+        here.wait_stream(other)
+    found = {"one stream": in_turns, "two streams": together, "the matmul alone": lambda: layers._product(
+        a[:3], w[:3], None, recipe, torch.bfloat16)}
+    for _ in range(2):
+        rows = {name: kit.microseconds_of(call, times) for name, call in found.items()}
+    for name, microseconds in rows.items():
+        yield {"hidden": hidden, "step": f"matmul of gate and up, quantizers of W: {name}", "kind": "all",
+               "microseconds": microseconds}
 
 
 # ===--- The run ----------------------------------------------------------=== #
@@ -287,9 +338,11 @@ def run(options):
                 pathlib.Path(file).write_text(json.dumps(document(area, rows, options, revision), indent=1) + "\n")
     verify("cuda")
     for hidden in options.hidden:
-        for row in rows_of(hidden, options.layers, options.steps, options.seconds, kernels, options.traces):
+        for row in rows_of(hidden, options, kernels):
             found.append(row)
             print(json.dumps(row), flush=True)
+        for row in beside_matmul(hidden):
+            kernels(row)
         write()
 
 
@@ -306,6 +359,7 @@ def main():
     running.add_argument("--layers", type=int, default=2)
     running.add_argument("--steps", nargs="+", help="ways of a step; all without it")
     running.add_argument("--seconds", type=float, default=20, help="of the steps of one size")
+    running.add_argument("--limit", type=float, default=300, help="seconds after which no other way is prepared")
     running.add_argument("--json")
     running.add_argument("--kernels")
     running.add_argument("--traces", type=pathlib.Path, help="a folder for traces of the profiler")
