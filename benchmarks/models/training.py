@@ -262,8 +262,8 @@ def kernels_of(step, file=None):
 
 
 def beside_matmul(hidden, times=10):
-    """Microseconds of Y = X W^T of the gated unit and of quantizers of W in one stream, and with the
-    quantizers in a second one."""
+    """Microseconds of Y = X W^T of the gated unit and of quantizers of W in one stream, and with
+    the quantizers in a second one."""
     import fp4.torch
     import torch
     from fp4.torch import layers

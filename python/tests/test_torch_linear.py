@@ -132,6 +132,39 @@ class Training(unittest.TestCase):
         wide = [value for value in kept[1:] if isinstance(value, torch.Tensor) and value.dim()]
         self.assertEqual([value.element_size() for value in wide], [1] * 4)  # kept[0] is y
 
+    def test_layers_of_one_input_quantize_it_once(self) -> None:
+        modules = [layer() for _ in range(3)]
+        leaf = matrix().requires_grad_()
+
+        def calls(inputs: "list[Any]") -> "tuple[int, list[Any]]":
+            """Quantizers of the calls of all layers, and y and the gradient of the leaf."""
+            leaf.grad = None
+            torch.manual_seed(5)
+            with mock.patch.object(layers, "_quantize", side_effect=layers._quantize) as quantize:
+                ys = [module(x) for module, x in zip(modules, inputs)]
+            sum(y.float().sum() for y in ys).backward()
+            return quantize.call_count, [*ys, leaf.grad]
+
+        h = 2 * leaf
+        count, expected = calls([leaf, leaf, leaf])  # a leaf may change without a new version
+        self.assertEqual(count, 6)
+        count, wanted = calls([2 * leaf, 2 * leaf, 2 * leaf])
+        self.assertEqual(count, 6)
+        count, found = calls([h, h, h])
+        self.assertEqual(count, 4)
+        self.equal(found[:3], wanted[:3])
+        h = 2 * leaf
+        modules[2].weight.requires_grad_(False)  # X^T is not wanted
+        self.assertEqual(calls([h, h, h])[0], 5)
+        with torch.no_grad():
+            h = 2 * leaf
+        h.requires_grad_()
+        self.assertEqual(calls([h, h, h])[0], 6)
+        h = (2 * leaf).clone()
+        first = modules[0](h)
+        h.mul_(2)
+        self.assertFalse(torch.equal(modules[0](h), first))
+
     def test_weights_that_are_kept(self) -> None:
         """Micro-batches, checkpoints and calls without gradients use what the first call made."""
         for module, calls in ((layer(), 1), (model_in_nvfp4(), 2)):

@@ -97,7 +97,9 @@ class Linear(torch.nn.Linear):
             if self.weight.requires_grad:
                 x = padded_rows(x, 16)
             y = _train(x, self.weight, self.bias, recipe.recipe, recipe.hadamard,
-                       recipe.stochastic_rounding, recipe.square_weights, *self._quantized())[:rows]
+                       recipe.stochastic_rounding, recipe.square_weights,
+                       _shared(input, x.dtype, recipe, self.weight.requires_grad),
+                       *self._quantized())[:rows]
         else:
             a = _quantize(x, None, recipe.recipe, False, False, True, False)
             b = self._quantized() or _quantize(self.weight.detach(), None, recipe.recipe, False,
@@ -248,18 +250,40 @@ def _input(x: torch.Tensor, columns: int) -> torch.Tensor:
     return x.reshape(-1, columns).contiguous()
 
 
+def _shared(input: torch.Tensor, dtype: torch.dtype, recipe: NVFP4Training,
+            needs_weight: bool) -> list[torch.Tensor] | None:
+    """What layers of one input share, such as those of Q, K and V: X in 4 bits, once the first of
+    them has quantized it. It is an attribute of the input. A leaf, and what is captured in a CUDA
+    graph, may get other elements without a new version."""
+    if is_dynamo_compiling() or type(input) is not torch.Tensor or input.is_leaf:
+        return None
+    stream = None
+    if input.is_cuda:
+        if torch.cuda.is_current_stream_capturing():
+            return None
+        stream = torch.cuda.current_stream(input.device)
+    key = (input._version, dtype, recipe.recipe, recipe.hadamard, needs_weight, stream)
+    known: Any = input.__dict__.get("_fp4_quantized")
+    if known is None or known[0] != key:
+        known = input.__dict__["_fp4_quantized"] = (key, [])
+    found: list[torch.Tensor] = known[1]
+    return found
+
+
 class _Training(torch.autograd.Function):
     """The three matmuls of a linear layer."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None,
                 recipe: str, hadamard: bool, stochastic: bool, square: bool,
-                *kept: torch.Tensor) -> torch.Tensor:
+                shared: list[torch.Tensor] | None, *kept: torch.Tensor) -> torch.Tensor:
         needs_x, needs_weight, _ = ctx.needs_input_grad[:3]
         ctx.recipe, ctx.hadamard, ctx.stochastic = recipe, hadamard, stochastic
         ctx.dtypes = x.dtype, weight.dtype, None if bias is None else bias.dtype
         ctx.shape = weight.shape
-        qx = _quantize(x, None, recipe, hadamard, False, True, needs_weight)
+        qx: Any = shared or _quantize(x, None, recipe, hadamard, False, True, needs_weight)
+        if shared is not None and not shared:
+            shared += qx
         qw = (*kept, *kept[2:3]) or _quantize(weight, None, recipe, False, square, True, needs_x)
         ctx.num_kept = len(kept)
         ctx.save_for_backward(*qx[3:], *qw[3:])
@@ -280,7 +304,7 @@ class _Training(torch.autograd.Function):
             dx = _product(q[:3], saved[3:], None, recipe, ctx.dtypes[0]) if needs_x else None
             dw = _product(q[3:], saved[:3], None, recipe, ctx.dtypes[1]) if needs_weight else None
         db = _bias_gradient(dy, ctx.dtypes[2], needs_bias)
-        return dx, dw, db, *(None,) * (4 + ctx.num_kept)
+        return dx, dw, db, *(None,) * (5 + ctx.num_kept)
 
 
 class _Frozen(torch.autograd.Function):
