@@ -146,7 +146,7 @@ class Training(unittest.TestCase):
             return quantize.call_count, [*ys, leaf.grad]
 
         h = 2 * leaf
-        count, expected = calls([leaf, leaf, leaf])  # a leaf may change without a new version
+        count, _ = calls([leaf, leaf, leaf])  # a leaf may change without a new version
         self.assertEqual(count, 6)
         count, wanted = calls([2 * leaf, 2 * leaf, 2 * leaf])
         self.assertEqual(count, 6)
