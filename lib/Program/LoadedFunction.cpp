@@ -233,7 +233,8 @@ private:
     if (result.strided)
       return pitch || rowBytes(i) % kStrideBytes == 0;
     const std::vector<int64_t> &shape = result.type.shape;
-    return shape.size() < 2 || shape.back() >= 0 || result.type.element != ElementType::F4E2M1FN;
+    return shape.size() < 2 || shape.back() >= 0 || result.type.element != ElementType::F4E2M1FN ||
+           rowBytes(i) % kStrideBytes == 0;
   }
 
   /// Hands results that nobody provided to the caller, and packs padded rows.
