@@ -132,6 +132,15 @@ class Training(unittest.TestCase):
         wide = [value for value in kept[1:] if isinstance(value, torch.Tensor) and value.dim()]
         self.assertEqual([value.element_size() for value in wide], [1] * 4)  # kept[0] is y
 
+    def test_whole_blocks_of_rows_are_not_copied(self) -> None:
+        """The gradient of a slice would be zeros and a copy."""
+        for rows, has_slice in ((48, False), (33, True)):
+            node, names = layer()(matrix(rows, requires_grad=True)).grad_fn, []
+            while node is not None and node.next_functions:
+                names.append(node.name())
+                node = node.next_functions[0][0]
+            self.assertEqual("SliceBackward0" in names, has_slice)
+
     def test_layers_of_one_input_quantize_it_once(self) -> None:
         modules = [layer() for _ in range(3)]
         leaf = matrix().requires_grad_()

@@ -99,7 +99,9 @@ class Linear(torch.nn.Linear):
             y = _train(x, self.weight, self.bias, recipe.recipe, recipe.hadamard,
                        recipe.stochastic_rounding, recipe.square_weights,
                        _shared(input, x.dtype, recipe, self.weight.requires_grad),
-                       *self._quantized())[:rows]
+                       *self._quantized())
+            if x.shape[0] != rows:  # the gradient of a slice is a copy
+                y = y[:rows]
         else:
             a = _quantize(x, None, recipe.recipe, False, False, True, False)
             b = self._quantized() or _quantize(self.weight.detach(), None, recipe.recipe, False,
@@ -252,9 +254,9 @@ def _input(x: torch.Tensor, columns: int) -> torch.Tensor:
 
 def _shared(input: torch.Tensor, dtype: torch.dtype, recipe: NVFP4Training,
             needs_weight: bool) -> list[torch.Tensor] | None:
-    """What layers of one input share, such as those of Q, K and V: X in 4 bits, once the first of
-    them has quantized it. It is an attribute of the input. A leaf, and what is captured in a CUDA
-    graph, may get other elements without a new version."""
+    """Returns the list for X in 4 bits, an attribute of the input that layers such as those of Q, K
+    and V share: the first of them fills it. None for a leaf, and while a CUDA graph is captured:
+    these may get other elements without a new version."""
     if is_dynamo_compiling() or type(input) is not torch.Tensor or input.is_leaf:
         return None
     stream = None
