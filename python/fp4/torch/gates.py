@@ -13,35 +13,69 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from . import functional, norm_programs, programs
+from . import functional, programs
 from .execution import run
-from .norm_programs import Gate
 from .operation import Operation
 from .programs import Runnable, compile_text
-from .row_programs import ALONE, Text, constant
+from .row_programs import Text, constant
 from .strides import dense, placed_alike
 
 # ===--- Programs ---------------------------------------------------------=== #
 
 
 @dataclasses.dataclass(frozen=True)
-class Gradients:
-    """The facts that decide the program of gradients: the columns of y, and the element type."""
+class Unit:
+    """The facts that decide both programs: the columns of y, the element type, and whether rows of
+    g and u have gaps between them."""
 
     columns: int
     source: str
+    strided: bool = False
+
+
+#: 1 + exp(-g), as %d.
+_DIVISOR = constant("one", 1.0) + """\
+    %n = arith.negf %g.f : f32
+    %e = math.exp %n : f32
+    %d = arith.addf %e, %one : f32
+"""
 
 
 @functools.lru_cache(maxsize=256)
-def gradients(what: Gradients, target: str) -> Runnable:
+def units(what: Unit, target: str) -> Runnable:
+    """(g, u [M, columns]) -> silu(g) * u."""
+    return compile_text(units_text(what), target)
+
+
+def units_text(what: Unit) -> str:
+    """The program of gated units as MLIR text. Kernels by rows read rows with gaps; the number of
+    the column makes it one."""
+    text = Text(what.columns, what.source, what.strided)
+    inputs = [text.argument(name, text.matrix(what.source)) for name in ("g", "u")]
+    text.begin(inputs[0])
+    body = _DIVISOR + f"""\
+    %silu = arith.divf %g.f, %d : f32
+    %column = linalg.index 1 : index
+    %at = arith.index_cast %column : index to i32
+    %size = arith.constant {what.columns} : i32
+    %inside = arith.cmpi ult, %at, %size : i32
+    %v = arith.mulf %silu, %u.f : f32
+    %z = arith.select %inside, %v, %g.f : f32
+"""
+    y = text.elements("y", inputs, body, "%z", what.source)
+    text.result(y.name, y.type)
+    return text.text("gated_unit")
+
+
+@functools.lru_cache(maxsize=256)
+def gradients(what: Unit, target: str) -> Runnable:
     """(dy [M, columns], x [M, 2 * columns]) -> the gradients of x."""
     return compile_text(gradients_text(what), target)
 
 
-def gradients_text(what: Gradients) -> str:
-    """The program of gradients as MLIR text. With s = 1 / (1 + exp(-g)), the derivative of
-    silu(g) is s + silu(g) * (1 - s). A thread with a column of g reads that of u, too, so that one
-    kernel has both halves."""
+def gradients_text(what: Unit) -> str:
+    """The program of gradients as MLIR text. The derivative of silu(g) is s + silu(g) * (1 - s). A
+    thread with a column of g reads that of u, too, so that one kernel has both halves."""
     size = what.columns
     text = Text(2 * size, what.source, False)
     dy = text.argument("dy", f"tensor<?x{size}x{what.source}>")
@@ -50,16 +84,13 @@ def gradients_text(what: Gradients) -> str:
     inputs = [dataclasses.replace(value, alias=name, map=f"affine_map<(i, j) -> (i, {column})>")
               for value, name, column in ((dy, "dy", f"j mod {size}"), (x, "g", f"j mod {size}"),
                                           (x, "u", f"j mod {size} + {size}"))]
-    body = constant("one", 1.0) + f"""\
+    body = _DIVISOR + f"""\
+    %s = arith.divf %one, %d : f32
+    %silu = arith.mulf %g.f, %s : f32
     %half = arith.constant {size} : i32
     %column = linalg.index 1 : index
     %at = arith.index_cast %column : index to i32
     %first = arith.cmpi ult, %at, %half : i32
-    %n = arith.negf %g.f : f32
-    %e = math.exp %n : f32
-    %d = arith.addf %e, %one : f32
-    %s = arith.divf %one, %d : f32
-    %silu = arith.divf %g.f, %d : f32
     %r = arith.subf %one, %s : f32
     %t = arith.mulf %silu, %r : f32
     %slope = arith.addf %s, %t : f32
@@ -80,8 +111,8 @@ def _gate(x: torch.Tensor) -> torch.Tensor:
     if not x.numel():
         return _gate_fake(x)
     halves, is_strided = placed_alike(*x.chunk(2, 1))
-    what = Gate(x.shape[1] // 2, programs.ELEMENTS[x.dtype], ALONE, is_strided)
-    result: torch.Tensor = run(norm_programs.gate, (what,), *halves)
+    what = Unit(x.shape[1] // 2, programs.ELEMENTS[x.dtype], is_strided)
+    result: torch.Tensor = run(units, (what,), *halves)
     return result
 
 
@@ -92,7 +123,7 @@ def _gate_fake(x: torch.Tensor) -> torch.Tensor:
 def _gradients(dy: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     if not x.numel():
         return _gradients_fake(dy, x)
-    what = Gradients(x.shape[1] // 2, programs.ELEMENTS[x.dtype])
+    what = Unit(x.shape[1] // 2, programs.ELEMENTS[x.dtype])
     result: torch.Tensor = run(gradients, (what,), dense(dy), dense(x))
     return result
 
