@@ -174,8 +174,9 @@ def steps_of(hidden, layers, names, limit):
         yield name, step
 
 
-def milliseconds_of(steps, seconds):
-    """Median milliseconds of each step on the GPU, and of its host's share; steps take turns."""
+def milliseconds_of(steps, seconds, count=3):
+    """Median milliseconds of a step, and of its host's share. Rounds of `count` steps take
+    turns."""
     import torch
     times, hosts = ({name: [] for name in steps} for _ in range(2))
     end = time.monotonic() + seconds
@@ -183,10 +184,11 @@ def milliseconds_of(steps, seconds):
         for name, step in steps.items():
             torch.cuda.synchronize()
             begin = time.perf_counter()
-            step()
-            hosts[name].append((time.perf_counter() - begin) * 1e3)
+            for _ in range(count):
+                step()
+            hosts[name].append((time.perf_counter() - begin) * 1e3 / count)
             torch.cuda.synchronize()
-            times[name].append((time.perf_counter() - begin) * 1e3)
+            times[name].append((time.perf_counter() - begin) * 1e3 / count)
     return tuple({name: statistics.median(values[1:]) for name, values in some.items()} for some in (times, hosts))
 
 
@@ -298,8 +300,8 @@ def beside_matmul(hidden, times=10):
 # ===--- The run ----------------------------------------------------------=== #
 
 COLUMNS = {
-    "training": [("hidden", "hidden", None), ("layers", "layers", None), ("step", "step", None), ("milliseconds", "time", "ms"),
-                 ("host_milliseconds", "host", "ms"), ("of_bf16", "of bf16", None), ("of_same", "of the same in bf16", None)],
+    "training": [("hidden", "hidden", None), ("step", "step", None), ("milliseconds", "time", "ms"), ("of_bf16", "of bf16", None),
+                 ("of_same", "of the same in bf16", None)],
     "training-kernels": [("hidden", "hidden", None), ("step", "step", None), ("kind", "kernels", None),
                          ("microseconds", "time", "us"), ("launches", "launches", None)]}
 
@@ -315,9 +317,9 @@ def document(area, rows, options, revision):
     return {"area": area, "card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name(),
             "driver": driver, "date": datetime.date.today().isoformat(), "revision": revision or None,
             "clock": "steps in turns", "command": "benchmarks/models/training.py run FOLDER",
-            "program": f"{TOKENS} tokens, vocabulary {VOCABULARY}, AdamW of bf16 parameters, torch {torch.__version__.split('+')[0]}",
+            "program": f"{options.layers} layers, {TOKENS} tokens, vocabulary {VOCABULARY}, AdamW of bf16 parameters, torch {torch.__version__.split('+')[0]}",
             "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS[area]],
-            "key": [name for name in names if name in ("hidden", "layers", "step", "kind")], "rows": tidy}
+            "key": [name for name in names if name in ("hidden", "step", "kind")], "rows": tidy}
 
 
 def run(options):
