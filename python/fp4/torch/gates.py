@@ -153,11 +153,7 @@ _operation.register_autograd(_backward, setup_context=_keep)
 
 def silu_and_mul(x: torch.Tensor) -> torch.Tensor:
     """silu(g) * u of the halves g and u of each row of x, [..., 2K], as in silu_and_mul_quantize;
-    its gradient is one kernel, too.
-
-    Args:
-        x: bfloat16, float16 or float32, of any strides, as in `quantize`.
-    """
+    its gradient is one kernel, too."""
     rows = functional._rows(x, "x")
     check_halves(rows)
     y: torch.Tensor = torch.ops.fp4.silu_and_mul(rows)

@@ -57,9 +57,8 @@ class Linear(torch.nn.Linear):
 
     The layer takes x [..., in_features] in bfloat16, or under torch.autocast what it converts to
     bfloat16. The weight has any floating-point dtype, and its gradient has it too. y has the dtype
-    of x and is rounded once, after the bias. x and dY are made contiguous. in_features and
-    out_features are multiples of 16. If W needs a gradient, rows of zeros make the number of
-    rows a multiple of 16.
+    of x and is rounded once, after the bias. in_features and out_features are multiples of 16. If W
+    needs a gradient, rows of zeros make the number of rows a multiple of 16.
 
     Random bits come from torch's generator in the backward pass: torch.manual_seed repeats them.
 
