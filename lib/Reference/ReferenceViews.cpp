@@ -140,7 +140,7 @@ Status runConcat(Step &step) {
   return step.define(0, bytes);
 }
 
-/// Gathers rows of a matrix of whole bytes by their numbers.
+/// Gathers rows of a matrix of whole bytes by their numbers: zeros for a negative number.
 Status runGather(Step &step) {
   FP4_TRY(step.expect(2, 1));
   FP4_ASSIGN(auto size, step.matrix(0));
@@ -151,11 +151,15 @@ Status runGather(Step &step) {
   const uint64_t run = size.second * source.type.storageBytes();
   std::vector<uint8_t> bytes;
   for (const int64_t row : numbers.as<int64_t>()) {
-    if (row < 0 || uint64_t(row) >= size.first)
+    if (row < 0) {
+      bytes.insert(bytes.end(), run, 0);
+      continue;
+    }
+    if (uint64_t(row) >= size.first)
       return makeError(
           ErrorKind::Usage,
           fmt::format("'tensor.gather' reads row {}, but its source has {} rows", row, size.first),
-          "row numbers begin at 0; give rows of padding the number of any row");
+          "row numbers begin at 0, and rows with a negative number are zero");
     std::span<const uint8_t> from = bytesOf(source).subspan(uint64_t(row) * run, run);
     bytes.insert(bytes.end(), from.begin(), from.end());
   }

@@ -133,26 +133,31 @@ class Routing(unittest.TestCase):
                 ft.permute_tokens(ids, experts, multiple=16)
 
     def test_layer_of_experts(self) -> None:
-        """Tokens go to their experts and back: the sums are those of plain torch."""
+        """Tokens go to their experts and back: the sums are those of plain torch, also those of
+        two parts of the experts."""
         tokens, experts, k, columns = 21, 8, 2, 64
         torch.manual_seed(1)
         x = torch.randn(tokens, columns).to(torch.bfloat16)
         matrices = torch.randn(experts, columns, columns) / 8
         logits = logits_of(tokens, experts)
         weights, ids = ft.route(logits, k, scores="logits", renormalize="softmax")
-        order = ft.permute_tokens(ids, experts, multiple=16)
-        values = ft.dequantize(ft.gather_quantize(x, order.tokens, format="mxfp4")).float()
-        y = torch.zeros(values.shape[0], columns)
-        for expert in range(experts):
-            at = slice(int(order.offsets[expert]), int(order.offsets[expert + 1]))
-            y[at] = values[at] @ matrices[expert]
-        found = ft.combine(y, order.rows, weights)
+
+        def sums(first: int, count: int) -> Any:
+            order = ft.permute_tokens(ids, count, first=first, multiple=16)
+            values = ft.dequantize(ft.gather_quantize(x, order.tokens, format="mxfp4")).float()
+            y = torch.full((values.shape[0], columns), torch.nan)  # nobody reads other rows
+            for expert in range(count):
+                at = slice(int(order.offsets[expert]), int(order.offsets[expert + 1]))
+                y[at] = values[at] @ matrices[first + expert]
+            return ft.combine(y, order.rows, weights)
+        found = sums(0, experts)
         each = ft.dequantize(ft.quantize(x, format="mxfp4")).float()
         expert_weights, expert_ids = routed(logits, k, scores="logits", renormalize="softmax")
         expected = torch.stack([
             sum(w * (each[t] @ matrices[e]) for w, e in zip(expert_weights[t], expert_ids[t]))
             for t in range(tokens)])
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(sums(0, 3) + sums(3, 5), found, rtol=1e-6, atol=1e-6)
 
     def test_opcheck(self) -> None:
         x, bias = logits_of(4, 32), torch.rand(32)

@@ -70,6 +70,8 @@ TEST(Views, GathersReadRowsByNumber) {
   Type result{{-1, 3}, ElementType::F8E4M3FN};
   EXPECT_THAT(moved("tensor.gather", scales(4), result, {3, 0, 3}, "gather_dims").bytes(),
               ElementsAre(9, 10, 11, 0, 1, 2, 9, 10, 11));
+  EXPECT_THAT(moved("tensor.gather", scales(4), result, {-1, 1}, "gather_dims").bytes(),
+              ElementsAre(0, 0, 0, 3, 4, 5));
   EXPECT_EQ(moved("tensor.gather", scales(4), result, {4}, "gather_dims").error(),
             "'tensor.gather' reads row 4, but its source has 4 rows");
 }

@@ -140,7 +140,7 @@ def permute_tokens(ids: torch.Tensor, experts: int, *, first: int = 0,
     """Orders the pairs of tokens and experts by expert, and those of an expert by token.
 
     `gather_quantize(x, order.tokens)` has the rows of all experts, grouped GEMMs take
-    `order.offsets`, and `combine(y, order.rows, weights)` the results where all experts are here.
+    `order.offsets`, and `combine(y, order.rows, weights)` has the results of the experts here.
 
     Args:
         ids: int32 [T, k], up to 1048576.

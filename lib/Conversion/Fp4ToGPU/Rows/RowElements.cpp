@@ -153,10 +153,8 @@ void RowElements::begin(Value hostRows) {
     if (isStored(step))
       stored.push_back({step, kernel.output(step.getResult(0), hostRows)});
   for (auto &[key, source] : sources)
-    if (source.rows.table) // its row numbers are loaded once
-      rowTeam.forEachRow([&, &source = source] {
-        source.places.push_back(placeOfRow(source));
-      });
+    if (source.rows.table)
+      rowTeam.forEachRow([&, &source = source] { findGathered(source); });
   keepWords();
   for (auto &[key, source] : sources)
     if (!source.operand.hasColumns)
@@ -190,6 +188,7 @@ void RowElements::loadNumber(Source &source) {
   if (operand.hasRows && !source.rows.table)
     from = address(b, from, rowIndexOf(operand), bytesOf(source.type));
   Value loaded = fp4::load(b, source.type.getElementType(), from, bytesOf(source.type));
+  loaded = unlessNegative(source, loaded);
   if (source.type.getElementType().isInteger()) {
     source.numbers.push_back(arith::BitcastOp::create(b, b.getF32Type(), loaded));
     return;
@@ -223,9 +222,28 @@ Value RowElements::rowOf(const Source &source) {
 }
 
 Value RowElements::placeOfRow(const Source &source) {
-  if (source.operand.hasRows)
-    return source.rows.at(b, rowIndexOf(source.operand));
-  return source.rows.table ? source.rows.at(b, constI32(b, 0)) : source.rows.base;
+  return source.operand.hasRows ? source.rows.at(b, rowIndexOf(source.operand)) : source.rows.base;
+}
+
+/// Loads the row number of the selected row of a gather. One that is negative reads row 0, which
+/// its zeros replace.
+void RowElements::findGathered(Source &source) {
+  Value index = source.operand.hasRows ? Value(rowIndexOf(source.operand)) : constI32(b, 0);
+  Value number = fp4::load(b, b.getI64Type(), address(b, source.rows.table, index, 8), 8);
+  Value zero = constI64(b, 0);
+  source.exist.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::sge, number, zero));
+  number = arith::MaxSIOp::create(b, number, zero);
+  InputRows rows = source.rows;
+  rows.table = {};
+  source.places.push_back(rows.at(b, arith::TruncIOp::create(b, b.getI32Type(), number)));
+}
+
+/// `loaded` of the selected row; zero where its number is negative.
+Value RowElements::unlessNegative(const Source &source, Value loaded) {
+  if (!source.rows.table)
+    return loaded;
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(loaded.getType()));
+  return arith::SelectOp::create(b, source.exist[rowTeam.selectedRow()], loaded, zero);
 }
 
 /// The place of an element of a chunk. Chunks that do not exist read the last one of the row.
@@ -249,6 +267,13 @@ IndexedRow RowElements::indexedRowOf(const Source &source) {
 /// The words of a chunk, in accesses that its row is a multiple of. An access behind the end of the
 /// row reads the beginning of the chunk instead.
 SmallVector<Value> RowElements::load(const Source &source, const Chunk &chunk) {
+  SmallVector<Value> words = loadRow(source, chunk);
+  for (Value &word : words)
+    word = unlessNegative(source, word);
+  return words;
+}
+
+SmallVector<Value> RowElements::loadRow(const Source &source, const Chunk &chunk) {
   int64_t bytes = bytesOf(source.type), all = kChunk * bytes;
   if (source.operand.column)
     return loadIndexed(rowTeam, rowOf(source), indexedRowOf(source), chunk);

@@ -107,6 +107,7 @@ private:
     InputRows rows;
     mlir::RankedTensorType type;
     llvm::SmallVector<mlir::Value> places;                  ///< addresses of the rows of a gather
+    llvm::SmallVector<mlir::Value> exist;                   ///< their numbers are not negative (i1)
     llvm::SmallVector<llvm::SmallVector<mlir::Value>> kept; ///< words of each chunk, row by row
     /// f32, or the bits of an integer, for each row, where there are no columns.
     llvm::SmallVector<mlir::Value> numbers;
@@ -127,9 +128,12 @@ private:
   Int32 rowIndexOf(const Operand &operand);
   mlir::Value rowOf(const Source &source);
   mlir::Value placeOfRow(const Source &source);
+  void findGathered(Source &source);
+  mlir::Value unlessNegative(const Source &source, mlir::Value loaded);
   IndexedRow indexedRowOf(const Source &source);
   mlir::Value placeOf(const Source &source, const Chunk &chunk, int64_t element);
   llvm::SmallVector<mlir::Value> load(const Source &source, const Chunk &chunk);
+  llvm::SmallVector<mlir::Value> loadRow(const Source &source, const Chunk &chunk);
   llvm::SmallVector<mlir::Value> load(const Operand &operand, const Chunk &chunk);
   mlir::Value computeIndexed(const Operand &operand, const Chunk &chunk);
   mlir::Value fromLane(mlir::Value tensor, const Chunk &chunk, Int32 number);

@@ -7,7 +7,7 @@
 //   %c = tensor.scatter %y into %e[%rows] scatter_dims([0]) unique
 //                                                                 row rows[i] of c is row i of y
 //
-// Row numbers are a tensor of M x 1 i64. A gather has numbers of rows that exist. A scatter writes
+// Row numbers are a tensor of M x 1 i64. A gather has zeros for a negative number. A scatter writes
 // into a tensor.empty, whose other rows stay what the memory of the result has: a caller gives the
 // cache as this memory. Rows with a negative number are skipped.
 //
