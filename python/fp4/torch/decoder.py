@@ -271,7 +271,7 @@ class Decoder:
         if isinstance(layer, WeightOnlyLinear):
             multiply_into(part, layer, x)
         else:
-            part.copy_(layer(x))
+            layer.write_into(part, x)
         return self.exchange.parts(slot, part)
 
     def _logits(self, y: torch.Tensor) -> torch.Tensor:

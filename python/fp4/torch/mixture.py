@@ -2,7 +2,7 @@
 their sums, in one program each:
 
     mixture(x, logits, correction?, shared?, RULE, EXPERTS)      -> y, weights, ids
-    routed_experts(x, ids, weights, shared?, total, EXPERTS)     -> y  (ids i32, weights f32)
+    routed_experts(x, ids, weights, shared?, EXPERTS)            -> y  (ids i32, weights f32)
 
 RULE is the numbers of fp4.torch.route, and EXPERTS the tensors and numbers of two
 WeightOnlyExperts, of which the first has gates (`operands`). Numbers of experts are from `first` on
@@ -11,13 +11,14 @@ those of the experts that are here. The others add nothing.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
 
 from ..errors import UsageError
 from . import mixture_programs, programs, weight_programs
-from .execution import run
+from .execution import run, run_into
 from .expert_programs import Product
 from .experts import WeightOnlyExperts, gate_of
 from .mixture_programs import Mixture
@@ -29,8 +30,6 @@ from .weight_only import element_of, known_facts
 
 _Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 _TILE = weight_programs.TILE[0]
-#: Experts at which those of a part may begin: a kernel reads 32 bytes of their offsets at once.
-FIRST_UNIT = 4
 
 # ===--- Operations -------------------------------------------------------=== #
 
@@ -69,15 +68,33 @@ def _mixture(x: torch.Tensor, logits: torch.Tensor, correction: Optional, shared
              eps: float, *rest: Any) -> _Three:
     if not x.shape[0]:
         return _mixture_fake(x, logits, correction, shared, k, scores)
-    *experts, first = rest
-    up, down, tensors = _products(x, tuple(experts))
-    route = Route(logits.shape[1], programs.ELEMENTS[logits.dtype], k, scores, renormalize,
-                  _name(correction), num_groups, top_groups, factor, eps)
-    what = Mixture(up, down, k, logits.shape[1], first, route, shared=_name(shared))
-    found: _Three = run(mixture_programs.mixture, (what,), padded(dense(x), up.k), dense(logits),
-                        _dense(correction), _dense(shared), *tensors,
+    rule = (k, scores, renormalize, num_groups, top_groups, factor, eps)
+    found: _Three = run(*_call(x, logits, correction, shared, rule, rest),
                         target=weight_programs.TARGET)
     return found
+
+
+def mixture_into(out: torch.Tensor, x: torch.Tensor, logits: torch.Tensor, correction: Optional,
+                 shared: Optional, rule: tuple[Any, ...], *rest: Any) -> None:
+    """Writes y of `mixture` into `out`, in bfloat16, float16 or float32: sums are rounded once, to
+    its dtype. `rule` is RULE, and `rest` EXPERTS."""
+    make, (what,), *tensors = _call(x, logits, correction, shared, rule, rest)
+    what = dataclasses.replace(what, result=programs.ELEMENTS[out.dtype])
+    _, weights, ids = _mixture_fake(x, logits, correction, shared, *rule[:2])
+    run_into(make, (what,), (out, weights, ids), *tensors, target=weight_programs.TARGET)
+
+
+def _call(x: torch.Tensor, logits: torch.Tensor, correction: Optional, shared: Optional,
+          rule: tuple[Any, ...], rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of execution.run for a mixture."""
+    *experts, first = rest
+    up, down, tensors = _products(x, tuple(experts))
+    k, scores, renormalize, *numbers = rule
+    route = Route(logits.shape[1], programs.ELEMENTS[logits.dtype], k, scores, renormalize,
+                  _name(correction), *numbers)
+    what = Mixture(up, down, k, first, route, _name(shared), up.element)
+    return (mixture_programs.mixture, (what,), padded(dense(x), up.k), dense(logits),
+            _dense(correction), _dense(shared), *tensors)
 
 
 def _mixture_fake(x: torch.Tensor, logits: torch.Tensor, correction: Optional, shared: Optional,
@@ -87,16 +104,32 @@ def _mixture_fake(x: torch.Tensor, logits: torch.Tensor, correction: Optional, s
             x.new_empty(shape, dtype=torch.int32))
 
 
-def _routed(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, shared: Optional, total: int,
+def _routed(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, shared: Optional,
             *rest: Any) -> torch.Tensor:
     if not x.shape[0]:
         return x.new_empty(x.shape)
+    y: torch.Tensor = run(*_routed_call(x, ids, weights, shared, rest),
+                          target=weight_programs.TARGET)
+    return y
+
+
+def routed_into(out: torch.Tensor, x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor,
+                *rest: Any) -> None:
+    """Writes y of `routed_experts` into `out`, in bfloat16, float16 or float32: sums are rounded
+    once, to its dtype. `rest` is EXPERTS."""
+    make, (what,), *tensors = _routed_call(x, ids, weights, None, rest)
+    what = dataclasses.replace(what, result=programs.ELEMENTS[out.dtype])
+    run_into(make, (what,), (out,), *tensors, target=weight_programs.TARGET)
+
+
+def _routed_call(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, shared: Optional,
+                 rest: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of execution.run for experts that are chosen already."""
     *experts, first = rest
     up, down, tensors = _products(x, tuple(experts))
-    what = Mixture(up, down, ids.shape[1], total, first, shared=_name(shared))
-    y: torch.Tensor = run(mixture_programs.mixture, (what,), padded(dense(x), up.k), dense(ids),
-                          dense(weights), _dense(shared), *tensors, target=weight_programs.TARGET)
-    return y
+    what = Mixture(up, down, ids.shape[1], first, None, _name(shared), up.element)
+    return (mixture_programs.mixture, (what,), padded(dense(x), up.k), dense(ids), dense(weights),
+            _dense(shared), *tensors)
 
 
 def _routed_fake(x: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -124,5 +157,5 @@ mixture = Operation(
     f"str renormalize, int num_groups, int top_groups, float factor, float eps, {_EXPERTS}) "
     "-> (Tensor, Tensor, Tensor)", _mixture, _mixture_fake)
 routed_experts = Operation(
-    f"routed_experts(Tensor x, Tensor ids, Tensor weights, Tensor? shared, int total, {_EXPERTS}) "
-    "-> Tensor", _routed, _routed_fake)
+    f"routed_experts(Tensor x, Tensor ids, Tensor weights, Tensor? shared, {_EXPERTS}) -> Tensor",
+    _routed, _routed_fake)

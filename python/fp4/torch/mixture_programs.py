@@ -23,7 +23,8 @@ class Mixture:
     Attributes:
         up, down: the matmuls, of which the first has a gate.
         k: the number of experts of a token.
-        total, first: the experts that tokens are sent to, and the first one of those that are here.
+        first: the number of the first expert that is here; others add nothing.
+        result: the element type of the sums.
         route: the choice of experts by logits; None where ids and weights are given.
         shared: the element type of a matrix that is added to the sums; "" without one.
     """
@@ -31,18 +32,18 @@ class Mixture:
     up: Product
     down: Product
     k: int
-    total: int
     first: int = 0
     route: Route | None = None
     shared: str = ""
+    result: str = "bf16"
 
 
 @functools.lru_cache(maxsize=256)
 def mixture(what: Mixture, target: str) -> Runnable:
-    """(x [T, up.k]; logits [T, total] and their bias where there is one, or ids i32 and weights
+    """(x [T, up.k]; logits [T, E] and their bias where there is one, or ids i32 and weights
     f32, [T, k]; shared [T, down.n] where there is one; expert_programs.operands of `up` and of
-    `down`) -> [T, down.n], and behind logits the weights f32 and ids i32, [T, k]. An expert that is
-    not here adds nothing."""
+    `down`) -> [T, down.n] of `result`, and behind logits the weights f32 and ids i32, [T, k]. An
+    expert that is not here adds nothing."""
     weight_programs.check_target(target)
     return compile_text(mixture_text(what), target, pdl="all")
 
@@ -77,25 +78,18 @@ def mixture_text(what: Mixture) -> str:
 
 
 def _multiplied(text: Text, what: Mixture, x: Tensor) -> Tensor:
-    """The results of experts, a row for each pair of a token and an expert, zero where the expert
-    is elsewhere. The rows of pairs are %rows."""
+    """The results of experts that are here, a row for each pair of a token and one of them. The
+    rows of pairs are %rows: pairs of other experts have the row -1, for which no kernel works."""
     up, down = what.up, what.down
     ids, rows = f"tensor<?x{what.k}xi32>", f"tensor<?x{what.k}xi64>"
-    all_offsets = f"tensor<{what.total + 1}xi64>"
-    is_part = what.first > 0 or up.experts < what.total
     text.lines.append(f"""\
-  %{'all_' * is_part}offsets, %rows, %tokens = fp4.expert_order %ids
-      {{experts = {what.total} : i64}} : {ids} -> {all_offsets}, {rows}, tensor<?xi64>""")
-    if is_part:
-        text.lines.append(
-            f"  %offsets = tensor.extract_slice %all_offsets[{what.first}] [{up.experts + 1}] [1]\n"
-            f"      : {all_offsets} to tensor<{up.experts + 1}xi64>")
+  %offsets, %rows, %tokens = fp4.expert_order %ids
+      {{experts = {up.experts} : i64, first = {what.first} : i64}}
+      : {ids} -> tensor<{up.experts + 1}xi64>, {rows}, tensor<?xi64>""")
     each = text.gather("each", x, Tensor("tokens", "tensor<?xi64>", "#row"))
-    # Only pairs of experts that are elsewhere read rows of no expert here: other pairs without one
-    # have the row -1.
-    read = "" if is_part else "unspecified_rows"
-    text.lines += [expert_programs.matmul(up, "hidden", each.name, "up_", "unspecified_rows"),
-                   expert_programs.matmul(down, "given_rows", "hidden", "down_", read)]
+    text.lines += [expert_programs.matmul(part, name, source, f"{prefix}_", "unspecified_rows")
+                   for part, name, source, prefix in ((up, "hidden", each.name, "up"),
+                                                      (down, "given_rows", "hidden", "down"))]
     return Tensor("given_rows", f"tensor<?x{down.n}x{down.result}>")
 
 
@@ -127,4 +121,4 @@ def _total(text: Text, what: Mixture, y: Tensor, weights: Tensor, shared: Tensor
         inputs.append(shared)
         body += f"    %with_shared = arith.addf {last}, %shared.f : f32\n"
         last = "%with_shared"
-    return text.elements("y", inputs, body, last, what.up.element)
+    return text.elements("y", inputs, body, last, what.result)

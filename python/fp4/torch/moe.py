@@ -10,11 +10,11 @@ from torch.compiler import is_dynamo_compiling
 
 from ..errors import UsageError
 from . import functional as fp4
-from .mixture import FIRST_UNIT, mixture, operands
+from .mixture import mixture, mixture_into, operands
 from .planned import planned
 from .routed import RoutedExperts, experts_from, holds_experts
 from .router import Router, chosen, router_from
-from .routing import MOST_EXPERTS, MOST_OF_TOKEN, are_groups
+from .routing import MOST_EXPERTS, MOST_OF_TOKEN, are_groups, route
 
 #: What a block of transformers calls its parts.
 _ROUTERS, _SHARED = ("gate", "router"), ("shared_experts", "shared_expert")
@@ -78,15 +78,12 @@ class MoE(torch.nn.Module):
         if x.shape[-1:] != (experts.hidden_size,):
             raise UsageError(f"'x' must be [..., {experts.hidden_size}], but got {list(x.shape)}")
         rows = x.reshape(-1, experts.hidden_size)
-        shared = None if self.shared is None else self.shared(x).reshape(rows.shape)
-        logits = router(rows)
-        correction = router._buffers["correction"]
+        shared, logits, correction = self._beside(x)
         if self._fits() and experts.is_one_program(rows, logits, shared):
             fp4._check_devices(x=rows, weight=experts.gate_up.packed, logits=logits)
             call = mixture.overload if is_dynamo_compiling() else _planned_mixture
             y, weights, _ = call(
-                rows, logits, correction, shared, router.k, router.scores, router.renormalize,
-                router.num_groups, router.top_groups, router.factor, router.eps,
+                rows, logits, correction, shared, *_numbers_of(router),
                 *operands(experts.gate_up, experts.down), experts.first)
         else:
             weights, ids = chosen(logits, router.rule, correction)
@@ -94,11 +91,45 @@ class MoE(torch.nn.Module):
         y = y.view(x.shape)
         return (y, weights) if self.returns_weights else y
 
+    def write_into(self, out: torch.Tensor, x: torch.Tensor) -> None:
+        """Writes y of x [T, hidden_size] into `out`, in the dtype of x or float32, to which the
+        sums are rounded once. Nothing is recorded for gradients."""
+        shared, logits, correction = self._beside(x)
+        experts = self.experts
+        if self._fits() and experts.is_one_program(x, logits, shared):
+            mixture_into(out, x, logits, correction, shared, _numbers_of(self.router),
+                         *operands(experts.gate_up, experts.down), experts.first)
+        else:
+            weights, ids = chosen(logits, self.router.rule, correction)
+            out.copy_(experts(x, ids, weights, shared))
+
+    def choose(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The weights, float32 [T, k], and the experts, int32 [T, k], of x [T, hidden_size]."""
+        logits, correction = self.router(x), self.router._buffers["correction"]
+        if not self._fits():
+            weights, ids = chosen(logits, self.router.rule, correction)
+            return weights, ids.to(torch.int32)
+        k, scores, renormalize, groups, top_groups, factor, eps = _numbers_of(self.router)
+        return route(logits, k, scores=scores, renormalize=renormalize, bias=correction,
+                     num_groups=groups, top_groups=top_groups, factor=factor, eps=eps)
+
+    def _beside(self, x: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor, Any]:
+        """The results of shared experts, the logits, and the correction of the router."""
+        rows = x.reshape(-1, x.shape[-1])
+        shared = None if self.shared is None else self.shared(x).reshape(rows.shape)
+        return shared, self.router(rows), self.router._buffers["correction"]
+
     def _fits(self) -> bool:
-        """Returns True where a program has the rule of the router and the part of the experts."""
+        """Returns True where a program has the rule of the router."""
         rule, experts = self.router.rule, self.experts
         return (experts.total <= MOST_EXPERTS and rule.k <= MOST_OF_TOKEN
-                and are_groups(experts.total, rule.num_groups) and experts.first % FIRST_UNIT == 0)
+                and are_groups(experts.total, rule.num_groups))
+
+
+def _numbers_of(router: Router) -> tuple[Any, ...]:
+    """The members of the rule of a router."""
+    return (router.k, router.scores, router.renormalize, router.num_groups, router.top_groups,
+            router.factor, router.eps)
 
 
 class GatedShared(torch.nn.Module):

@@ -27,7 +27,7 @@ from . import functional as fp4
 from . import recipes
 from .expert_programs import ACTIVATIONS
 from .experts import WeightOnlyExperts, activated, gate_of
-from .mixture import operands, routed_experts
+from .mixture import operands, routed_experts, routed_into
 from .routing import MOST_EXPERTS, MOST_OF_TOKEN
 from .scaled import Scaled
 
@@ -38,7 +38,7 @@ class RoutedExperts(torch.nn.Module):
 
     A call is one program: it orders tokens by experts, gathers their rows, multiplies twice and
     adds, and the host waits for nothing. Torch does what is around the matmuls where gradients are
-    recorded, for float16 beside MXFP4, and for more than 16 experts of a token or 511 in all.
+    recorded, for float16 beside MXFP4, and for more than 16 experts of a token or 512 here.
 
     Attributes:
         gate_up: WeightOnlyExperts with gates, [hidden_size] to [intermediate_size].
@@ -107,18 +107,28 @@ class RoutedExperts(torch.nn.Module):
         if shared is not None:
             shared = shared.reshape(x.shape)
         if self.is_one_program(x, weights, shared) and index.shape[1] <= MOST_OF_TOKEN and (
-                self.num_experts < MOST_EXPERTS):
+                self.num_experts <= MOST_EXPERTS):
             fp4._check_devices(hidden_states=x, weight=self.gate_up.packed, top_k_index=index,
                                top_k_weights=weights, shared=shared)
             local, here = self._local(index)
-            # All experts that are not here are one, behind the others.
-            ids = torch.where(here, local, self.num_experts).to(torch.int32)
+            ids = torch.where(here, local, -1).to(torch.int32)
             total: torch.Tensor = routed_experts.overload(
-                x, ids, torch.where(here, weights.float(), 0.0), shared, self.num_experts + 1,
+                x, ids, torch.where(here, weights.float(), 0.0), shared,
                 *operands(self.gate_up, self.down), 0)
         else:
             total = self._composed(x, index, weights, shared)
         return total.view(hidden_states.shape)
+
+    def write_into(self, out: torch.Tensor, x: torch.Tensor, ids: torch.Tensor,
+                   weights: torch.Tensor) -> None:
+        """Writes the sums of x [T, hidden_size] into `out`, in the dtype of x or float32, to which
+        they are rounded once. `ids` are int32 and `weights` float32, [T, k]; the weights of other
+        experts are numbers. Nothing is recorded for gradients."""
+        if self.is_one_program(x, weights) and ids.shape[1] <= MOST_OF_TOKEN and (
+                self.num_experts <= MOST_EXPERTS):
+            routed_into(out, x, ids, weights, *operands(self.gate_up, self.down), self.first)
+        else:
+            out.copy_(self(x, ids, weights))
 
     def _weights(self, index: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """The weights [T, k] of the chosen experts."""
