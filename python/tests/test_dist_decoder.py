@@ -15,9 +15,11 @@ from typing import Any
 from unittest import mock
 
 import fp4
+from expert_files import as_gpt_oss, as_modelopt
 from programs import torch
 from test_torch_decoder import MOST, made
 from test_transformers import error, tokens, transformers
+from test_transformers import model as small
 
 if torch is not None:
     import fp4.checkpoints as ck
@@ -72,6 +74,7 @@ def refusals(model: Any, rank: int) -> "list[tuple[str, Any, int, dict[str, Any]
     theta.config.rms_norm_eps *= 1 + rank
     return [("all ranks must have 'sequences' 1, as rank 0 has", model, 1 + rank, {}),
             ("all ranks must have 'allow_fallback' False", model, 2, {"allow_fallback": rank == 1}),
+            ("all ranks must have 'expert_parallel' True", model, 2, {"expert_parallel": not rank}),
             ("all ranks must have a checksum of 'model.layers.0.mlp.down_proj.pack", rows, 2, {}),
             ("all ranks must have a checksum of 'model.layers.0.input_layernorm", scale, 2, {}),
             ("all ranks must have the rms_norm_eps of the model", theta, 2, {}),
@@ -121,11 +124,11 @@ class TwoProcesses(unittest.TestCase):
 
 @unittest.skipIf(transformers is None, "torch or transformers is not installed")
 class Ranks(unittest.TestCase):
-    def check(self, ours: Any, exact: Any) -> "tuple[list[Any], list[Any]]":
+    def check(self, ours: Any, exact: Any, **options: Any) -> "tuple[list[Any], list[Any]]":
         """Logits of one process and of two ranks, both compared with the model in float32."""
         ids = tokens(2, 12)
         whole = follow(decoder_of(ours, 2), ids)
-        parts = together(lambda one: follow(decoder_of(ours, 2, one), ids))
+        parts = together(lambda one: follow(decoder_of(ours, 2, one, **options), ids))
         self.assertTrue(same(parts[0], parts[1]))
         wide = copy.deepcopy(exact).float()
         with torch.no_grad():
@@ -149,11 +152,52 @@ class Ranks(unittest.TestCase):
                     self.assertLess(error(other, one), 0.01)
 
     def test_mixtures_of_experts(self) -> None:
-        """Each rank has half of the experts; in gpt-oss half of the sinks and one bias, too."""
+        """Each rank has half of the experts, or half of the columns of all; in gpt-oss half of the
+        sinks and one bias, too."""
         for name in ("Mixtral", "Qwen3Moe", "GptOss"):
-            with self.subTest(name):
-                whole, parts = self.check(*made(name, **SIZES))
-                self.assertLess(error(parts[0], whole[0]), 0.01)
+            pair = made(name, **SIZES)
+            for expert_parallel in (True, False):
+                with self.subTest(name, expert_parallel=expert_parallel):
+                    whole, parts = self.check(*pair, expert_parallel=expert_parallel)
+                    self.assertLess(error(parts[0], whole[0]), 0.01)
+
+    def test_experts_that_ranks_read(self) -> None:
+        """A rank reads its experts, or its columns of all, and has the bits of ranks that share a
+        model."""
+        for name, write in (("GptOss", as_gpt_oss), ("Mixtral", as_modelopt)):
+            for expert_parallel in (True, False):
+                with self.subTest(name, expert_parallel=expert_parallel), (
+                        tempfile.TemporaryDirectory()) as folder:
+                    self.check_experts_read(name, write, expert_parallel, f"{folder}/a.safetensors")
+
+    def check_experts_read(self, name: str, write: Any, expert_parallel: bool, path: str) -> None:
+        exact = small(name, **SIZES, intermediate_size=256)
+        for key, values in exact.named_parameters():
+            if key.endswith("bias"):
+                values.data.uniform_(-0.5, 0.5)
+        with torch.no_grad():
+            write(ck, path, exact)
+        whole = type(exact)(exact.config).bfloat16().eval()
+        whole.model.rotary_emb = exact.model.rotary_emb
+        ck.load_into(whole, path)
+        models = together(lambda one: self.read(
+            whole, pathlib.Path(path), one, expert_parallel=expert_parallel))
+        held = [sum(value.nbytes for value in each.model.layers[0].mlp.experts.buffers()
+                    if value.dim() > 1) for each in (*models, whole)]
+        self.assertEqual(held[:2], [held[2] // 2] * 2)
+        for each in (*models, whole):
+            ft.quantize_(each.model.layers[0].self_attn, weight_only=True)
+        ids = tokens(1, 9)
+
+        def decoded(model: Any, one: Any) -> Any:
+            return follow(decoder_of(model, 1, one, expert_parallel=expert_parallel), ids)
+        found = together(lambda one: decoded(models[one.rank], one))
+        expected = together(lambda one: decoded(whole, one))
+        self.assertTrue(same(found[0], expected[0]))
+        with self.assertRaisesRegex(fp4.UsageError, r"mlp.experts' must be part . of 2 of the "
+                                    r".*, but is part . of 2 of the .*\nnote: pass load_into"):
+            together(lambda one: decoder_of(models[one.rank], 1, one,
+                                            expert_parallel=not expert_parallel))
 
     def test_four_ranks(self) -> None:
         ours, _ = made("Llama", **{**SIZES, "num_key_value_heads": 4})
@@ -180,7 +224,7 @@ class Ranks(unittest.TestCase):
         with torch.device("meta"):
             mine = type(model)(model.config).bfloat16()
         mine.model.rotary_emb = model.model.rotary_emb
-        ck.load_into(mine, path, weight_only=True, share=(one.rank, one.ranks), **options)
+        ck.load_into(mine, path, share=(one.rank, one.ranks), **{"weight_only": True, **options})
         return mine.train(model.training)
 
     def test_parts_that_ranks_read(self) -> None:

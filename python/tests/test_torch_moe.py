@@ -18,7 +18,7 @@ if torch is not None:
     from fp4.torch import execution, mixture_programs
     from fp4.torch.mixture import operands
     from fp4.torch.router import Rule, chosen, router_from
-    from fp4.torch.shards import Share
+    from fp4.torch.shards import Part, Share, experts_of_rank
 
 E, H, SIZE = 8, 64, 96
 #: Rules of models, with whether scores have a correction, and the activation of experts.
@@ -127,9 +127,68 @@ class Mixtures(unittest.TestCase):
                 some = experts_of(first=first, count=4)
                 self.assertTrue(torch.equal(some(x, ids, weights), expected))
 
+    def parts_of(self, layer: Any, dim: int, ranks: int, x: Any) -> "list[Any]":
+        """The float32 sums of the part of each rank: of some experts (0), or of columns (1)."""
+        found = []
+        for rank in range(ranks):
+            part = experts_of_rank(layer.experts, Part(dim, rank, ranks))
+            sums = torch.full((len(x), H), torch.nan)
+            ft.MoE(layer.router, part).write_into(sums, x)
+            found.append(sums)
+        return found
+
+    def test_sums_of_parts(self) -> None:
+        """Sums of k numbers in f32 differ by their order alone: by 2 (k - 1) roundings of the sum
+        of magnitudes. Sums of two have the same bits. Results of columns of an expert are rounded
+        to bf16 before they are added, so that the magnitudes of all parts count."""
+        x = matrix(9, H, 3)
+        for name, size, format in (("deepseek_v3", 96, "nvfp4"), ("gpt_oss", 256, "mxfp4"),
+                                   ("mixtral", 64, "mxfp4")):
+            rule, corrects, activation = MODELS[name]
+            layer = ft.MoE(router_of(rule, corrects), experts_of(activation, format, size=size))
+            with self.subTest(name, size=size), torch.no_grad():
+                whole = torch.empty(len(x), H)
+                layer.write_into(whole, x)
+                self.assertTrue(torch.equal(whole.bfloat16(), layer(x)))
+                most = self.magnitudes(layer, layer.experts, x)
+                total = sum(self.parts_of(layer, 0, 2, x))
+                bound = 2 * (rule["k"] - 1) * 2**-24 * most
+                self.assertTrue(bool(((total - whole).abs() <= bound).all()))
+                if rule["k"] == 2:
+                    self.assertTrue(torch.equal(total, whole))
+                columns = [experts_of_rank(layer.experts, Part(1, rank, 2)) for rank in range(2)]
+                most = sum((self.magnitudes(layer, part, x) for part in columns), most)
+                total = sum(self.parts_of(layer, 1, 2, x))
+                self.assertTrue(bool(((total - whole).abs() <= 2**-8 * most).all()))
+                self.assertFalse(torch.equal(total, whole))
+
+    def magnitudes(self, layer: Any, experts: Any, x: Any) -> Any:
+        """The sum of the magnitudes of what each expert of a token adds, at least."""
+        weights, ids = layer.choose(x)
+        each = [experts(x, ids[:, k:k + 1], weights[:, k:k + 1]).float().abs()
+                for k in range(ids.shape[1])]
+        return sum(each[1:], each[0]) * (1 + 2**-7)
+
+    def test_parts_that_do_not_divide(self) -> None:
+        experts = experts_of(size=80)
+        for part, words in ((Part(0, 0, 3), "experts must be a multiple of the 3 ranks, but there "
+                             "are 8\nnote: .* expert_parallel=False"),
+                            (Part(1, 0, 2), "columns of experts must be a multiple of 32 for 2 "
+                             "ranks, but there are 80\nnote: .* expert_parallel=True")):
+            with self.subTest(words), self.assertRaisesRegex(fp4.UsageError, words):
+                experts_of_rank(experts, part)
+        self.assertEqual(experts_of_rank(experts, Part(0, 1, 2)).first, 4)
+        self.assertEqual(experts_of_rank(experts_of(), Part(1, 1, 2)).intermediate_size, 48)
+
     def test_a_call_is_one_program(self) -> None:
+        """A part has the kernels of the whole: rows of other experts are neither sent nor
+        cleared."""
+        for experts in (experts_of(), experts_of(first=3, count=4)):
+            self.check_one_program(experts)
+
+    def check_one_program(self, experts: Any) -> None:
         rule, corrects, _ = MODELS["deepseek_v3"]
-        layer, x = ft.MoE(router_of(rule, corrects), experts_of(), shared()), matrix(5, H)
+        layer, x = ft.MoE(router_of(rule, corrects), experts, shared()), matrix(5, H)
         mixture_programs.mixture.cache_clear()
         execution._programs.clear()
         with torch.no_grad(), mock.patch.object(execution, "_program",
@@ -141,6 +200,7 @@ class Mixtures(unittest.TestCase):
         names = [kernel.name.removeprefix("mixture_") for kernel in ready.kernels]
         self.assertEqual([name for name in names if "matmul" not in name and "groups" not in name],
                          ["top_k_0", "expert_order_0", "rows_0", "rows_1"])
+        self.assertEqual(programs.call_args.args[1][0].first, experts.first)
 
     def test_composed_by_torch(self) -> None:
         """The sums are the same where gradients are recorded and torch is around the matmuls."""
@@ -249,12 +309,15 @@ class Mixtures(unittest.TestCase):
     def test_a_part_that_was_read_is_that_of_the_rank(self) -> None:
         part = experts_of(first=4, count=4)
         self.assertIs(Share().experts("mlp.experts", part), part)  # other ranks are elsewhere
-        part.was_read = True
+        part.part = (0, 1, 2)
         self.assertIs(Share(1, 2).experts("mlp.experts", part), part)
-        for share in (Share(), Share(0, 2), Share(1, 4)):
+        for share, words in ((Share(), "0 of 1 of the experts"),
+                             (Share(0, 2), "0 of 2 of the experts"),
+                             (Share(1, 4), "1 of 4 of the experts"),
+                             (Share(1, 2, False), "1 of 2 of the columns of each expert")):
             with self.subTest(share=share), self.assertRaisesRegex(
-                    fp4.UsageError, "'mlp.experts' must be the . of 8 experts from number . on, "
-                    "but is 4 from 4 on\nnote: pass load_into the share"):
+                    fp4.UsageError, f"'mlp.experts' must be part {words}, but is part 1 of 2 of "
+                    "the experts\nnote: pass load_into the share"):
                 share.experts("mlp.experts", part)
 
     def test_rules_that_no_program_has(self) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
 from ..errors import UsageError
-from ..torch import RoutedExperts, Scaled
+from ..torch import RoutedExperts, Scaled, swizzle
 from ..torch.routed import experts_of, gate_and_up, holds_experts
+from ..torch.shards import Part, check_experts
 from ._read import Checkpoint
 
 #: Names of the matrices of one expert.
@@ -53,11 +54,11 @@ def names_of(experts: Experts) -> list[str]:
 
 def made_of(module: torch.nn.Module, name: str, experts: Experts, checkpoint: Checkpoint,
             bias_of: Callable[[str], torch.Tensor | None],
-            share: tuple[int, int] | None = None) -> RoutedExperts:
+            part: Part | None = None) -> RoutedExperts:
     """The module of these weights. `bias_of` gives a tensor of the checkpoint by its name in the
-    model, if there is one. `share`, a rank and the number of ranks, has some of the experts."""
+    model, if there is one. A `part` has some of the experts, or columns of each."""
     count = int(module.get_parameter("down_proj").shape[0])
-    own = _own(name, count, share)
+    own, columns = _own(name, count, part), part if part is not None and part.dim else None
     if experts.stacks:
         stacks = {last: _stack(experts.stacks.get(last), name, last, count, own, checkpoint)
                   for last in _STACKS}
@@ -72,23 +73,55 @@ def made_of(module: torch.nn.Module, name: str, experts: Experts, checkpoint: Ch
         raise UsageError(f"experts '{name}' must have matrices of {wanted[0]} and {wanted[1]} "
                          f"features, but the checkpoint has {ups[0].shape} and {downs[0].shape}",
                          "its config.json is of another model")
-    gate_up_bias, down_bias = (bias_of(f"{name}.{last}_bias") for last in _STACKS)
-    made = experts_of(module, gates, ups, downs, gate_up_bias=_some(gate_up_bias, own),
-                      down_bias=_some(down_bias, own))
-    if share is None:
+    biases = [bias_of(f"{name}.{last}_bias") for last in _STACKS]
+    if columns is not None:
+        return _columns_of(module, name, columns, (gates, ups, downs), biases)
+    made = experts_of(module, gates, ups, downs, gate_up_bias=_some(biases[0], own),
+                      down_bias=_some(biases[1], own))
+    if part is None:
         return made
-    part = RoutedExperts(made.gate_up, made.down, first=own.start, total=count)
-    part.was_read = True
-    return part.train(made.training)
+    return _marked(RoutedExperts(made.gate_up, made.down, first=own.start, total=count), part,
+                   module)
 
 
-def _own(name: str, count: int, share: tuple[int, int] | None) -> range:
+def _columns_of(module: torch.nn.Module, name: str, part: Part,
+                matrices: Sequence[Sequence[Scaled]],
+                biases: Sequence[torch.Tensor | None]) -> RoutedExperts:
+    """Columns of all experts. Rank 0 alone adds the biases behind them."""
+    gates, ups, downs = matrices
+    _check(name, part, len(downs), downs[0])
+    rows, columns = (Part(dim, part.rank, part.ranks) for dim in range(2))
+    size = downs[0].shape[1] // part.ranks
+    down_bias = biases[1] if biases[1] is None or not part.rank else torch.zeros_like(biases[1])
+    gates, ups, downs = ([cut.cut(swizzle(one, "linear")) for one in some] for cut, some in
+                         ((rows, gates), (rows, ups), (columns, downs)))
+    made = experts_of(module, gates, ups, downs, gate_up_bias=biases[0], down_bias=down_bias,
+                      columns=slice(part.rank * size, (part.rank + 1) * size))
+    return _marked(made, part, module)
+
+
+def _marked(made: RoutedExperts, part: Part, module: torch.nn.Module) -> RoutedExperts:
+    """Tells a decoder which part the experts are."""
+    made.part = dataclasses.astuple(part)
+    return made.train(module.training)
+
+
+def _check(name: str, part: Part, count: int, down: Scaled | None) -> None:
+    try:
+        check_experts(part, count, 0 if down is None else down.shape[1],
+                      "nvfp4" if down is None else down.format)
+    except UsageError as error:
+        raise UsageError(f"experts '{name}' cannot be shared: {error.message}",
+                         error.note) from None
+
+
+def _own(name: str, count: int, part: Part | None) -> range:
     """The numbers of the experts of a rank."""
-    rank, ranks = share or (0, 1)
-    if count % ranks:
-        raise UsageError(f"experts '{name}' must be a multiple of the {ranks} ranks, but there are "
-                         f"{count}", "make a group of fewer ranks")
-    return range(rank * (count // ranks), (rank + 1) * (count // ranks))
+    if part is None or part.dim:
+        return range(count)
+    _check(name, part, count, None)
+    size = count // part.ranks
+    return range(part.rank * size, (part.rank + 1) * size)
 
 
 def _some(values: torch.Tensor | None, own: range) -> torch.Tensor | None:

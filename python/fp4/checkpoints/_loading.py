@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..torch import LayerReport, WeightOnlyLinear
 from ..torch.convert import put
 from ..torch.recipes import BLOCKS
-from ..torch.shards import Part
+from ..torch.shards import Part, part_of_experts
 from ._experts import Experts, experts_in, made_of, names_of
 from ._read import Checkpoint
 
@@ -33,12 +33,19 @@ class Options:
         merged: the last part of the name of a layer, and those of the weights that it stands for.
         weight_only: which layers to make; None: what the checkpoint says.
         share: the number of a rank and that of all ranks, of which each reads its part.
+        expert_parallel: a rank reads some experts, and not columns of all.
     """
 
     rename: Callable[[str], str]
     merged: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=lambda: MERGED)
     weight_only: bool | None = None
     share: tuple[int, int] | None = None
+    expert_parallel: bool = True
+
+    @property
+    def expert_part(self) -> Part | None:
+        """This rank's part of the experts of each layer; None: all of them."""
+        return self.share and part_of_experts(*self.share, self.expert_parallel)
 
     def part_of(self, name: str) -> Part | None:
         """This rank's part of a layer of a decoder; None: all of it."""
@@ -121,7 +128,8 @@ class Loading:
             self.used.add(tensors[place])
             return self._checkpoint.tensor(tensors[place])
 
-        made = made_of(module, name, experts, self._checkpoint, bias_of, self._options.share)
+        made = made_of(module, name, experts, self._checkpoint, bias_of,
+                       self._options.expert_part)
         where = module.get_parameter("down_proj").device
         put(self._model, name, made if where.type == "meta" else made.to(where))
         return LayerReport(name, type(module).__name__, made.down.format,

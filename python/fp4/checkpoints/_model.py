@@ -26,7 +26,7 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
               global_scale: str | None = None, weight_only: bool | None = None,
               merged: Mapping[str, Sequence[str]] = MERGED,
               rename: Callable[[str], str] | None = None, check_scales: bool = True,
-              share: tuple[int, int] | None = None) -> Report:
+              share: tuple[int, int] | None = None, expert_parallel: bool = True) -> Report:
     """Loads a checkpoint with 4-bit weights into a model: layers whose weights it has are replaced,
     and all other parameters and buffers are filled.
 
@@ -47,6 +47,7 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
         merged: the last part of the name of a layer, and those of the weights that it stands for.
         rename: from names in the file to those in the model.
         share: (rank, ranks): read this rank's part of a Decoder's layers.
+        expert_parallel: that of the Decoder: with `share`, read some experts, or columns of all.
 
     Returns:
         The fate of each layer.
@@ -58,7 +59,8 @@ def load_into(model: torch.nn.Module, path: str | os.PathLike[str], *, layout: s
     if share is not None and not 0 <= share[0] < share[1]:
         raise UsageError(f"'share' must be a rank below the number of ranks, but got {share}",
                          "pass (group.rank(), group.size())")
-    options = Options(rename or (lambda name: name), merged, weight_only, share)
+    options = Options(rename or (lambda name: name), merged, weight_only, share,
+                      expert_parallel)
     with open(path, layout=layout, global_scale=global_scale,
               check_scales=check_scales) as checkpoint:
         loading = Loading(model, checkpoint, options)

@@ -62,10 +62,10 @@ class Decoder:
     float32 (python/tests/test_torch_decoder.py), and not the same bits.
 
     With `group` ranks share one decoder: each has some heads and their cache, and some columns of
-    the gated unit, or some experts, whose sums are rounded once more. All ranks make it of the same
-    model, call it alike, and have the logits. The kernel of the next norm adds their float32 parts
-    in the order of ranks, and rounds once. So all have the bits of one process with these parts,
-    however parts travel.
+    the gated unit, or some experts, to which it sends the tokens that chose them and no others. All
+    ranks make it of the same model, call it alike, and have the logits. The kernel of the next norm
+    adds their float32 parts in the order of ranks, and rounds once. So all have the bits of one
+    process with these parts, however parts travel.
 
     Attributes:
         token: int64 [sequences], the token that the next step reads.
@@ -93,19 +93,22 @@ class Decoder:
     """
 
     def __init__(self, model: Any, sequences: int, tokens: int, *, page_tokens: int = 64,
-                 allow_fallback: bool = False, group: Group | Exchange = None) -> None:
+                 allow_fallback: bool = False, group: Group | Exchange = None,
+                 expert_parallel: bool = True) -> None:
         arguments: dict[str, Any] = {"sequences": sequences, "tokens": tokens,
-                                     "page_tokens": page_tokens, "allow_fallback": allow_fallback}
+                                     "page_tokens": page_tokens, "allow_fallback": allow_fallback,
+                                     "expert_parallel": expert_parallel}
         self.exchange = None if group is None else _exchange(group, model, arguments)
         with contextlib.nullcontext() if self.exchange is None else self.exchange.together():
             self._make(model, **arguments)
 
     def _make(self, model: Any, sequences: int, tokens: int, page_tokens: int,
-              allow_fallback: bool) -> None:
+              allow_fallback: bool, expert_parallel: bool) -> None:
         self._config = check_model(model)
         fallbacks = Fallbacks()
         device = model.model.norm.weight.device
-        share = WHOLE if self.exchange is None else Share(self.exchange.rank, self.exchange.ranks)
+        share = WHOLE if self.exchange is None else Share(self.exchange.rank, self.exchange.ranks,
+                                                          expert_parallel)
         self._layers = layers_of(model, self._config, fallbacks, share)
         if allow_fallback and share.ranks > 1:
             raise UsageError("'allow_fallback' must be off with 'group', but is on",

@@ -56,7 +56,8 @@ class RoutedExperts(torch.nn.Module):
         UsageError: experts that do not fit each other, or numbers of which some are not of `total`.
     """
 
-    was_read = False  #: as a rank's part of a checkpoint
+    #: The part that was read of a checkpoint, (dim, rank, ranks) as shards.of_experts says it.
+    part: tuple[int, int, int] | None = None
 
     def __init__(self, gate_up: WeightOnlyExperts, down: WeightOnlyExperts, *, first: int = 0,
                  total: int | None = None) -> None:
@@ -245,13 +246,14 @@ def experts_from(module: Any, *, format: str = "nvfp4",
 
 def experts_of(module: Any, gates: Sequence[Scaled], ups: Sequence[Scaled],
                downs: Sequence[Scaled], *, gate_up_bias: torch.Tensor | None = None,
-               down_bias: torch.Tensor | None = None) -> RoutedExperts:
+               down_bias: torch.Tensor | None = None,
+               columns: slice = slice(None)) -> RoutedExperts:
     """Makes experts as experts_from does, of matrices that are quantized already and of biases as
-    the module has them."""
+    the module has them, of which those of gates and ups have these intermediate `columns`."""
     layout = _layout_of(module)
     gate_bias = up_bias = None
     if gate_up_bias is not None:
-        gate_bias, up_bias = (torch.nn.Parameter(half.clone(), False)
+        gate_bias, up_bias = (torch.nn.Parameter(half[:, columns].clone(), False)
                               for half in layout.halves(gate_up_bias))
     bias = None if down_bias is None else torch.nn.Parameter(down_bias, False)
     made = RoutedExperts(

@@ -1,11 +1,11 @@
-"""A rank's part of the weights of a decoder: rows or columns of weight-only layers, experts, heads,
-and rows of the language head."""
+"""A rank's part of the weights of a decoder: rows or columns of weight-only layers, experts or
+columns of all of them, heads, and rows of the language head."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,9 +15,10 @@ from . import recipes, weight_programs
 from .experts import WeightOnlyExperts
 from .routed import RoutedExperts
 from .scaled import Scaled
-from .weight_only import WeightOnlyLinear, layer_of_tiles, packed_tiles
+from .weight_only import WeightOnlyLinear, layer_of_tiles, packed_tiles, unpacked
 
-_SHARE_OF_PROCESS = "pass load_into the share=(rank, ranks) of this process in the group"
+_SHARE_OF_PROCESS = ("pass load_into the share=(rank, ranks) of this process in the group, and the "
+                     "expert_parallel of its Decoder")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +39,27 @@ class Part:
         """A copy, which does not keep the whole in memory."""
         return x[self.slices(x.shape)].clone(memory_format=torch.contiguous_format)
 
+    def cut(self, whole: Scaled) -> Scaled:
+        """This part of a weight with linear scales. Codes and scales stay."""
+        data, scales = (self.of(tensor.view(torch.uint8)) for tensor in (whole.data, whole.scales))
+        shape = [size // (self.ranks if axis == self.dim else 1)
+                 for axis, size in enumerate(whole.shape)]
+        return Scaled(data.view(whole.data.dtype), scales.view(whole.scales.dtype), whole.amax,
+                      (shape[0], shape[1]), whole.format, "linear", whole.recipe)
+
     def __str__(self) -> str:
         return f"part {self.rank} of {self.ranks} of the {'columns' if self.dim else 'rows'}"
+
+
+def part_of_experts(rank: int, ranks: int, expert_parallel: bool) -> Part:
+    """The experts (`dim` 0) of a rank, or its intermediate columns of each (1)."""
+    return Part(int(not expert_parallel and ranks > 1), rank, ranks)
+
+
+def of_experts(part: Part) -> str:
+    """Says which part of the experts of a layer a rank has."""
+    return (f"part {part.rank} of {part.ranks} of the "
+            f"{'columns of each expert' if part.dim else 'experts'}")
 
 
 def part_of(layer: WeightOnlyLinear, dim: int, rank: int, ranks: int) -> WeightOnlyLinear:
@@ -65,7 +85,7 @@ def part_of(layer: WeightOnlyLinear, dim: int, rank: int, ranks: int) -> WeightO
         bias_of_rank = bias if bias is None else torch.zeros_like(bias) if rank else (
             bias.detach().clone())
     packed = (_own(layer.packed, dim, rank, ranks) if not own % weight_programs.TILE[dim]
-              else packed_tiles(_codes(layer, dim, rank, ranks)))
+              else packed_tiles(_codes(layer, Part(dim, rank, ranks))))
     made = layer_of_tiles(layer, packed, alpha, bias_of_rank,
                           *((rows, own) if dim else (own, columns)))
     if made.bias is not None and bias is not None:
@@ -73,31 +93,78 @@ def part_of(layer: WeightOnlyLinear, dim: int, rank: int, ranks: int) -> WeightO
     return made
 
 
-def experts_of_rank(experts: RoutedExperts, rank: int, ranks: int) -> RoutedExperts:
-    """This rank's experts, one behind the other. Experts of other ranks add nothing to results.
+def experts_of_rank(experts: RoutedExperts, part: Part) -> RoutedExperts:
+    """This rank's part of the experts of a layer (of_experts), one behind the other. Results of
+    ranks are added. Rank 0 alone adds the biases of columns.
 
     Raises:
         UsageError: experts that the ranks cannot share, or that are a part already.
     """
-    count = experts.num_experts
+    count, ranks = experts.num_experts, part.ranks
     if count != experts.total:
         raise UsageError(f"the experts must be all {experts.total}, but are {count}",
                          "pass the model as a whole; the decoder takes this rank's part")
-    if count % ranks:
-        raise UsageError(f"the experts must be a multiple of the {ranks} ranks, but there are "
-                         f"{count}", "make a group of fewer ranks")
-    up, down = (_some_experts(part, rank, ranks) for part in (experts.gate_up, experts.down))
-    return RoutedExperts(up, down, first=rank * (count // ranks), total=count).train(
+    check_experts(part, count, experts.intermediate_size, experts.down.format)
+    if part.dim:
+        return RoutedExperts(_columns_of(experts.gate_up, Part(0, part.rank, ranks)),
+                             _columns_of(experts.down, Part(1, part.rank, ranks))).train(
+                                 experts.training)
+    up, down = (_some_experts(layer, part) for layer in (experts.gate_up, experts.down))
+    return RoutedExperts(up, down, first=part.rank * (count // ranks), total=count).train(
         experts.training)
 
 
-def _some_experts(layer: WeightOnlyExperts, rank: int, ranks: int) -> WeightOnlyExperts:
+def check_experts(part: Part, count: int, columns: int, format: str) -> None:
+    """A UsageError if ranks cannot share `count` experts with so many intermediate columns."""
+    unit = part.ranks * recipes.BLOCKS[format]
+    if not part.dim and count % part.ranks:
+        raise UsageError(f"the experts must be a multiple of the {part.ranks} ranks, but there are "
+                         f"{count}", "make a group of fewer ranks, or pass expert_parallel=False")
+    if part.dim and columns % unit:
+        raise UsageError(f"the intermediate columns of experts must be a multiple of {unit} for "
+                         f"{part.ranks} ranks, but there are {columns}",
+                         "make a group of fewer ranks, or pass expert_parallel=True")
+
+
+def _some_experts(layer: WeightOnlyExperts, part: Part) -> WeightOnlyExperts:
+    return _changed(layer, lambda value, _: part.of(value), experts=layer.experts // part.ranks)
+
+
+def _columns_of(layer: WeightOnlyExperts, part: Part) -> WeightOnlyExperts:
+    """Rows (`dim` 0) or columns (1) of the weight of each expert."""
+    sizes = [layer.out_features, layer.in_features]
+    sizes[part.dim] //= part.ranks
+
+    def cut(value: torch.Tensor, name: str) -> torch.Tensor:
+        if name.endswith("packed"):
+            return _tiles_of(layer, value, part, sizes[part.dim])
+        if name.endswith("alpha") or (part.dim and not part.rank):
+            return value.clone()
+        return torch.zeros_like(value) if part.dim else _own(value, 1, part.rank, part.ranks)
+
+    return _changed(layer, cut, out_features=sizes[0], in_features=sizes[1])
+
+
+def _tiles_of(layer: WeightOnlyExperts, packed: torch.Tensor, part: Part,
+              own: int) -> torch.Tensor:
+    """The tiles of `own` rows or columns of each expert: whole tiles as they are."""
+    each = packed.view(layer.experts, -1, *packed.shape[1:])
+    if not own % weight_programs.TILE[part.dim]:
+        return _own(each, 1 + part.dim, part.rank, part.ranks).flatten(0, 1)
+    shape = layer.out_features, layer.in_features
+    return torch.cat([packed_tiles(part.cut(unpacked(tiles, None, shape))) for tiles in each])
+
+
+def _changed(layer: WeightOnlyExperts, change: Callable[[torch.Tensor, str], torch.Tensor],
+             **sizes: int) -> WeightOnlyExperts:
+    """A copy with other tensors and sizes."""
     made = copy.copy(layer)
-    made.experts = layer.experts // ranks
-    made._buffers = {name: value if value is None else _own(value, 0, rank, ranks)
+    for name, size in sizes.items():
+        setattr(made, name, size)
+    made._buffers = {name: value if value is None else change(value, name)
                      for name, value in layer._buffers.items()}
     made._parameters = {name: value if value is None else torch.nn.Parameter(
-        _own(value.detach(), 0, rank, ranks), requires_grad=False)
+        change(value.detach(), name), requires_grad=False)
         for name, value in layer._parameters.items()}
     return made
 
@@ -107,24 +174,26 @@ def _own(x: torch.Tensor, dim: int, rank: int, ranks: int) -> torch.Tensor:
     return x.chunk(ranks, dim)[rank].clone(memory_format=torch.contiguous_format)
 
 
-def _codes(layer: WeightOnlyLinear, dim: int, rank: int, ranks: int) -> Scaled:
+def _codes(layer: WeightOnlyLinear, part: Part) -> Scaled:
     """This rank's codes and linear scales, where tiles span ranks."""
     whole = layer.unpack()
-    data, scales = (_own(tensor.view(torch.uint8), dim, rank, ranks)
-                    for tensor in (whole.data, whole.scales))
-    shape = tuple(size // ranks if axis == dim else size for axis, size in enumerate(whole.shape))
     one_level = "torchao_1level" if layer.format == "nvfp4" else "ocp_floor"
-    return Scaled(data.view(whole.data.dtype), scales.view(whole.scales.dtype), None,
-                  (shape[0], shape[1]), whole.format, "linear", one_level)
+    return part.cut(Scaled(whole.data, whole.scales, None, whole.shape, whole.format, "linear",
+                           one_level))
 
 
 @dataclasses.dataclass(frozen=True)
 class Share:
     """The part of a decoder that one of `ranks` has: heads of queries and of keys, and their parts
-    of the weights. One rank of one has all."""
+    of the weights. One rank of one has all.
+
+    Attributes:
+        expert_parallel: a rank has some experts, and not columns of all.
+    """
 
     rank: int = 0
     ranks: int = 1
+    expert_parallel: bool = True
 
     def check(self, config: Any) -> None:
         """A UsageError if the ranks cannot share the heads of a model."""
@@ -153,17 +222,16 @@ class Share:
         return self._part(name, layer, 1, whole)
 
     def experts(self, name: str, experts: RoutedExperts) -> RoutedExperts:
-        """Some of the experts of a layer: results are added."""
-        mine = experts.total // self.ranks
-        first = self.rank * mine
-        if experts.was_read and (experts.first, experts.num_experts) != (first, mine):
-            raise UsageError(f"'{name}' must be the {mine} of {experts.total} experts from number "
-                             f"{first} on, but is {experts.num_experts} from {experts.first} on",
-                             _SHARE_OF_PROCESS)
-        if self.ranks == 1 or experts.was_read:
+        """This rank's part of the experts of a layer: results are added."""
+        mine = part_of_experts(self.rank, self.ranks, self.expert_parallel)
+        read = None if experts.part is None else Part(*experts.part)
+        if read is not None and read != mine:
+            raise UsageError(f"'{name}' must be {of_experts(mine)}, but is "
+                             f"{of_experts(read)}", _SHARE_OF_PROCESS)
+        if self.ranks == 1 or read is not None:
             return experts
         try:
-            return experts_of_rank(experts, self.rank, self.ranks)
+            return experts_of_rank(experts, mine)
         except UsageError as error:
             raise UsageError(f"'{name}' cannot be shared: {error.message}", error.note) from None
 
