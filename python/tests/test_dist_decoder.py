@@ -289,7 +289,7 @@ class Ranks(unittest.TestCase):
         odd = made("Llama", **SIZES, intermediate_size=112)[0]
         some = made("Mixtral", **SIZES)[0]
         block = some.model.layers[0].mlp
-        block.experts = shards.experts_of_rank(block.experts, 0, 2)
+        block.experts = shards.experts_of_rank(block.experts, shards.Part(0, 0, 2))
         for model, words in (
                 (made("Llama", **{**SIZES, "num_key_value_heads": 1})[0],
                  "the key heads must be a multiple of the 2 ranks, but there are 1"),

@@ -133,7 +133,7 @@ class Mixtures(unittest.TestCase):
         for rank in range(ranks):
             part = experts_of_rank(layer.experts, Part(dim, rank, ranks))
             sums = torch.full((len(x), H), torch.nan)
-            ft.MoE(layer.router, part).write_into(sums, x)
+            ft.MoE(layer.router, part)._write_into(sums, x)
             found.append(sums)
         return found
 
@@ -148,7 +148,7 @@ class Mixtures(unittest.TestCase):
             layer = ft.MoE(router_of(rule, corrects), experts_of(activation, format, size=size))
             with self.subTest(name, size=size), torch.no_grad():
                 whole = torch.empty(len(x), H)
-                layer.write_into(whole, x)
+                layer._write_into(whole, x)
                 self.assertTrue(torch.equal(whole.bfloat16(), layer(x)))
                 most = self.magnitudes(layer, layer.experts, x)
                 total = sum(self.parts_of(layer, 0, 2, x))
@@ -164,7 +164,7 @@ class Mixtures(unittest.TestCase):
 
     def magnitudes(self, layer: Any, experts: Any, x: Any) -> Any:
         """The sum of the magnitudes of what each expert of a token adds, at least."""
-        weights, ids = layer.choose(x)
+        weights, ids = layer._choose(x)
         each = [experts(x, ids[:, k:k + 1], weights[:, k:k + 1]).float().abs()
                 for k in range(ids.shape[1])]
         return sum(each[1:], each[0]) * (1 + 2**-7)
@@ -181,12 +181,12 @@ class Mixtures(unittest.TestCase):
         self.assertEqual(experts_of_rank(experts_of(), Part(1, 1, 2)).intermediate_size, 48)
 
     def test_a_call_is_one_program(self) -> None:
-        """A part has the kernels of the whole: rows of other experts are neither sent nor
-        cleared."""
-        for experts in (experts_of(), experts_of(first=3, count=4)):
-            self.check_one_program(experts)
+        """A part has the kernels of the whole, since rows of other experts are neither sent nor
+        cleared, and programs by the rows that one of its experts has: 1, or up to 8."""
+        self.check_programs(experts_of(), 1)
+        self.check_programs(experts_of(first=3, count=4), 2)
 
-    def check_one_program(self, experts: Any) -> None:
+    def check_programs(self, experts: Any, count: int) -> None:
         rule, corrects, _ = MODELS["deepseek_v3"]
         layer, x = ft.MoE(router_of(rule, corrects), experts, shared()), matrix(5, H)
         mixture_programs.mixture.cache_clear()
@@ -195,7 +195,7 @@ class Mixtures(unittest.TestCase):
                                                 side_effect=execution._program) as programs:
             for rows in (5, 1, 4):
                 layer(x[:rows])
-        self.assertEqual(programs.call_count, 1)
+        self.assertEqual(programs.call_count, count)
         ready = mixture_programs.mixture(programs.call_args.args[1][0], "sm_90a")
         names = [kernel.name.removeprefix("mixture_") for kernel in ready.kernels]
         self.assertEqual([name for name in names if "matmul" not in name and "groups" not in name],
@@ -255,8 +255,8 @@ class Mixtures(unittest.TestCase):
         for call, arguments in (
                 ("mixture", (x, logits, torch.rand(E), x, 4, "sigmoid", "sum", 4, 2, 2.5, 0.0,
                              *some)),
-                ("routed_experts", (x, ids, torch.rand(3, 2), None, *some)),
-                ("routed_experts", (x[:0], ids[:0], torch.rand(0, 2), None, *some))):
+                ("routed_experts", (x, ids, torch.rand(3, 2), None, E, *some)),
+                ("routed_experts", (x[:0], ids[:0], torch.rand(0, 2), None, E, *some))):
             with self.subTest(call):
                 found = torch.library.opcheck(getattr(torch.ops.fp4, call).default, arguments)
                 self.assertEqual(set(found.values()), {"SUCCESS"})
@@ -274,25 +274,34 @@ class Mixtures(unittest.TestCase):
             self.assertEqual(layer(x[:0])[0].shape, (0, H))
 
     def test_prepared(self) -> None:
-        """The program of a block is known before a call, and there are no others."""
+        """The program of a block is known before a call, and there are no others; a part has one
+        for each number of rows of an expert."""
         rule, _, _ = MODELS["qwen3"]
         layer, x = ft.MoE(router_of(rule), experts_of()), matrix(5, H)
+        part = ft.MoE(router_of(rule), experts_of(first=4, count=4))
         block = torch.nn.Module()
         block.experts, block.top_k = experts_of(), 4
         ids = torch.zeros(5, 4, dtype=torch.int64)
-        for module, call in ((torch.nn.Sequential(layer), lambda: layer(x)),
-                             (block, lambda: block.experts(x, ids, torch.zeros(5, 4)))):
-            self.assertEqual(ft.prepare(module).programs, 1)
+        for module, count, call in (
+                (torch.nn.Sequential(layer), 1, lambda: layer(x)),
+                (torch.nn.Sequential(part), 5, lambda: part(x)),
+                (block, 1, lambda: block.experts(x, ids, torch.zeros(5, 4)))):
+            self.assertEqual(ft.prepare(module).programs, count)
             with torch.no_grad(), mock.patch.object(execution, "_program") as made:
                 call()
             made.assert_not_called()
 
     def test_numbers_of_no_expert_count_nothing(self) -> None:
         x, layer = matrix(3, H), experts_of()
-        ids = torch.tensor([[0, -1], [2, E], [-1, E + 3]])
+        ids = torch.tensor([[0, -1], [2, E], [-1, 2**32]])
         weights = torch.tensor([[1.0, torch.inf], [0.5, torch.nan], [1.0, 1.0]])
         alone = layer(x, ids[:, :1].clamp(0), torch.tensor([[1.0], [0.5], [0.0]]))
         self.assertTrue(torch.equal(layer(x, ids, weights), alone))
+        ids = ids.clamp(-2**31, 2**31 - 1).to(torch.int32)
+        self.assertTrue(torch.equal(layer(x, ids, weights), alone))
+        part = experts_of(first=2, count=3)  # whose numbers are not those of all
+        self.assertTrue(torch.equal(part(x, ids, weights)[1], alone[1]))
+        self.assertFalse(part(x, ids, weights)[0].any())
         with torch.enable_grad():
             recorded = layer(x, ids, weights.requires_grad_())
         torch.testing.assert_close(recorded.detach(), alone, rtol=0.02, atol=0.02)

@@ -274,7 +274,7 @@ class Decoder:
         if isinstance(layer, WeightOnlyLinear):
             multiply_into(part, layer, x)
         else:
-            layer.write_into(part, x)
+            layer._write_into(part, x)
         return self.exchange.parts(slot, part)
 
     def _logits(self, y: torch.Tensor) -> torch.Tensor:

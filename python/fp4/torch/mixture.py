@@ -2,7 +2,7 @@
 their sums, in one program each:
 
     mixture(x, logits, correction?, shared?, RULE, EXPERTS)      -> y, weights, ids
-    routed_experts(x, ids, weights, shared?, EXPERTS)            -> y  (ids i32, weights f32)
+    routed_experts(x, ids, weights, shared?, total, EXPERTS)     -> y  (ids i32, weights f32)
 
 RULE is the numbers of fp4.torch.route, and EXPERTS the tensors and numbers of two
 WeightOnlyExperts, of which the first has gates (`operands`). Numbers of experts are from `first` on
@@ -30,6 +30,8 @@ from .weight_only import element_of, known_facts
 
 _Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 _TILE = weight_programs.TILE[0]
+#: Rows of an expert up to which tiles are the same.
+_EXPECTED = (1, 8, 16, 64)
 
 # ===--- Operations -------------------------------------------------------=== #
 
@@ -92,7 +94,8 @@ def _call(x: torch.Tensor, logits: torch.Tensor, correction: Optional, shared: O
     k, scores, renormalize, *numbers = rule
     route = Route(logits.shape[1], programs.ELEMENTS[logits.dtype], k, scores, renormalize,
                   _name(correction), *numbers)
-    what = Mixture(up, down, k, first, route, _name(shared), up.element)
+    what = Mixture(up, down, k, first, route, _name(shared), up.element,
+                   _expected(x, k, up, logits.shape[1]))
     return (mixture_programs.mixture, (what,), padded(dense(x), up.k), dense(logits),
             _dense(correction), _dense(shared), *tensors)
 
@@ -104,36 +107,47 @@ def _mixture_fake(x: torch.Tensor, logits: torch.Tensor, correction: Optional, s
             x.new_empty(shape, dtype=torch.int32))
 
 
-def _routed(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, shared: Optional,
+def _routed(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, shared: Optional, total: int,
             *rest: Any) -> torch.Tensor:
     if not x.shape[0]:
         return x.new_empty(x.shape)
-    y: torch.Tensor = run(*_routed_call(x, ids, weights, shared, rest),
+    y: torch.Tensor = run(*_routed_call(x, ids, weights, shared, total, rest),
                           target=weight_programs.TARGET)
     return y
 
 
 def routed_into(out: torch.Tensor, x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor,
-                *rest: Any) -> None:
+                total: int, *rest: Any) -> None:
     """Writes y of `routed_experts` into `out`, in bfloat16, float16 or float32: sums are rounded
     once, to its dtype. `rest` is EXPERTS."""
-    make, (what,), *tensors = _routed_call(x, ids, weights, None, rest)
+    make, (what,), *tensors = _routed_call(x, ids, weights, None, total, rest)
     what = dataclasses.replace(what, result=programs.ELEMENTS[out.dtype])
     run_into(make, (what,), (out,), *tensors, target=weight_programs.TARGET)
 
 
 def _routed_call(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, shared: Optional,
-                 rest: tuple[Any, ...]) -> tuple[Any, ...]:
+                 total: int, rest: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments of execution.run for experts that are chosen already."""
     *experts, first = rest
     up, down, tensors = _products(x, tuple(experts))
-    what = Mixture(up, down, ids.shape[1], first, None, _name(shared), up.element)
+    what = Mixture(up, down, ids.shape[1], first, None, _name(shared), up.element,
+                   _expected(x, ids.shape[1], up, total))
     return (mixture_programs.mixture, (what,), padded(dense(x), up.k), dense(ids), dense(weights),
             _dense(shared), *tensors)
 
 
 def _routed_fake(x: torch.Tensor, *rest: Any) -> torch.Tensor:
     return x.new_empty(x.shape)
+
+
+def _expected(x: torch.Tensor, k: int, up: Product, total: int) -> int | None:
+    """The rows of an expert that plans are chosen for, where other ranks have some of `total`: the
+    rows of x are those of all, so that a kernel by rows would have tiles for too many. Beyond the
+    last number the largest tiles serve."""
+    if up.experts == total:
+        return None
+    rows = -(-x.shape[0] * k // total)
+    return next((number for number in _EXPECTED if rows <= number), None)
 
 
 def _name(tensor: Optional) -> str:
@@ -157,5 +171,5 @@ mixture = Operation(
     f"str renormalize, int num_groups, int top_groups, float factor, float eps, {_EXPERTS}) "
     "-> (Tensor, Tensor, Tensor)", _mixture, _mixture_fake)
 routed_experts = Operation(
-    f"routed_experts(Tensor x, Tensor ids, Tensor weights, Tensor? shared, {_EXPERTS}) -> Tensor",
-    _routed, _routed_fake)
+    f"routed_experts(Tensor x, Tensor ids, Tensor weights, Tensor? shared, int total, {_EXPERTS}) "
+    "-> Tensor", _routed, _routed_fake)

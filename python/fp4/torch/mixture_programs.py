@@ -24,6 +24,8 @@ class Mixture:
         up, down: the matmuls, of which the first has a gate.
         k: the number of experts of a token.
         first: the number of the first expert that is here; others add nothing.
+        expected: the rows of an expert by which plans are chosen; None where all experts are here,
+            and their rows are those of x.
         result: the element type of the sums.
         route: the choice of experts by logits; None where ids and weights are given.
         shared: the element type of a matrix that is added to the sums; "" without one.
@@ -36,6 +38,7 @@ class Mixture:
     route: Route | None = None
     shared: str = ""
     result: str = "bf16"
+    expected: int | None = None
 
 
 @functools.lru_cache(maxsize=256)
@@ -87,10 +90,24 @@ def _multiplied(text: Text, what: Mixture, x: Tensor) -> Tensor:
       {{experts = {up.experts} : i64, first = {what.first} : i64}}
       : {ids} -> tensor<{up.experts + 1}xi64>, {rows}, tensor<?xi64>""")
     each = text.gather("each", x, Tensor("tokens", "tensor<?xi64>", "#row"))
-    text.lines += [expert_programs.matmul(part, name, source, f"{prefix}_", "unspecified_rows")
+    work = "unspecified_rows" if what.expected is None else (
+        f"expected_rows = {what.expected}, unspecified_rows")
+    text.lines += [expert_programs.matmul(part, name, source, f"{prefix}_", work)
                    for part, name, source, prefix in ((up, "hidden", each.name, "up"),
                                                       (down, "given_rows", "hidden", "down"))]
     return Tensor("given_rows", f"tensor<?x{down.n}x{down.result}>")
+
+
+def _weight_here(what: Mixture, number: int) -> str:
+    """The weight of an expert that is here, and of others zero: a caller's may be no number."""
+    return f"""\
+    %first{number} = arith.constant {what.first} : i32
+    %count{number} = arith.constant {what.up.experts} : i32
+    %none{number} = arith.constant 0.0 : f32
+    %local{number} = arith.subi %e{number}.e, %first{number} : i32
+    %is{number} = arith.cmpi ult, %local{number}, %count{number} : i32
+    %w{number}.here = arith.select %is{number}, %w{number}.f, %none{number} : f32
+"""
 
 
 def _total(text: Text, what: Mixture, y: Tensor, weights: Tensor, shared: Tensor | None) -> Tensor:
@@ -101,6 +118,9 @@ def _total(text: Text, what: Mixture, y: Tensor, weights: Tensor, shared: Tensor
   %numbers_of_pairs = tensor.collapse_shape %rows [[0, 1]] : tensor<?x{k}xi64> into tensor<?xi64>
   %shares = tensor.collapse_shape %{weights.name} [[0, 1]] : {weights.type}
       into tensor<?xf32>""")
+    if what.route is None:
+        text.lines.append(f"  %experts = tensor.collapse_shape %ids [[0, 1]] : "
+                          f"tensor<?x{k}xi32> into tensor<?xi32>")
     pairs = text.gather("pairs", y, Tensor("numbers_of_pairs", "tensor<?xi64>", "#row"))
     # The first weight is read as an element of a matrix, from which the kernel has its rows.
     inputs, body, last = [], "", ""
@@ -113,7 +133,13 @@ def _total(text: Text, what: Mixture, y: Tensor, weights: Tensor, shared: Tensor
                            f"affine_map<(i, j) -> ({row})>", f"w{number}")
         inputs += [dataclasses.replace(pairs, alias=f"v{number}",
                                        map=f"affine_map<(i, j) -> ({row}, j)>"), share]
-        body += f"    %p{number} = arith.mulf %v{number}.f, %w{number}.f : f32\n"
+        factor = f"%w{number}.f"
+        if what.route is None:
+            inputs.append(Tensor("experts", "tensor<?xi32>", f"affine_map<(i, j) -> ({row})>",
+                                 f"e{number}"))
+            body += _weight_here(what, number)
+            factor = f"%w{number}.here"
+        body += f"    %p{number} = arith.mulf %v{number}.f, {factor} : f32\n"
         if number:
             body += f"    %s{number} = arith.addf {last}, %p{number} : f32\n"
         last = f"%s{number}" if number else "%p0"

@@ -91,7 +91,7 @@ class MoE(torch.nn.Module):
         y = y.view(x.shape)
         return (y, weights) if self.returns_weights else y
 
-    def write_into(self, out: torch.Tensor, x: torch.Tensor) -> None:
+    def _write_into(self, out: torch.Tensor, x: torch.Tensor) -> None:
         """Writes y of x [T, hidden_size] into `out`, in the dtype of x or float32, to which the
         sums are rounded once. Nothing is recorded for gradients."""
         shared, logits, correction = self._beside(x)
@@ -103,7 +103,7 @@ class MoE(torch.nn.Module):
             weights, ids = chosen(logits, self.router.rule, correction)
             out.copy_(experts(x, ids, weights, shared))
 
-    def choose(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _choose(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The weights, float32 [T, k], and the experts, int32 [T, k], of x [T, hidden_size]."""
         logits, correction = self.router(x), self.router._buffers["correction"]
         if not self._fits():

@@ -109,7 +109,8 @@ def _of_layers(model: torch.nn.Module, dtype: torch.dtype) -> _Programs:
     found: _Programs = {}
     for name, layer in _layers(model):
         with _Named(name), execution.collecting() as some:
-            _run(layer, 1, dtype)
+            for rows in _rows_of(layer):
+                _run(layer, rows, dtype)
         for what in some:
             found.setdefault(what, name)
     return found
@@ -154,6 +155,14 @@ class _Routed(torch.nn.Module):
         ids = torch.zeros(len(x), self.chosen, dtype=torch.int64, device=x.device)
         y: torch.Tensor = self.experts(x, ids, torch.zeros_like(ids, dtype=torch.float32))
         return y
+
+
+def _rows_of(layer: Any) -> tuple[int, ...]:
+    """The rows of calls that need all programs of a layer: one, or some by the rows of experts of
+    which others are elsewhere."""
+    experts = layer.experts if isinstance(layer, (MoE, _Routed)) else None
+    is_part = experts is not None and experts.num_experts < experts.total
+    return (*_ROWS, 8 * _ROWS[-1]) if is_part else (1,)
 
 
 def _run(layer: Any, rows: int, dtype: torch.dtype) -> None:

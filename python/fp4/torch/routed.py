@@ -111,23 +111,24 @@ class RoutedExperts(torch.nn.Module):
                 self.num_experts <= MOST_EXPERTS):
             fp4._check_devices(hidden_states=x, weight=self.gate_up.packed, top_k_index=index,
                                top_k_weights=weights, shared=shared)
-            local, here = self._local(index)
-            ids = torch.where(here, local, -1).to(torch.int32)
+            if index.dtype != torch.int32:  # no number becomes that of another expert
+                index = index.clamp(-1, self.total).to(torch.int32)
             total: torch.Tensor = routed_experts.overload(
-                x, ids, torch.where(here, weights.float(), 0.0), shared,
-                *operands(self.gate_up, self.down), 0)
+                x, index, weights.float(), shared, self.total,
+                *operands(self.gate_up, self.down), self.first)
         else:
             total = self._composed(x, index, weights, shared)
         return total.view(hidden_states.shape)
 
-    def write_into(self, out: torch.Tensor, x: torch.Tensor, ids: torch.Tensor,
+    def _write_into(self, out: torch.Tensor, x: torch.Tensor, ids: torch.Tensor,
                    weights: torch.Tensor) -> None:
         """Writes the sums of x [T, hidden_size] into `out`, in the dtype of x or float32, to which
-        they are rounded once. `ids` are int32 and `weights` float32, [T, k]; the weights of other
-        experts are numbers. Nothing is recorded for gradients."""
+        they are rounded once. `ids` are int32 and `weights` float32, [T, k]. Nothing is recorded
+        for gradients."""
         if self.is_one_program(x, weights) and ids.shape[1] <= MOST_OF_TOKEN and (
                 self.num_experts <= MOST_EXPERTS):
-            routed_into(out, x, ids, weights, *operands(self.gate_up, self.down), self.first)
+            routed_into(out, x, ids, weights, self.total, *operands(self.gate_up, self.down),
+                        self.first)
         else:
             out.copy_(self(x, ids, weights))
 
