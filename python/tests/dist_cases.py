@@ -17,8 +17,9 @@ import fp4.dist as fd
 import fp4.torch as ft
 import torch
 import torch.distributed as dist
-from fp4.dist import groups
-from fp4.torch import layers
+from fp4.dist import experts, groups
+from fp4.torch import layers, shards
+from fp4.torch.router import Rule
 from torch.distributed.tensor import Replicate, Shard
 
 K = 256
@@ -198,6 +199,98 @@ def row_parallel_sums_that_are_exact(rank: int) -> None:
     same(y, x.float() @ w.float().T, "whole numbers")
     same(y, ft.linear(*(ft.quantize(each, format="mxfp4") for each in (x, w)),
                       dtype=torch.float32), "the product that is not sharded")
+
+
+def mixture(rule: "dict[str, Any]", *, experts: int = 8, corrects: bool = False, size: int = 96,
+            format: str = "nvfp4", activation: str = "silu", shares: bool = False) -> Any:
+    """A layer of experts, the same on all ranks: as gpt-oss or, with a correction and shared
+    experts, as DeepSeek-V3."""
+    hidden = 64
+    stacks = [torch.stack([matrix(*shape, seed=10 * seed + number) for number in range(experts)])
+              for seed, shape in enumerate(((size, hidden), (size, hidden), (hidden, size)), 1)]
+
+    def bias(columns: int, seed: int) -> Any:
+        return None if shares else torch.nn.Parameter(matrix(experts, columns, seed), False)
+    up = ft.WeightOnlyExperts.from_stack(
+        stacks[0], bias(size, 4), gate=stacks[1], gate_bias=bias(size, 5), activation=activation,
+        format=format)
+    down = ft.WeightOnlyExperts.from_stack(stacks[2], bias(hidden, 6), format=format)
+    router = ft.Router(torch.nn.Parameter(matrix(experts, hidden, 7), False), Rule(**rule),
+                       correction=matrix(1, experts, 8)[0].float() / 9 if corrects else None,
+                       in_float32=corrects)
+    shared = torch.nn.Linear(hidden, hidden, dtype=torch.bfloat16).to(DEVICE) if shares else None
+    if shared is not None:
+        with torch.no_grad():
+            shared.weight.copy_(matrix(hidden, hidden, 9))
+            shared.bias.fill_(0.25)
+    return ft.MoE(router, ft.RoutedExperts(up, down), shared)
+
+
+#: Two experts of a token: a sum of two numbers has the same bits in any order.
+PAIRS: "dict[str, dict[str, Any]]" = {
+    "gpt-oss": {"rule": {"k": 2, "scores": "logits", "renormalize": "softmax"},
+                "format": "mxfp4", "activation": "gpt_oss"},
+    "DeepSeek-V3": {"rule": {"k": 2, "scores": "sigmoid", "renormalize": "sum", "num_groups": 2,
+                             "top_groups": 1, "factor": 2.5, "eps": 1e-20},
+                    "corrects": True, "shares": True},
+    "Mixtral": {"rule": {"k": 2, "renormalize": "sum"}, "shares": True}}
+
+
+@case
+def experts_of_all_ranks(rank: int) -> None:
+    """The bits of the mixture that is not shared, whichever ranks have the rows."""
+    for name, options in PAIRS.items():
+        whole = mixture(**options)
+        layer, each = (fd.ExpertParallelMoE(whole, sequence_parallel=own) for own in (False, True))
+        expect(layer.moe.experts.first == 4 * rank and layer.moe.experts.num_experts == 4, name)
+        for sizes in ((5, 5), (2, 7), (6, 0), (0, 1)):
+            x = matrix(sum(sizes), 64)
+            with torch.no_grad():
+                y, own = whole(x), mine(x, sizes, rank)
+                same(layer(x), y, f"{name} {sizes}")
+                same(each(own), mine(y, sizes, rank), f"{name} {sizes}, dispatched")
+                same(each(own, sizes), mine(y, sizes, rank), f"{name} {sizes}, fixed")
+        same(layer(x.view(1, -1, 64)), y.view(1, -1, 64), f"{name}, a batch")
+
+
+@case
+def rows_travel_to_ranks_of_their_experts(rank: int) -> None:
+    """A row travels once to each rank that has experts of it, and to no other one."""
+    whole = mixture(**PAIRS["gpt-oss"])
+    layer = fd.ExpertParallelMoE(whole, sequence_parallel=True)
+    x = mine(matrix(40, 64), (20, 20), rank)
+    owners = [set((ids // 4).tolist()) for ids in whole._choose(x)[1]]
+    wanted = [sum(each in owner for owner in owners) for each in (0, 1)]
+    expect(min(wanted) > 0 and sum(wanted) < 40, f"some rows stay: {wanted}")
+    moves: list[list[int]] = []
+    moved = experts._moved
+
+    def counting(rows: Any, out: Any, back: Any, group: Any) -> Any:
+        moves.append(list(out))
+        return moved(rows, out, back, group)
+
+    with mock.patch.object(experts, "_moved", counting):
+        layer(x)
+    expect(moves[0] == wanted, f"sent {moves[0]}, but {wanted} have experts there")
+
+
+@case
+def mixtures_that_do_not_fit(rank: int) -> None:
+    rule, x = {"k": 2}, matrix(4, 64)
+    refused("the experts must be a multiple of the 2 ranks, but there are 5",
+            fd.ExpertParallelMoE, mixture(rule, experts=5, shares=True))
+    whole = mixture(rule, shares=True)
+    layer, each = (fd.ExpertParallelMoE(whole, sequence_parallel=own) for own in (False, True))
+    refused("'x' must be [..., 64], but got [4, 96]", layer, matrix(4, 96))
+    refused("'sizes' must come with 'sequence_parallel'", layer, x, [4, 4])
+    refused(f"'sizes' must be the rows of 2 ranks, of which rank {rank} has 4", each, x, [3, 3])
+    refused("has no gradient", layer, x.clone().requires_grad_())
+    other = shards.experts_of_rank(whole.experts, shards.Part(0, 1 - rank, 2))
+    refused("the experts must be all 8, but are 4", fd.ExpertParallelMoE,
+            ft.MoE(whole.router, other, whole.shared))
+    own = shards.experts_of_rank(whole.experts, shards.Part(0, rank, 2))
+    made = fd.ExpertParallelMoE(ft.MoE(whole.router, own, whole.shared))
+    same(made(x), layer(x), "experts that are this rank's already")
 
 
 @case
