@@ -10,6 +10,26 @@ def has_experts(model):
     return hasattr(model.config, "num_local_experts")
 
 
+def equalize(exact, ours):
+    """Gives the layers of `exact` the numbers that those of `ours` have in 4 bits."""
+    import fp4.torch
+    for name, layer in ours.named_modules():
+        if isinstance(layer, fp4.torch.WeightOnlyLinear):
+            exact.get_submodule(name).weight.copy_(layer.weight + 0)
+        elif isinstance(layer, fp4.torch.RoutedExperts):
+            in_4_bits(exact.get_submodule(name))
+
+
+def in_4_bits(experts):
+    """Gives gates, ups and downs of every expert of gpt-oss the numbers that they have in NVFP4."""
+    import fp4.torch
+    for stack, parts in ((experts.gate_up_proj, 2), (experts.down_proj, 1)):
+        for matrix in stack:
+            for part in range(parts):  # matrices are transposed, and gates and ups are in turns
+                rows = matrix.t()[part::parts]
+                rows.copy_(fp4.torch.dequantize(fp4.torch.quantize(rows.contiguous())))
+
+
 def prompt_of(batch, length, number=0):
     import torch
     torch.manual_seed(batch + 1000 * number)

@@ -7,6 +7,10 @@ of each exchange must have the bits of the threads on every rank. A row says wha
 command fails if a row is wrong. Steps are CUDA graphs; one GPU,
 a rank's part of the work without an exchange, and all ranks take turns. A row appears as soon as it
 is measured, and rows that were measured before a failure are kept.
+
+A mixture has rows of two ways to share it: "expert" parallel, where a rank has some of the experts,
+and "tensor" parallel, where it has columns of all. Several prompts judge it, as in run.py, and the
+first 8 sequences of each.
 """
 import copy
 import datetime
@@ -20,12 +24,17 @@ import tempfile
 import time
 import traceback
 
+from logits import Wide, equalize, has_experts, last_logits
+
 EXCHANGES = ("collectives", "peer memory")
 PROMPT, ROOM, STEPS = 128, 256, 2
+#: Sequences that judge a mixture: of a prompt at most, and of all prompts at least.
+JUDGES = 8
 #: Multicast of NVLink needs a fabric manager, and is not used.
 ENVIRONMENT = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
 #: Sizes that the simulator runs, to try the program without a GPU.
 SMALL = {"hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 512}
+SMALL_EXPERTS = {"hidden_size": 256, "intermediate_size": 256, "head_dim": 64, "num_local_experts": 4, "num_experts_per_tok": 2}
 
 
 # ===--- Processes --------------------------------------------------------=== #
@@ -123,8 +132,8 @@ def say(rank, *words):
 # ===--- Exchanges --------------------------------------------------------=== #
 
 
-def silent(ranks):
-    """Rank 0 of a group that exchanges nothing: all parts are its own."""
+def silent(ranks, rank=0):
+    """A rank of a group that exchanges nothing: all parts are its own."""
     from fp4.dist.exchange import Exchange
 
     class Silent(Exchange):
@@ -136,7 +145,7 @@ def silent(ranks):
 
         def values(self, value):
             return [value] * self.ranks
-    return Silent(0, ranks)
+    return Silent(rank, ranks)
 
 
 # ===--- A rank -----------------------------------------------------------=== #
@@ -177,33 +186,51 @@ class Rank:
         self.batches = (1, 2) if self.is_small else (1, 8, 64)
         self.steps, self.rounds = (1, 1) if self.is_small else (16, 12)
         self.prompt = 8 if self.is_small else PROMPT
+        self.kept = []
 
     def measured(self, model, begin):
-        """Rows of all exchanges, batch by batch. Rank 0 calls `begin` with the name of each."""
+        """Rows of all exchanges, way by way and batch by batch. Rank 0 calls `begin` with the name
+        of each."""
         import torch
         ours, expected, errors, ids = self.prepared(model)
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
-        ids = self.shared(ids)
-        alone = self.alone(ours, ids) if self.rank == 0 else {}
-        made, absent = [], []
+        ids, absent = self.shared(ids), []
         for name in self.exchanges:
             if self.rank == 0:
                 begin(name)
-            decoders = {batch: self.checked(name, ours, batch, ids[batch], expected.get(batch)) for batch in self.batches}
-            found = decoders[self.batches[0]][0].decoder.exchange
-            if name != EXCHANGES[0] and found.name != name:
-                absent.append(f"there is no {name}: {found.reason or found.name + ' is the fastest'}")
-                continue
-            for batch in self.batches:
-                shared, is_equal = decoders[batch]
-                yield self.row(batch, shared, alone.get(batch)) | {
-                    "error": errors.get(batch), "equal_bits": "yes" if is_equal else "no"}
-            made.append(decoders)
-        for batch in self.batches:
-            self.profiled(batch, [decoders[batch][0] for decoders in made], alone.get(batch))
+            for way in self.ways_of(ours):
+                for batch in self.batches:
+                    row, reason = self.measured_alone(name, way, ours, batch, ids[batch], expected.get((way, batch)))
+                    if reason:
+                        absent.append(reason)
+                        break
+                    yield row | {"error": errors.get((way, batch)), "equal_bits": row["equal_bits"]}
+                if absent:
+                    break
         if absent:
             raise RuntimeError("; ".join(absent))
+
+    def ways_of(self, model):
+        """The ways to share a model; "" of one without experts."""
+        return ("expert", "tensor") if has_experts(model) else ("",)
+
+    def decoder(self, ours, batch, way, group):
+        import fp4.torch
+        return fp4.torch.Decoder(ours, batch, ROOM, group=group, expert_parallel=way != "tensor")
+
+    def measured_alone(self, name, way, ours, batch, ids, expected):
+        """A row, or why there is none. Graphs with collectives live as long as the process."""
+        shared, is_equal = self.checked(name, way, ours, batch, ids, expected)
+        found = shared.decoder.exchange
+        if name != EXCHANGES[0] and found.name != name:
+            return None, f"there is no {name}: {found.reason or found.name + ' is the fastest'}"
+        alone = self.alone(ours, batch, way, ids) if self.rank == 0 else None
+        row = self.row(batch, shared, alone) | {"equal_bits": "yes" if is_equal else "no"}
+        if name == self.exchanges[-1]:
+            self.profiled(batch, way, shared, alone)
+        self.kept.append(shared)
+        return ({"layers": row.pop("layers"), "step": row.pop("step"), "parallel": way} if way else {}) | row, ""
 
     def prepared(self, model):
         """The model with weights in 4 bits; on rank 0 logits, errors and tokens, too."""
@@ -217,29 +244,38 @@ class Rank:
     # ===--- Verification -------------------------------------------------=== #
 
     def expected(self, exact, ours):
-        """Logits of the parts as threads, the errors of all, and tokens, for each batch. `exact`
-        gets the numbers of the weights in 4 bits."""
-        import fp4.torch
-        import torch
+        """Logits of the parts as threads and their errors, for each way and batch, and tokens, for
+        each batch. `exact` gets the numbers of the weights in 4 bits."""
         from fp4.dist.exchange import Threads
-        for name, layer in ours.named_modules():
-            if isinstance(layer, fp4.torch.WeightOnlyLinear):
-                exact.get_submodule(name).weight.copy_(layer.weight + 0)
-        wide = copy.deepcopy(exact).float()
+        equalize(exact, ours)
         logits, errors, ids = {}, {}, {}
         for batch in self.batches:
-            torch.manual_seed(batch)
-            prompt = torch.randint(1, exact.config.vocab_size, (batch, self.prompt), device=self.device)
-            decoder = fp4.torch.Decoder(ours, batch, ROOM)
-            single = self.follow(decoder, prompt, is_free=True)
-            ids[batch] = torch.cat([prompt, *(found.argmax(-1, keepdim=True) for found in single[:STEPS])], 1)
-            parts = Threads.run(lambda one, batch=batch: self.follow(fp4.torch.Decoder(ours, batch, ROOM, group=one), ids[batch]),
-                                self.ranks)
-            if not all(torch.equal(one, other) for one, other in zip(parts[0], parts[-1])):
-                raise RuntimeError("ranks as threads have other bits")
-            logits[batch] = parts[0]
-            errors[batch] = self.judged(batch, ids[batch], single, parts[0], exact, wide)
+            decoder = self.decoder(ours, batch, "", None)
+            prompts = [self.prompt_of(exact, batch, number) for number in range(self.prompts_of(exact, batch))]
+            single = [self.follow(decoder, prompt, is_free=True) for prompt in prompts]
+            full = [torch_cat([prompt, *(found.argmax(-1, keepdim=True) for found in one[:STEPS])]) for prompt, one in
+                    zip(prompts, single)]
+            ids[batch] = full[0]
+            true = [self.references(exact, one) for one in full]
+            for way in self.ways_of(ours):
+                parts = Threads.run(lambda one, batch=batch, way=way, full=full: self.followed(
+                    self.decoder(ours, batch, way, one), full), self.ranks)
+                if not all(same(one, other) for one, other in zip(parts[0], parts[-1])):
+                    raise RuntimeError("ranks as threads have other bits")
+                logits[way, batch] = parts[0][0]
+                errors[way, batch] = self.judged(batch, way, single, parts[0], true)
         return logits, errors, ids
+
+    def prompts_of(self, model, batch):
+        return max(1, JUDGES // batch) if has_experts(model) and not self.is_small else 1
+
+    def prompt_of(self, model, batch, number):
+        import torch
+        torch.manual_seed(batch + 1000 * number)
+        return torch.randint(1, model.config.vocab_size, (batch, self.prompt), device=self.device)
+
+    def followed(self, decoder, prompts):
+        return [self.follow(decoder, ids) for ids in prompts]
 
     def follow(self, decoder, ids, is_free=False):
         """Logits of the prompt and of steps: those of `ids`, or the best tokens."""
@@ -251,18 +287,24 @@ class Rank:
         return [decoder.step(None if is_free else ids[:, self.prompt + number].contiguous()).clone()
                 for number in range(STEPS)]
 
-    def judged(self, batch, ids, single, parts, exact, wide):
+    def references(self, exact, ids):
+        """Logits of the model in float32 and in bf16 behind the prompt and the steps of `ids`."""
+        wide = Wide(exact)
+        rows = ids[:JUDGES] if has_experts(exact) else ids
+        return [tuple(last_logits(one, rows[:, :self.prompt + number]) for one in (wide, exact)) for number in range(STEPS + 1)]
+
+    def judged(self, batch, way, single, parts, true):
         """The largest error of logits, of one GPU and of ranks, beside that of transformers in
-        bf16."""
-        ratios = {"one": 0.0, "ranks": 0.0}
-        for number, pair in enumerate(zip(single, parts)):
-            seen = ids[:, :self.prompt + number]
-            true, least = (rows_of(one, seen) for one in (wide, exact))
-            measure = ((least - true).norm() / true.norm()).item()
-            for name, found in zip(ratios, pair):
-                ratios[name] = max(ratios[name], ((found.float() - true).norm() / true.norm()).item() / measure)
-        differ = max((one != other).float().mean().item() for one, other in zip(single, parts))
-        say(0, f"batch {batch}: errors beside transformers in bf16 {ratios}; {differ:.4f} of the logits of parts "
+        bf16; of a mixture, that of the means over prompts and steps."""
+        found = {name: [[error_of(logits, wide) for logits, (wide, _) in zip(one, pairs)] for one, pairs in zip(some, true)]
+                 for name, some in (("one", single), ("ranks", parts), ("bf16", [[least for _, least in pairs] for pairs in true]))}
+        if way:
+            found = {name: [[statistics.fmean(error**2 for one in some for error in one)**0.5]] for name, some in found.items()}
+        ratios = {name: max(error / least for errors, of_bf16 in zip(found[name], found["bf16"])
+                            for error, least in zip(errors, of_bf16)) for name in ("one", "ranks")}
+        differ = max((one != other).float().mean().item() for some, others in zip(single, parts) for one, other in
+                     zip(some, others))
+        say(0, f"batch {batch} {way}: errors beside transformers in bf16 {ratios}; {differ:.4f} of the logits of parts "
                "have other bits than those of one GPU")
         return max(ratios.values())
 
@@ -274,13 +316,12 @@ class Rank:
         dist.broadcast_object_list(found, 0, device=self.device)
         return {batch: torch.tensor(one, device=self.device) for batch, one in found[0].items()}
 
-    def checked(self, name, ours, batch, ids, expected):
+    def checked(self, name, way, ours, batch, ids, expected):
         """A decoder of all ranks, and whether its bits are those of the threads on all of them."""
-        import fp4.torch
         import torch
         import torch.distributed as dist
-        decoder = fp4.torch.Decoder(ours, batch, ROOM, group=self.group(name))
-        say(self.rank, f"batch {batch}: exchange by {decoder.exchange.name} {decoder.exchange.reason}")
+        decoder = self.decoder(ours, batch, way, self.group(name))
+        say(self.rank, f"batch {batch} {way}: exchange by {decoder.exchange.name} {decoder.exchange.reason}")
         shared, is_equal = Replayed(decoder), True
         logits = self.follow(decoder, ids)
         shared.ready(ids[:, :self.prompt].contiguous())
@@ -305,17 +346,12 @@ class Rank:
 
     # ===--- Times --------------------------------------------------------=== #
 
-    def alone(self, ours, ids):
+    def alone(self, ours, batch, way, ids):
         """Decoders of one GPU: of the whole, and of a rank's part without an exchange."""
-        import fp4.torch
-        found = {}
-        for batch in self.batches:
-            pair = [Replayed(fp4.torch.Decoder(ours, batch, ROOM, group=group)) for group in (None, silent(self.ranks))]
-            for one in pair:
-                one.ready(ids[batch][:, :self.prompt].contiguous())
-            found[batch] = pair
-        say(self.rank, "decoders of one GPU are ready")
-        return found
+        pair = [Replayed(self.decoder(ours, batch, way, group)) for group in (None, silent(self.ranks))]
+        for one in pair:
+            one.ready(ids[:, :self.prompt].contiguous())
+        return pair
 
     def row(self, batch, shared, alone):
         """A row; on ranks but the first it has no numbers."""
@@ -340,18 +376,32 @@ class Rank:
                 "one_ms": one, "part_ms": half, "ranks_ms": several, "ratio": one / several,
                 "tokens_per_second": round(batch * 1e3 / several)}
 
-    def profiled(self, batch, shared, alone):
+    def profiled(self, batch, way, shared, alone):
         """Prints the kernels of a step that take the most time, of all ranks and of one GPU."""
         if self.device.type != "cuda":
             return
-        for name, one in (*((each.decoder.exchange.name, each) for each in shared), *(
-                zip(("one GPU", "a rank's part"), alone or ()))):
+        for name, one in ((shared.decoder.exchange.name, shared), *zip(("one GPU", "a rank's part"), alone or ())):
             try:
                 lines = kernels_of(one)
             except Exception:
                 lines = [traceback.format_exc(limit=1)]
             if self.rank == 0:
-                say(0, f"batch {batch}, {name}: " + "\n    ".join(lines))
+                say(0, f"batch {batch} {way}, {name}: " + "\n    ".join(lines))
+
+
+def same(one, other):
+    import torch
+    return all(torch.equal(a, b) for a, b in zip(one, other))
+
+
+def torch_cat(columns):
+    import torch
+    return torch.cat(columns, 1)
+
+
+def error_of(logits, wide):
+    """The error of the sequences that `wide` has."""
+    return ((logits[:len(wide)].float() - wide).norm() / wide.norm()).item()
 
 
 def kernels_of(one, steps=8):
@@ -374,18 +424,12 @@ def kernels_of(one, steps=8):
     return [f"{count:.0f} kernels of a step", *(f"{total:9.1f} us in {number / steps:5.1f} of {name}" for name, (total, number) in order)]
 
 
-def rows_of(model, ids):
-    """The logits behind the last of each row, which go through the model one by one."""
-    import torch
-    return torch.cat([model(input_ids=row[None], use_cache=False, logits_to_keep=1).logits[:, -1].float() for row in ids])
-
-
-def small_or_whole(make, layers):
+def small_or_whole(make, layers, name):
     """A function that makes the model on a device: that of the simulator is small."""
     def made(device):
         import torch
         torch.manual_seed(1)
-        sizes = SMALL if device.type == "cpu" else {}
+        sizes = SMALL | (SMALL_EXPERTS if name == "gpt_oss" else {}) if device.type == "cpu" else {}
         with torch.device(device):
             torch.set_default_dtype(torch.bfloat16)
             model = make(layers, **sizes).eval()
@@ -398,16 +442,20 @@ def small_or_whole(make, layers):
 
 
 def pack(model, ranks, batches):
-    """Collects the programs of one GPU and of a rank's part; those of exchanges are torch's."""
+    """Collects the programs of one GPU and of the parts of ranks, of which those with other experts
+    have others; those of exchanges are torch's."""
     import fp4.torch
     import torch
+    parts = [(silent(ranks), True)]
+    if has_experts(model):
+        parts = [*((silent(ranks, rank), True) for rank in range(ranks)), (silent(ranks), False)]
     for batch in batches:
-        for group in (None, silent(ranks)):
-            decoder = fp4.torch.Decoder(model, batch, ROOM, group=group)
+        for group, is_expert in ((None, True), *parts):
+            decoder = fp4.torch.Decoder(model, batch, ROOM, group=group, expert_parallel=is_expert)
             decoder.prefill(torch.zeros(batch, PROMPT, dtype=torch.int64))
             decoder.step()
 
 
-COLUMNS = [("layers", "layers", None), ("step", "step", None), ("exchange", "exchange", None), ("one_ms", "one GPU", "ms"),
+COLUMNS = [("layers", "layers", None), ("step", "step", None), ("parallel", "parallel", None), ("exchange", "exchange", None), ("one_ms", "one GPU", "ms"),
            ("part_ms", "a rank's part alone", "ms"), ("ranks_ms", "all ranks", "ms"), ("ratio", "one / all", None),
            ("tokens_per_second", "tokens in a second", None), ("equal_bits", "bits of one process", None)]

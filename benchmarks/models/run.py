@@ -18,7 +18,7 @@ numbers of the quantized weights: their error must be at most 1.5 times that of 
 with these numbers. With the folder FOLDER/stacks (stacks.py), the linears of Humming or the experts
 of triton_kernels in transformers take turns, too. Routers choose other experts where logits nearly
 tie, so that a mixture is judged by the mean of several prompts. With `--ranks`, GPUs share a
-decoder (ranks.py).
+decoder (ranks.py), and those of gpt-oss its experts or columns of all of them.
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
 next, in replays of the graph, medians over the layers. A matmul has the rate at which it reads its
@@ -42,7 +42,7 @@ sys.path.append(str(HERE.parent))
 import host  # noqa: E402
 import kit  # noqa: E402
 import ranks  # noqa: E402
-from logits import LONG, MOST_ERROR, Wide, has_experts, prompt_of, verify  # noqa: E402
+from logits import LONG, MOST_ERROR, Wide, equalize, has_experts, in_4_bits, prompt_of, verify  # noqa: E402
 
 PROMPT, ROOM, BATCHES = 128, 256, (1, 8, 64)
 ATTENTION = ("norm", "qkv", "heads", "attention", "out", "norm behind")
@@ -69,8 +69,7 @@ def pack(build, folder, gpus, name, count):
     from fp4.torch import execution, programs
     torch.set_default_dtype(torch.bfloat16)
     with torch.no_grad(), execution.collecting() as found:
-        layers = 1 if count > 1 else LAYERS.get(name, 2)
-        model = MODELS[name](layers, vocab_size=128).eval()
+        model = MODELS[name](LAYERS.get(name, 2), vocab_size=128).eval()
         if has_experts(model):
             in_4_bits(copy.deepcopy(model.model.layers[0].mlp.experts))
         elif count == 1:
@@ -171,16 +170,6 @@ def vocabulary(name):
     return MODELS[name](0).config.vocab_size
 
 
-def in_4_bits(experts):
-    """Gives gates, ups and downs of every expert of gpt-oss the numbers that they have in NVFP4."""
-    import fp4.torch
-    for stack, parts in ((experts.gate_up_proj, 2), (experts.down_proj, 1)):
-        for matrix in stack:
-            for part in range(parts):  # matrices are transposed, and gates and ups are in turns
-                rows = matrix.t()[part::parts]
-                rows.copy_(fp4.torch.dequantize(fp4.torch.quantize(rows.contiguous())))
-
-
 def models(name, layers):
     """The model in bf16, with WeightOnlyLinear layers, and with the numbers that they have."""
     import fp4.torch
@@ -194,11 +183,7 @@ def models(name, layers):
     fp4.torch.quantize_(ours, weight_only=True)
     fp4.torch.prepare(ours)
     exact = copy.deepcopy(plain)
-    for name, layer in ours.named_modules():
-        if isinstance(layer, fp4.torch.WeightOnlyLinear):
-            exact.get_submodule(name).weight.copy_(layer.weight + 0)
-        elif type(layer).__name__ == "RoutedExperts":
-            in_4_bits(exact.get_submodule(name))
+    equalize(exact, ours)
     return plain, ours, exact
 
 
@@ -473,7 +458,7 @@ COLUMNS = {
                         ("terabytes", "reads, TB/s", None), ("of_copy", "of a copy", None)],
     "decoder-ranks": ranks.COLUMNS}
 KEYS = {"decoder": ["layers", "step"], "decoder-kernels": ["layers", "step", "kernel"],
-        "decoder-ranks": ["layers", "step", "exchange"]}
+        "decoder-ranks": ["layers", "step", "parallel", "exchange"]}
 
 
 def document(area, rows, options, revision, clocks):
@@ -495,7 +480,7 @@ def document(area, rows, options, revision, clocks):
             "program": f"{options.layers} layers of {TITLES[options.model]}, random weights, head in bf16, {PROMPT} tokens before a step, torch "
                        f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
             "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
-            "key": KEYS[area], "rows": tidy}
+            "key": [key for key in KEYS[area] if key in names], "rows": tidy}
 
 
 def run(options):
@@ -552,13 +537,11 @@ def main():
         command.add_argument("--model", choices=list(MODELS), default="llama")
         command.add_argument("--ranks", type=int, default=1, help="GPUs that share a decoder")
     options = parser.parse_args()
-    if options.ranks > 1 and options.model == "gpt_oss":
-        parser.error("--ranks must come with a model without experts: a mixture is judged by several prompts")
     if options.command == "pack":
         return pack(options.build.resolve(), options.folder.resolve(), options.gpus, options.model, options.ranks)
     options.exchanges = options.exchanges or ",".join(ranks.EXCHANGES[:1 if options.device == "cpu" else None])
     if options.command == "rank":
-        make = ranks.small_or_whole(MODELS[options.model], options.layers)
+        make = ranks.small_or_whole(MODELS[options.model], options.layers, options.model)
         return ranks.enter(options.folder.resolve(), options, make)
     (run_ranks if options.ranks > 1 else run)(options)
 
