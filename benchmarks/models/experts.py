@@ -254,16 +254,15 @@ def document(rows, options, folder):
     import datetime
 
     import torch
-    query = "driver_version,clocks.sm"
-    found = subprocess.run(["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"], capture_output=True, text=True)
-    driver, clock = (found.stdout.splitlines() or [", "])[0].split(", ")
+    found = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+    driver = (found.stdout.splitlines() or [""])[0]
     names = [name for name, _, _ in COLUMNS]
     tidy = [{name: round(row[name], 4) if isinstance(row[name], float) else row[name] for name in names} for row in rows]
     revision = folder / "revision"
     return {"area": "experts-ranks-deepseek_v3", "card": torch.cuda.get_device_name().split()[1],
             "device": torch.cuda.get_device_name(), "driver": driver, "date": datetime.date.today().isoformat(),
             "revision": revision.read_text().strip() if revision.exists() else None,
-            "clock": f"ways in turns; {clock} by the driver at the end",
+            "clock": "ways in turns, as the driver sets it",
             "command": f"benchmarks/models/experts.py run FOLDER --ranks={options.ranks}",
             "program": f"experts of DeepSeek-V3's sizes {SIZES}, random weights in NVFP4, torch {torch.__version__.split('+')[0]}",
             "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS],
