@@ -109,6 +109,14 @@ Value fp4::packE4M3(ImplicitLocOpBuilder &b, Value low, Value high) {
       .getRes();
 }
 
+Value fp4::packE4M3(ImplicitLocOpBuilder &b, ValueRange four) {
+  return emit(b, b.getLoc(), b.getI32Type(), four,
+              "{\n.reg .b16 l, h;\ncvt.rn.satfinite.e4m3x2.f32 l, $2, $1;\n"
+              "cvt.rn.satfinite.e4m3x2.f32 h, $4, $3;\nmov.b32 $0, {l, h};\n}",
+              "=r,f,f,f,f", /*hasSideEffects=*/false)
+      .getRes();
+}
+
 /// `instruction` of a number (f32).
 static Value emitOfNumber(ImplicitLocOpBuilder &b, Value number, const Twine &instruction) {
   return emit(b, b.getLoc(), b.getF32Type(), number, (instruction + " $0, $1;").str(), "=f,f",
@@ -343,7 +351,11 @@ struct FloatOperands {
 /// The instructions of `product`. Predicate p is that of the first one, and q is true.
 static std::string floatInstructions(const fp4::FloatMma &product, const FloatOperands &at) {
   bool isShared = product.a.size() == 1;
-  StringRef type = product.element.isF16() ? "f16" : "bf16";
+  bool isByte = isa<Float8E4M3FNType>(product.element);
+  StringRef type = isByte ? "e4m3" : product.element.isF16() ? "f16" : "bf16";
+  // Operands of 8 bits are K-major, which no number says.
+  std::string majors =
+      isByte ? "" : (isShared ? ", 0, " : ", ") + std::to_string(product.transposed);
   std::string text = product.accumulate
                          ? llvm::formatv("setp.ne.b32 p, ${0}, 0;\n", at.accumulate).str()
                          : llvm::formatv("setp.ne.b64 p, ${0}, ${0};\n", at.b).str();
@@ -352,11 +364,11 @@ static std::string floatInstructions(const fp4::FloatMma &product, const FloatOp
     if (isShared)
       text += llvm::formatv("add.s64 x, ${0}, {1};\n", at.a, product.aOffsets[i]).str();
     text += llvm::formatv("add.s64 y, ${0}, {1};\n"
-                          "wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} {4}, {5}, y, {6}, "
-                          "1, 1{7}, {8};\n",
+                          "wgmma.mma_async.sync.aligned.m64n{2}k{8}.f32.{3}.{3} {4}, {5}, y, {6}, "
+                          "1, 1{7};\n",
                           at.b, offset, product.columns, type,
                           operandList(at.sums, size_t(product.columns) / 2), a, i ? "q" : "p",
-                          isShared ? ", 0" : "", product.transposed ? 1 : 0)
+                          majors, isByte ? 32 : 16)
                 .str();
   }
   return text + "wgmma.commit_group.sync.aligned;\n";

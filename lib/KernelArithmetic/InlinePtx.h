@@ -52,6 +52,8 @@ mlir::Value approximateLog2(mlir::ImplicitLocOpBuilder &b, mlir::Value number);
 /// Two f32 as e4m3 (i16), `low` in the low byte; to nearest even, saturating. The operation of MLIR
 /// may have side effects, as it says, so that no role of a kernel could execute it.
 mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::Value low, mlir::Value high);
+/// Four f32 as e4m3 (i32), the first in the lowest byte.
+mlir::Value packE4M3(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange four);
 
 /// Eight E2M1 codes (i32) as four pairs of f16 (vector<2xf16>), for targets that convert E2M1. With
 /// one operation for each byte, ptxas shifts and masks the word before every conversion; of a word
@@ -116,9 +118,9 @@ struct WarpgroupMma {
   /// takes one instruction.
   bool isUniform = false;
 };
-/// One k tile of 16-bit floats as they are: A in registers, or in shared memory.
+/// One k tile of floats as they are: A in registers, or in shared memory.
 struct FloatMma {
-  mlir::Type element;               ///< f16 or bf16
+  mlir::Type element;               ///< f16, bf16 or f8E4M3FN
   int64_t columns;                  ///< columns of the accumulator
   llvm::SmallVector<mlir::Value> a; ///< i32, four for each instruction; or one i64, the descriptor
   mlir::Value b;                    ///< i64, descriptor of the tile

@@ -18,7 +18,7 @@ enum class MmaPlace : uint8_t { None, Shared, Tmem, Warpgroup, Warp };
 
 /// Elements of an operand, as a set. Tiles are those of prepacked weights (WeightLayout.h), for
 /// 16-bit floats or for e4m3 beside them.
-enum class MmaElements : uint8_t {
+enum class MmaElements : uint16_t {
   None = 0,
   Codes4 = 1, ///< e2m1
   Codes6 = 2, ///< e2m3, e3m2
@@ -28,15 +28,16 @@ enum class MmaElements : uint8_t {
   HalfTiles = 32,
   ByteTiles = 64,
   HalfSteps = 128, ///< f16, bf16, in rows of the K of one instruction
+  Rounded8 = 256,  ///< e4m3, each where a fragment of f32 has it
   Float8 = E4M3 | E5M2,
   Codes = Codes4 | Codes6 | Float8,
 };
 
 constexpr MmaElements operator|(MmaElements x, MmaElements y) {
-  return MmaElements(uint8_t(x) | uint8_t(y));
+  return MmaElements(uint16_t(x) | uint16_t(y));
 }
 /// Returns true when the sets have a member in common.
-constexpr bool intersect(MmaElements x, MmaElements y) { return uint8_t(x) & uint8_t(y); }
+constexpr bool intersect(MmaElements x, MmaElements y) { return uint16_t(x) & uint16_t(y); }
 
 /// The lowering of an atom.
 enum class MmaForm : uint8_t {
@@ -45,7 +46,7 @@ enum class MmaForm : uint8_t {
   Tcgen05TmemA,     ///< A in tensor memory
   Tcgen05Slices,    ///< every 16 rows of A, transposed, by all of B
   WgmmaShared,      ///< operands in shared memory
-  WgmmaFloat,       ///< 16-bit floats as they are, A in shared memory or in registers
+  WgmmaFloat,       ///< floats as they are, A in shared memory or rounded in registers
   WgmmaDequantized, ///< A from shared memory, dequantized in registers
   WgmmaPrepacked,   ///< A from prepacked weights, dequantized in registers
   WgmmaResident,    ///< A in registers, as pipe.dequantize leaves it there
@@ -162,6 +163,13 @@ inline constexpr MmaAtom mmaAtoms[] = {
      {MmaPlace::Warpgroup, MmaElements::Half},
      {MmaPlace::Shared, MmaElements::Half},
      MmaFields::Accumulate | MmaFields::Transposed | MmaFields::Chain},
+    {"wgmma e4m3 with rounded A",
+     MmaForm::WgmmaFloat,
+     MmaKind::F8F6F4,
+     MmaPlace::Warpgroup,
+     {MmaPlace::Warpgroup, MmaElements::Rounded8},
+     {MmaPlace::Shared, MmaElements::E4M3},
+     MmaFields::Accumulate | MmaFields::Chain},
     {"wgmma f16 with A from scaled elements",
      MmaForm::WgmmaDequantized,
      MmaKind::F16,

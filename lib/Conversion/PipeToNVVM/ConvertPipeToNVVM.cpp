@@ -166,6 +166,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     fp4::populateMmaPatterns(converter, patterns, state);
     fp4::populateReadPatterns(converter, patterns, state);
     fp4::populateFloatMmaPatterns(converter, patterns, state);
+    fp4::populateTransposePatterns(converter, patterns, state);
     fp4::populateFragmentRowPatterns(converter, patterns, state);
     fp4::populateFragmentPatterns(converter, patterns, state);
     fp4::populateDequantizedPatterns(converter, patterns, state);

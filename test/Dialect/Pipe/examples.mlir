@@ -139,6 +139,18 @@ func.func @fragments(%a: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sa: !pipe
   return
 }
 
+func.func @transposed(%v: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %few: !pipe.shared<64x128xf8E4M3FN, swizzle_128B>,
+                      %slot: !pipe.shared<64x64xf8E4M3FN, swizzle_64B>, %sums: !pipe.fragment<64x128xf32, wgmma>,
+                      %p: tensor<64x128xf8E4M3FN, #pipe.distribution<wgmma>>) {
+  %t = pipe.transpose_tile %v : !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+      -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  pipe.transpose_tile %few[64] into %slot : !pipe.shared<64x128xf8E4M3FN, swizzle_128B>,
+      !pipe.shared<64x64xf8E4M3FN, swizzle_64B>
+  pipe.mma %sums, %p, %t : !pipe.fragment<64x128xf32, wgmma>,
+      tensor<64x128xf8E4M3FN, #pipe.distribution<wgmma>>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+  return
+}
+
 func.func @converted(%b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x8xf8E4M3FN, tiled_128x4>,
                      %p: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>, %tiles: i32, %one: !pipe.shared<1x8704xi8>) {
   %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,

@@ -380,8 +380,8 @@ func.func @twin(%w: !pipe.shared<2x4608xi8>, %x: !pipe.shared<16x128xf16, swizzl
 func.func @bad(%w: !pipe.shared<2x4096xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   // (C650)
-  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, f16, bf16, i8 in linear rows of 4608 or 4352 bytes, i8 in linear rows of 8704 bytes in shared memory or f8E4M3FN, f16, bf16 in a fragment of wgmma, but got '!pipe.shared<2x4096xi8>'}}
-  // expected-note @+1 {{MMAs with the operands before it are wgmma e4m3, wgmma f16, wgmma f16 with A in registers, wgmma f16 with A from scaled elements, }}
+  // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, f16, bf16, i8 in linear rows of 4608 or 4352 bytes, i8 in linear rows of 8704 bytes in shared memory or f8E4M3FN, rounded f8E4M3FN, f16, bf16 in a fragment of wgmma, but got '!pipe.shared<2x4096xi8>'}}
+  // expected-note @+1 {{MMAs with the operands before it are wgmma e4m3, wgmma f16, wgmma f16 with A in registers, wgmma e4m3 with rounded A, wgmma f16 with A from scaled elements, }}
   pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4096xi8>, !pipe.shared<16x128xf16, swizzle_128B>
   return
 }

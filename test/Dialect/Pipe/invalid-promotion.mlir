@@ -26,8 +26,8 @@ func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x1
 }
 func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x64xf8E4M3FN, swizzle_64B>) {
   // (C220)
-  // expected-error @+2 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
-  // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
+  // expected-error @+2 {{b must be f8E4M3FN with as many columns as a, a multiple of 128 in layout swizzle_128B or else of 64 in swizzle_64B, but got}}
+  // expected-note @+1 {{load panels that are as wide as the swizzle}}
   pipe.mma %sums, %a, %b : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x64xf8E4M3FN, swizzle_64B>
   return

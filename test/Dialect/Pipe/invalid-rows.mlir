@@ -29,6 +29,65 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared<
 
 // -----
 
+!p = tensor<64x64xf8E4M3FN, #pipe.distribution<wgmma>>
+!v = !pipe.shared<64x64xf8E4M3FN, swizzle_64B>
+!w = !pipe.shared<64x64xf8E4M3FN, swizzle_32B>
+func.func @twin(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !v) {
+  pipe.mma %acc, %p, %v : !pipe.fragment<64x64xf32, wgmma>, !p, !v
+  return
+}
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %w: !w) {
+  // (C660)
+  // expected-error @+2 {{b must have 64 rows of 64 elements of f8E4M3FN, a multiple of 128 in layout swizzle_128B or else of 64 in swizzle_64B, but got '!pipe.shared<64x64xf8E4M3FN, swizzle_32B>'}}
+  // expected-note @+1 {{pipe.transpose_tile makes such a tile of rows of tokens}}
+  pipe.mma %acc, %p, %w : !pipe.fragment<64x64xf32, wgmma>, !p, !w
+  return
+}
+
+// -----
+
+!p = tensor<64x16xf8E4M3FN, #pipe.distribution<wgmma>>
+!v = !pipe.shared<64x16xf8E4M3FN>
+func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !v) {
+  // (C660)
+  // expected-error @+2 {{a in registers must have a multiple of 32 columns, but got 'tensor<64x16xf8E4M3FN, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{an instruction has 32 elements of K}}
+  pipe.mma %acc, %p, %v : !pipe.fragment<64x64xf32, wgmma>, !p, !v
+  return
+}
+
+// -----
+
+!s = !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+!t = !pipe.shared<64x128xf8E4M3FN, swizzle_128B>
+func.func @twin(%s: !s, %t: !t) {
+  pipe.transpose_tile %s[64] into %t : !s, !t
+  return
+}
+func.func @columns(%s: !s, %t: !t) {
+  // (C677)
+  // expected-error @+2 {{source must have 8-bit floats in a multiple of 32 rows, in panels of 64 or 128, and 64 columns from a multiple of 16 on, but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>' from 80 on}}
+  // expected-note @+1 {{load panels that are as wide as the swizzle}}
+  pipe.transpose_tile %s[80] into %t : !s, !t
+  return
+}
+func.func @shape(%s: !s, %t: !pipe.shared<64x64xf8E4M3FN, swizzle_64B>) {
+  // (C677)
+  // expected-error @+2 {{tile must have 128 columns of 'f8E4M3FN' in panels of 64 or 128, but got '!pipe.shared<64x64xf8E4M3FN, swizzle_64B>'}}
+  // expected-note @+1 {{a row of the tile has a column of the source}}
+  pipe.transpose_tile %s into %t : !s, !pipe.shared<64x64xf8E4M3FN, swizzle_64B>
+  return
+}
+func.func @both(%s: !s, %t: !s) {
+  // (C677)
+  // expected-error @+2 {{must return a tile or fill a destination}}
+  // expected-note @+1 {{write a result, or 'into %slot', and not both}}
+  %0 = pipe.transpose_tile %s into %t : !s, !s -> !s
+  return
+}
+
+// -----
+
 !q = !pipe.shared<64x64xbf16, swizzle_128B>
 func.func @twin(%acc: !pipe.fragment<64x64xf32, wgmma>, %q: !q, %k: !q) {
   pipe.mma %acc, %q, %k : !pipe.fragment<64x64xf32, wgmma>, !q, !q

@@ -50,7 +50,8 @@ struct LowerWrite : PipePattern<pipe::WriteOp> {
     int64_t ofColumn = tile.getDimSize(1) / pipe::vectorOfThread(tile).getNumElements();
     int64_t byte = int64_t(*op.getFirst()) / ofColumn * 4;
     SmallVector<Value> elements = elementsOf(b, adaptor.getValue());
-    if (areLanes(op.getValue())) // LLVM would sink arithmetic behind later reads of tensor memory
+    if (areLanes(op.getValue()) ||
+        op.getComplete()) // LLVM would sink arithmetic behind later reads of tensor memory
       elements = finishHere(b, b.getLoc(), elements);
     storeElements(b, offsetPointer(b, b.getLoc(), adaptor.getDest(), byte), elements);
     rewriter.eraseOp(op);

@@ -132,6 +132,8 @@ void populateMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                          const KernelState &);
 void populateFloatMmaPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                               const KernelState &);
+void populateTransposePatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
+                               const KernelState &);
 void populateFragmentRowPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,
                                  const KernelState &);
 void populateFragmentPatterns(const mlir::TypeConverter &, mlir::RewritePatternSet &,

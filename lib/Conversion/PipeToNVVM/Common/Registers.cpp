@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Common/Lowering.h"
 
+#include "InlinePtx.h"
+
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -66,7 +68,25 @@ static void enterDialect(Operation *op) {
 
 static void takeVector(Value value) {
   if (isTile(value))
-    value.setType(pipe::vectorOfThread(value.getType()));
+    value.setType(pipe::isRoundedA(value.getType()) ? pipe::wordsOfThread(value.getType())
+                                                    : pipe::vectorOfThread(value.getType()));
+}
+
+/// Rounds `elements` (f32) of a fragment to the words of operand A: a thread has two neighbours of
+/// a row in each 8 columns, and a word those of two.
+static Value roundToWords(ImplicitLocOpBuilder &b, Value elements) {
+  constexpr int64_t ofColumns = 4, ofWord = 2 * ofColumns; // elements of 8 columns, and of 16
+  SmallVector<Value> words;
+  for (int64_t first = 0; first < cast<VectorType>(elements.getType()).getNumElements();
+       first += ofWord)
+    for (int64_t half : {0, 2}) {
+      SmallVector<Value> four;
+      for (int64_t i : {half, half + 1, half + ofColumns, half + ofColumns + 1})
+        four.push_back(vector::ExtractOp::create(b, elements, first + i));
+      words.push_back(packE4M3(b, four));
+    }
+  auto type = VectorType::get(int64_t(words.size()), b.getI32Type());
+  return vector::FromElementsOp::create(b, type, words);
 }
 
 /// Gives the results and block arguments of `op`, of another dialect, the elements of a thread.
@@ -83,6 +103,11 @@ static void takeVectors(Operation *op) {
     auto value = cast<DenseElementsAttr>(constant.getValue());
     Attribute ofThread = value.resizeSplat(pipe::vectorOfThread(constant.getType()));
     constant.setValueAttr(cast<TypedAttr>(ofThread));
+  }
+  if (auto round = dyn_cast<arith::TruncFOp>(op); round && pipe::isRoundedA(round.getType())) {
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    round.replaceAllUsesWith(roundToWords(b, round.getIn()));
+    return round.erase();
   }
   llvm::for_each(op->getResults(), takeVector);
   for (Region &region : op->getRegions())
@@ -108,13 +133,19 @@ LogicalResult fp4::takeVectors(gpu::GPUFuncOp kernel) {
 
 namespace {
 
-/// The elements of a thread are the lowered form of a tile.
+/// The elements of a thread, or the words that have them, are the lowered form of a tile.
 struct LowerElements : OpConversionPattern<pipe::ElementsOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult matchAndRewrite(pipe::ElementsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, adaptor.getSource());
+    Value elements = adaptor.getSource();
+    Type type = getTypeConverter()->convertType(op.getType());
+    if (elements.getType() != type) { // words of operand A, for an MMA that may begin earlier
+      rewriter.setInsertionPointAfterValue(elements);
+      elements = LLVM::BitcastOp::create(rewriter, op.getLoc(), type, elements);
+    }
+    rewriter.replaceOp(op, elements);
     return success();
   }
 };

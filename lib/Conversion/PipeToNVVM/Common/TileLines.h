@@ -47,14 +47,14 @@ inline mlir::Value loadScaleWord(mlir::ImplicitLocOpBuilder &b, mlir::Value tile
 
 /// ldmatrix: the four words that a lane has of four 8 x 8 matrices of 16-bit elements, whose rows
 /// of 16 bytes the lanes name by `pointer`.
-inline llvm::SmallVector<mlir::Value> loadMatrices(mlir::ImplicitLocOpBuilder &b,
-                                                   mlir::Value pointer) {
+inline llvm::SmallVector<mlir::Value>
+loadMatrices(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
+             mlir::NVVM::MMALayout layout = mlir::NVVM::MMALayout::row) {
   llvm::SmallVector<mlir::Type> words(4, b.getI32Type());
   auto type = mlir::LLVM::LLVMStructType::getLiteral(b.getContext(), words);
   auto shape = mlir::NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8);
-  mlir::Value loaded =
-      mlir::NVVM::LdMatrixOp::create(b, type, pointer, 4, mlir::NVVM::MMALayout::row, shape,
-                                     mlir::NVVM::LdStMatrixEltType::B16);
+  mlir::Value loaded = mlir::NVVM::LdMatrixOp::create(b, type, pointer, 4, layout, shape,
+                                                      mlir::NVVM::LdStMatrixEltType::B16);
   llvm::SmallVector<mlir::Value> registers;
   for (int64_t i = 0; i < 4; ++i)
     registers.push_back(mlir::LLVM::ExtractValueOp::create(b, loaded, i));

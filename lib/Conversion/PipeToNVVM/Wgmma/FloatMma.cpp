@@ -1,9 +1,13 @@
-//===- FloatMma.cpp - MMAs of 16-bit floats as they are -------------------===//
+//===- FloatMma.cpp - MMAs of floats as they are --------------------------===//
 //
 // A warpgroup multiplies 64 rows of A, in shared memory or in its registers, by B in shared memory.
 // The fragment of an accumulator, rounded to 16 bits, is operand A: elements 8 i to 8 i + 7 of a
-// thread, columns 16 i to 16 i + 15, are the four registers of instruction i. PTX ISA, "Register
-// Fragments and Shared Memory Matrix Layouts" of wgmma.mma_async.
+// thread, columns 16 i to 16 i + 15, are the four registers of instruction i.
+//
+// Rounded to 8 bits, a register of A has four elements of a row, and a thread pairs of them in
+// every 8 columns: those of two tiles of 8 columns make a register (Registers.cpp), and columns are
+// elements of K in the order that pipe.transpose_tile gives B. PTX ISA, "Register Fragments and
+// Shared Memory Matrix Layouts" of wgmma.mma_async.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/MmaPattern.h"
@@ -21,11 +25,13 @@ namespace {
 /// Bytes of one unit of a descriptor.
 constexpr int64_t kUnitBytes = 16;
 
-struct LowerWgmmaFloat : MmaPattern<hw::MmaForm::WgmmaFloat> {
-  using MmaPattern::MmaPattern;
+struct LowerWgmmaFloat : PipePattern<pipe::MmaOp> {
+  using PipePattern::PipePattern;
 
-  LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
-                      ConversionPatternRewriter &rewriter) const override {
+  LogicalResult matchAndRewrite(pipe::MmaOp op, OpAdaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!isOfFloats(op) || !route::hasCore(*state.target, route::Core::Wgmma))
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     auto remapped = [&](Value value) { return value ? rewriter.getRemappedValue(value) : Value(); };
     auto operandsOf = [&](pipe::MmaOp mma) {
@@ -61,7 +67,8 @@ private:
     product.columns = op.getAccumulatorAs<pipe::FragmentType>().getShape()[1];
     product.accumulate = operands.accumulate;
     product.transposed = op.getTransposed();
-    int64_t instructions = tile.getShape()[op.getTransposed() ? 0 : 1] / int64_t(pipe::kDenseMmaK);
+    int64_t k = int64_t(hw::mmaRowBytes) * 8 / product.element.getIntOrFloatBitWidth();
+    int64_t instructions = tile.getShape()[op.getTransposed() ? 0 : 1] / k;
     takeA(b, op, operands.a, instructions, product);
     if (op.getTransposed()) {
       auto form =
@@ -69,7 +76,7 @@ private:
       product.b = wgmmaDescriptor(b, operands.b, form);
       product.bOffsets = rowOffsets(instructions);
     } else {
-      product.b = wgmmaDescriptor(b, operands.b);
+      product.b = wgmmaDescriptor(b, operands.b, tile);
       product.bOffsets = instructionOffsets(tile, 0, instructions);
     }
     if (product.accumulate)
@@ -88,10 +95,13 @@ private:
     storeElements(b, operands.accumulator, ArrayRef(done).take_front(size_t(count)));
   }
 
-  /// The registers of a tile of 16-bit elements.
+  /// The registers of a tile of 16-bit elements, or of rounded bytes.
   static SmallVector<Value> wordsOf(ImplicitLocOpBuilder &b, Value elements) {
-    int64_t count = cast<VectorType>(elements.getType()).getNumElements() / 2;
-    Value all = LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), elements);
+    auto type = cast<VectorType>(elements.getType());
+    int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
+    Value all = elements;
+    if (!type.getElementType().isInteger(32))
+      all = LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), elements);
     SmallVector<Value> words;
     for (int64_t i = 0; i < count; ++i)
       words.push_back(vector::ExtractOp::create(b, all, i));
@@ -106,10 +116,11 @@ private:
       product.a = wordsOf(b, a);
       return;
     }
-    Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getARow()) * kLineBytes);
-    product.a = {
-        wgmmaDescriptor(b, stridedPointer(b, b.getLoc(), first, groupOfThread(b, op, state),
-                                          kGroupRows * kLineBytes))};
+    int64_t width = pipe::swizzleWidth(tile.getLayout());
+    Value first = offsetPointer(b, b.getLoc(), a, int64_t(op.getARow()) * width);
+    Value rows =
+        stridedPointer(b, b.getLoc(), first, groupOfThread(b, op, state), kGroupRows * width);
+    product.a = {wgmmaDescriptor(b, rows, tile)};
     product.aOffsets = instructionOffsets(tile, 0, instructions);
   }
 

@@ -38,7 +38,7 @@ struct LowerWgmmaShared : MmaPattern<hw::MmaForm::WgmmaShared> {
 
   LogicalResult lower(pipe::MmaOp op, OpAdaptor adaptor,
                       ConversionPatternRewriter &rewriter) const override {
-    if (!route::hasCore(*state.target, route::Core::Wgmma))
+    if (!route::hasCore(*state.target, route::Core::Wgmma) || isOfFloats(op))
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     int64_t count = op.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread();

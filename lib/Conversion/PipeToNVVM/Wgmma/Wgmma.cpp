@@ -29,6 +29,11 @@ Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   return wgmmaDescriptor(b, tile, formOfRows());
 }
 
+Value fp4::wgmmaDescriptor(ImplicitLocOpBuilder &b, Value tile, pipe::SharedType type) {
+  return wgmmaDescriptor(b, tile,
+                         hw::SmemDescriptor::kMajorOperand(pipe::swizzleMode(type.getLayout())));
+}
+
 /// The address comes from the first lane of the warp, so that values computed from it are uniform.
 Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
   Value address = LLVM::PtrToIntOp::create(b, b.getI32Type(), tile);
@@ -36,11 +41,11 @@ Value fp4::uniformDescriptor(ImplicitLocOpBuilder &b, Value tile) {
 }
 
 SmallVector<int64_t> fp4::instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count) {
-  int64_t panelBytes = tile.getRows() * kLineBytes;
+  int64_t width = pipe::swizzleWidth(tile.getLayout()), panelBytes = tile.getRows() * width;
   SmallVector<int64_t> offsets;
   for (int64_t i = first; i < first + count; ++i) {
     int64_t byte = i * hw::mmaRowBytes;
-    offsets.push_back((byte / kLineBytes * panelBytes + byte % kLineBytes) / 16);
+    offsets.push_back((byte / width * panelBytes + byte % width) / 16);
   }
   return offsets;
 }
@@ -50,6 +55,14 @@ pipe::MmaOp fp4::mmaLedBy(pipe::MmaOp op) {
   while (!isa<pipe::MmaOp>(next))
     next = next->getNextNode();
   return cast<pipe::MmaOp>(next);
+}
+
+bool fp4::isOfFloats(pipe::MmaOp op) {
+  if (op.getForm() != hw::MmaForm::WgmmaShared)
+    return op.getForm() == hw::MmaForm::WgmmaFloat;
+  bool leadsFloats =
+      op.getChain() == pipe::MmaChain::Leads && mmaLedBy(op).getForm() == hw::MmaForm::WgmmaFloat;
+  return leadsFloats || op.getB().getType().getColumns() != kLineBytes;
 }
 
 void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, pipe::MmaOp product, Value fragment) {

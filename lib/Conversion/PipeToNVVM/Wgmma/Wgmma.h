@@ -12,11 +12,17 @@ mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile,
                             const hw::SmemDescriptor &form);
 /// The descriptor of a K-major tile whose rows have 128 bytes under a swizzle of 128.
 mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
+/// The descriptor of a K-major tile of `type`.
+mlir::Value wgmmaDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile, pipe::SharedType type);
 /// The descriptor of `tile` from one lane, so that ptxas sees that it is uniform.
 mlir::Value uniformDescriptor(mlir::ImplicitLocOpBuilder &b, mlir::Value tile);
 /// Addends of either descriptor for `count` instructions of 32 bytes of K each, from number `first`
 /// on.
 llvm::SmallVector<int64_t> instructionOffsets(pipe::SharedType tile, int64_t first, int64_t count);
+
+/// Returns true for an MMA that FloatMma.cpp lowers: of 16-bit floats, or of bytes that a k tile of
+/// a GEMM does not have.
+bool isOfFloats(pipe::MmaOp op);
 
 /// The next MMA of the block, which begins with `op`, one that leads (C625).
 pipe::MmaOp mmaLedBy(pipe::MmaOp op);

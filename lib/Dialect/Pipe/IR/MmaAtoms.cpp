@@ -66,7 +66,7 @@ static MmaElements elementsOf(Type type) {
   if (isSixBitElementType(element))
     return MmaElements::Codes6;
   if (isa<Float8E4M3FNType>(element))
-    return MmaElements::E4M3;
+    return isa<RankedTensorType>(type) ? MmaElements::Rounded8 : MmaElements::E4M3;
   if (isa<Float8E5M2Type>(element))
     return MmaElements::E5M2;
   if (!element.isF16() && !element.isBF16())
@@ -112,6 +112,7 @@ static std::string spell(MmaElements elements) {
       {MmaElements::Codes4, "f4E2M1FN"},
       {MmaElements::Codes6, "f6E2M3FN, f6E3M2FN"},
       {MmaElements::E4M3, "f8E4M3FN"},
+      {MmaElements::Rounded8, "rounded f8E4M3FN"},
       {MmaElements::E5M2, "f8E5M2"},
       {MmaElements::Half, "f16, bf16"},
       {MmaElements::HalfSteps, "f16, bf16 of 16 columns"},

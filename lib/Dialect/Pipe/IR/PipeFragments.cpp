@@ -24,6 +24,22 @@ using namespace fp4::pipe;
 static constexpr int64_t kElementsOfPart = 4;
 
 //===----------------------------------------------------------------------===//
+// Rounded fragments
+//===----------------------------------------------------------------------===//
+
+bool fp4::pipe::isRoundedA(Type type) {
+  DistributionAttr distribution = distributionOf(type);
+  return distribution && distribution.getKind() == FragmentKind::Wgmma &&
+         isa<Float8E4M3FNType>(getElementTypeOrSelf(type));
+}
+
+VectorType fp4::pipe::wordsOfThread(Type type) {
+  constexpr int64_t ofWord = 4;
+  return VectorType::get({vectorOfThread(type).getNumElements() / ofWord},
+                         IntegerType::get(type.getContext(), 32));
+}
+
+//===----------------------------------------------------------------------===//
 // Rows of zeros
 //===----------------------------------------------------------------------===//
 

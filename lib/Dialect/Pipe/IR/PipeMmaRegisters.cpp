@@ -12,6 +12,7 @@
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
+#include "fp4/ISA/SmemDescriptor.h"
 #include "fp4/ISA/WeightLayout.h"
 
 using namespace mlir;
@@ -85,13 +86,28 @@ LogicalResult fp4::pipe::verifyChain(MmaOp op) {
   llvm_unreachable("every place in a chain has its check");
 }
 
+/// (C220) Rows of whole lines of a swizzle, or of one panel of 64 bytes.
+static LogicalResult verifyByteTiles(MmaOp op, SharedType a, SharedType b) {
+  int64_t k = a.getColumns();
+  Layout layout = k % kPromotedRowBytes ? Layout::Swizzle64B : Layout::Swizzle128B;
+  bool fits = k > 0 && k % swizzleWidth(layout) == 0;
+  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
+    if (!fits || tile != SharedType::get({tile.getRows(), k}, a.getElementType(), layout))
+      return withNote(op.emitOpError()
+                          << name << " must be f8E4M3FN with as many columns as a, a multiple of "
+                          << "128 in layout swizzle_128B or else of 64 in swizzle_64B, but got "
+                          << tile,
+                      "load panels that are as wide as the swizzle");
+  return success();
+}
+
 LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
   auto sums = op.getAccumulatorAs<FragmentType>();
   auto a = op.getAAs<SharedType>();
   SharedType b = op.getB().getType();
   if (failed(verifySums(op, "accumulator", sums))) // (C220)
     return failure();
-  if (failed(verifyPromotedTiles(op, a, b))) // (C220)
+  if (failed(verifyByteTiles(op, a, b))) // (C220)
     return failure();
   int64_t row = op.getARow(), rows = a.getRows();
   if (!hasRowsOfRole(op, row, rows))
@@ -115,12 +131,13 @@ LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
 static LogicalResult verifyFloatA(MmaOp op) {
   auto tile = dyn_cast<SharedType>(op.getA().getType());
   if (!tile) {
-    int64_t columns = cast<RankedTensorType>(op.getA().getType()).getDimSize(1);
-    if (columns % kDenseMmaK == 0)
+    auto type = cast<RankedTensorType>(op.getA().getType());
+    int64_t k = hw::mmaRowBytes * 8 / type.getElementTypeBitWidth();
+    if (type.getDimSize(1) % k == 0)
       return success();
-    return withNote(op.emitOpError() << "a in registers must have a multiple of " << kDenseMmaK
-                                     << " columns, but got " << op.getA().getType(),
-                    "an instruction has 16 elements of K"); // (C660)
+    return withNote(op.emitOpError() << "a in registers must have a multiple of " << k
+                                     << " columns, but got " << type,
+                    "an instruction has " + Twine(k) + " elements of K"); // (C660)
   }
   int64_t row = op.getARow();
   if (tile.getLayout() == Layout::Swizzle128B && hasRowsOfRole(op, row, tile.getRows()))
@@ -130,6 +147,21 @@ static LogicalResult verifyFloatA(MmaOp op) {
                       << " rows for each warpgroup of its role, from a multiple of "
                       << kFragmentRows << " on, but got " << tile << " from row " << row << " on",
                   "load a higher tile, or begin at another multiple of 64 rows"); // (C660)
+}
+
+/// (C660) B of bytes, which have no 'transposed'.
+static LogicalResult verifyByteB(MmaOp op, ArrayRef<int64_t> shape) {
+  SharedType b = op.getB().getType();
+  Layout layout = shape[1] % kPromotedRowBytes ? Layout::Swizzle64B : Layout::Swizzle128B;
+  bool isWhole = shape[1] % swizzleWidth(layout) == 0;
+  if (isWhole && b == SharedType::get(shape, b.getElementType(), layout))
+    return success();
+  return withNote(op.emitOpError()
+                      << "b must have " << shape[0] << " rows of " << shape[1]
+                      << " elements of f8E4M3FN, a multiple of 128 in layout swizzle_128B or else "
+                         "of 64 in swizzle_64B, but got "
+                      << b,
+                  "pipe.transpose_tile makes such a tile of rows of tokens"); // (C660)
 }
 
 LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
@@ -142,6 +174,8 @@ LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
   SmallVector<int64_t> shape = {sums.getShape()[1], k};
   if (op.getTransposed())
     std::swap(shape[0], shape[1]);
+  if (isa<Float8E4M3FNType>(element))
+    return verifyByteB(op, shape);
   // Rows of one swizzle each: a box of TMA, or panels of boxes.
   bool isWhole = shape[1] % (kPromotedRowBytes / 2) == 0;
   SharedType b = op.getB().getType();

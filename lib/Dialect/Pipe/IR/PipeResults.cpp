@@ -61,7 +61,8 @@ LogicalResult ElementsOp::verify() {
   bool takesTile = isa<RankedTensorType>(source);
   auto tile = dyn_cast<RankedTensorType>(takesTile ? source : getType());
   Type vector = takesTile ? getType() : source;
-  if (tile && vector == vectorOfThread(tile))
+  if (tile && (vector == vectorOfThread(tile) ||
+               (isRoundedA(tile) && vector == wordsOfThread(tile)))) // takeVectors
     return success();
   if (!tile)
     return withNote(emitOpError() << "expects a tile and a vector, but got " << source << " and "

@@ -87,14 +87,16 @@ static bool hoistWait(MmaOp before, MmaOp product) {
 }
 
 /// Lets an MMA of floats begin with the one before it, whose sums are read meanwhile: the tensor
-/// core works on while threads have numbers to compute.
+/// core works on while threads have numbers to compute. MMAs of one A in registers do not: these
+/// are the first one's until it ends.
 static void overlap(MmaOp product) {
   Operation *op = product->getPrevNode();
   while (op && !isa<MmaOp>(op))
     op = op->getPrevNode();
-  MmaOp before = mmaOfForm(op, hw::MmaForm::WgmmaFloat);
-  if (!before || before.getChain() != MmaChain::Alone ||
-      before.getAccumulator() == product.getAccumulator())
+  auto before = dyn_cast_or_null<MmaOp>(op);
+  bool isOfWgmma = isSharedMma(op) || mmaOfForm(op, hw::MmaForm::WgmmaFloat);
+  if (!isOfWgmma || before.getChain() != MmaChain::Alone ||
+      before.getAccumulator() == product.getAccumulator() || before.getA() == product.getA())
     return;
   if (!isUsedBetween(before, product, before.getAccumulator()) ||
       isUsedBetween(before, product, product.getAccumulator()) ||

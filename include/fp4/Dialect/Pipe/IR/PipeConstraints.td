@@ -212,9 +212,9 @@ def : Pipe_Constraints<"MMAs", [{
     The accumulator has 128 rows of no pair, and a column for each row of B, or for each column of B
     that is `transposed`.
   - (C220) for e4m3 in shared memory and an accumulator of warpgroups, this is an f32 fragment with
-    64 rows. A and B have rows of 128 bytes and layout swizzle_128B. A has 64 rows for each
-    warpgroup of the role, from `a_row` on, which is a multiple of 64; B has a row for each column
-    of the accumulator.
+    64 rows. A and B have as many columns, a multiple of 128 in layout swizzle_128B, or else of 64
+    in swizzle_64B. A has 64 rows for each warpgroup of the role, from `a_row` on, which is a
+    multiple of 64; B has a row for each column of the accumulator.
   - (C181) beside scaled elements that threads convert, the accumulator is an f32 fragment of wgmma
     with 64 rows. A has 64 rows for each warpgroup of the role. B has the accumulator's columns, the
     K of A, a type that converted A can have (of 4 bits f16 or bf16), and layout swizzle_128B. A of
@@ -254,7 +254,12 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     A in shared memory has 64 rows for each warpgroup of the role, and A in registers is of wgmma.
     The elements of A and B are of one type. B has layout swizzle_128B, a row for each column of the
     accumulator and the columns of A, or with `transposed` a row for each column of A and the
-    columns of the accumulator. The columns of A are a multiple of 16, of 64 in shared memory.
+    columns of the accumulator. The columns of A are a multiple of 16, of 64 in shared memory. Beside
+    A rounded to f8E4M3FN, whose columns are a multiple of 32, B is not transposed, and has layout
+    swizzle_128B, or swizzle_64B where its columns are no multiple of 128.
+  - (C677) `pipe.transpose_tile`: the tile is returned or filled. The source has elements of 8 bits,
+    in panels of swizzle_64B or swizzle_128B, a multiple of 32 rows, and from a multiple of 16 on a
+    column for each row of the tile, whose rows are a multiple of 16, in panels likewise.
   - (C661) `pipe.write`: the tile has the distribution and the rows of the fragment, and lies within
     it, from a multiple of 8 columns on.
   - (C673) `pipe.write` into tensor memory: the value is `lanes` of a power of two of columns, with

@@ -87,6 +87,42 @@ def Pipe_DequantizeTileOp
   }];
 }
 
+def Pipe_TransposeTileOp : Pipe_EngineOp<
+    "transpose_tile", "Threads",
+    [Pipe_NamedResults, DeclareOpInterfaceMethods<Pipe_StageFillerOpInterface>]> {
+  let summary = "columns of a tile of 8-bit elements as rows of an operand B";
+  let description = [{
+    `tile[e, 16 * i + 4 * c + 2 * h + j] = source[16 * i + 8 * h + 2 * c + j, first + e]` with c
+    below 4, h and j below 2: a row of the tile has a column of the source. Elements of K are in the
+    order in which a fragment of wgmma, rounded to 8 bits, is operand A (`pipe.mma`). Each warp of
+    the role takes 32 rows of 16 columns at a time. One producer, `fp4.attention` of 8 bits. PTX:
+    ldmatrix.x4.trans, prmt, stmatrix.x4.
+
+    Example:
+    ```mlir
+    %t = pipe.transpose_tile %v : !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+        -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
+    pipe.transpose_tile %v[64] into %slot : !pipe.shared<64x128xf8E4M3FN, swizzle_128B>,
+        !pipe.shared<64x64xf8E4M3FN, swizzle_64B>
+    ```
+  }];
+  let arguments = (ins Pipe_SharedType:$source, DefaultValuedAttr<I64Attr, "0">:$first,
+                       Optional<Pipe_SharedType>:$dest);
+  let results = (outs Optional<Pipe_SharedType>:$result);
+  let assemblyFormat = [{
+    $source (`[` $first^ `]`)? (`into` $dest^)? attr-dict `:` qualified(type($source))
+    (`,` qualified(type($dest))^)? (`->` qualified(type($result))^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = engineDecl # [{
+    /// Type of the tile, which is returned or filled.
+    ::fp4::pipe::SharedType getTileType() {
+      ::mlir::Value tile = getDest() ? ::mlir::Value(getDest()) : ::mlir::Value(getResult());
+      return ::llvm::cast<::fp4::pipe::SharedType>(tile.getType());
+    }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Engine tensor
 //===----------------------------------------------------------------------===//
@@ -156,7 +192,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
 
     **Registers of warpgroups, 16-bit floats as they are.** A is in shared memory, or in the
     registers of its threads, rounded from the sums of an earlier MMA. PTX:
-    wgmma.mma_async.m64nNk16.
+    wgmma.mma_async.m64nNk16. A rounded to f8E4M3FN meets a B whose elements of K are in the order
+    of `pipe.transpose_tile`. PTX: wgmma.mma_async.m64nNk32.
 
     **Registers of warps.** Fragments of all warps of the role make up the tile, those below each
     other first: with 4 of them from top to bottom, warp 5 has the second of the second column. The
@@ -182,7 +219,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$accumulator,
       AnyTypeOf<[Pipe_SharedType, Pipe_TmemType, Pipe_FragmentType,
-                 Pipe_Distributed<[BF16, F16]>]>:$a,
+                 Pipe_Distributed<[BF16, F16, F8E4M3FN]>]>:$a,
       Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$a_scales, Optional<I32>:$a_scale_row,
       Pipe_SharedType:$b, Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$b_scales,
       Optional<I32>:$b_scale_row, Optional<I1>:$accumulate, Optional<I32>:$existing,

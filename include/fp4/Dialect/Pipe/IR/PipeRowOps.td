@@ -14,7 +14,8 @@ def Pipe_WriteOp : Pipe_EngineOp<
   let summary = "elements of threads into a fragment, or into tensor memory";
   let description = [{
     Replaces the columns of a fragment from column `first` on by those of the tile, as `pipe.read`
-    reads them. No instruction moves data: registers of a thread stay its own.
+    reads them. No instruction moves data: registers of a thread stay its own. With `complete` the
+    elements are computed here, and no later: what they are computed from is free behind the op.
 
     Without `first`, 16-bit elements of `lanes` become operand A in tensor memory, two in a column.
     PTX: tcgen05.st.sync.aligned.32x32b.xN.
@@ -29,7 +30,8 @@ def Pipe_WriteOp : Pipe_EngineOp<
   }];
   let arguments = (ins Pipe_Distributed<[F32, F16, BF16]>:$value,
                        Optional<AnyTypeOf<[Pipe_FragmentType, Pipe_TmemType]>>:$dest,
-                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$first);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$first,
+                       UnitAttr:$complete);
   let results = (outs Optional<Pipe_TmemType>:$result);
   let builders = [
     OpBuilder<(ins "::mlir::Value":$value, "::mlir::Value":$fragment, "uint64_t":$first), [{
@@ -41,7 +43,7 @@ def Pipe_WriteOp : Pipe_EngineOp<
     }]>
   ];
   let assemblyFormat = [{
-    $value (`,` $dest^)? (`[` $first^ `]`)? attr-dict
+    $value (`,` $dest^)? (`[` $first^ `]`)? (`complete` $complete^)? attr-dict
     `:` qualified(type($value)) (`,` qualified(type($dest))^)? (`->` qualified(type($result))^)?
   }];
   let hasVerifier = 1;
