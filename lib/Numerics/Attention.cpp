@@ -30,12 +30,21 @@ Rounding roundingOf(FloatType type) {
   return type == FloatType::F16 ? Rounding{0x1p-11, 0x1p-24} : Rounding{0x1p-8, 0x1p-133};
 }
 
+/// Relative error of a cut to the 13 fraction bits of a sum of e4m3, the elements of one
+/// instruction and its cuts, and the most keys of a block.
+constexpr double byteCut = 0x1p-13, byteCuts = 33;
+constexpr uint64_t byteK = 32, mostBlockKeys = 128;
+
+/// The rounding of powers of e4m3, which are multiplied by 2^8.
+constexpr Rounding bytePowers = {0x1p-4, 0x1p-18};
+
 /// One row of queries: what it sees, and its results.
 class AttentionRow {
 public:
   AttentionRow(const AttentionShape &shape, FloatType type, std::span<const float> query,
                std::span<const float> key, std::span<const float> value)
-      : shape_(shape), rounding_(roundingOf(type)), query_(query), key_(key), value_(value) {}
+      : shape_(shape), areBytes_(type == FloatType::E4M3), rounding_(roundingOf(type)),
+        ofPowers_(areBytes_ ? bytePowers : rounding_), query_(query), key_(key), value_(value) {}
 
   void compute(uint64_t row, AttentionReference &reference) {
     const uint64_t head = row % shape_.heads;
@@ -61,14 +70,10 @@ private:
     const float *query = query_.data() + row * shape_.queryElements;
     for (uint64_t j = 0; j < weights_.size(); ++j) {
       const float *key = keys_.elementsOf(key_, keys_.first + j, shape_.queryElements);
-      double sum = 0, magnitude = 0;
-      for (uint64_t d = 0; key && d < shape_.queryElements; ++d) {
-        const double product = double(query[d]) * key[d];
-        sum += product;
-        magnitude += std::fabs(product);
-      }
-      weights_[j] = sum * shape_.scale;
-      errors_[j] = 2 * unit * double(shape_.queryElements) * magnitude * shape_.scale;
+      const double scale = shape_.scale * factorOf(shape_.factors.keys);
+      const auto [sum, error] = product(query, key);
+      weights_[j] = sum * scale;
+      errors_[j] = error * scale;
       if (shape_.softcap > 0) {
         weights_[j] = shape_.softcap * std::tanh(weights_[j] / shape_.softcap);
         errors_[j] += tangentError * shape_.softcap;
@@ -79,6 +84,28 @@ private:
         errors_[j] += 4 * unit * (std::fabs(bias) + std::fabs(weights_[j]));
       }
     }
+  }
+
+  /// The product of a query and a key, which may not exist, and the error of its sum.
+  std::pair<double, double> product(const float *query, const float *key) const {
+    double sum = 0, magnitude = 0, error = 0;
+    for (uint64_t first = 0; key && first < shape_.queryElements; first += byteK) {
+      const double before = std::fabs(sum) + error;
+      double largest = before;
+      for (uint64_t d = first; d < std::min(first + byteK, shape_.queryElements); ++d) {
+        const double product = double(query[d]) * key[d];
+        sum += product;
+        magnitude += std::fabs(product);
+        largest = std::max(largest, std::fabs(product));
+      }
+      error += byteCut * (byteCuts * largest + std::fabs(sum) + error);
+    }
+    return {sum, areBytes_ ? error : 2 * unit * double(shape_.queryElements) * magnitude};
+  }
+
+  /// The factor of the keys, or values, that the row sees.
+  double factorOf(std::span<const float> factors) const {
+    return factors.empty() ? 1 : factors[keys_.batch * shape_.keyHeads + keys_.group];
   }
 
   /// Makes the scores weights, whose errors are relative, and adds them up with that of `sink`.
@@ -121,19 +148,27 @@ private:
   }
 
   void store(uint64_t place, uint64_t element, AttentionReference &reference) const {
-    double sum = 0, numerator = 0;
+    double sum = 0, numerator = 0, ofBlock = 0; // magnitudes of a block, as rounded
     for (uint64_t j = 0; j < weights_.size(); ++j) {
       const float *elements = keys_.elementsOf(value_, keys_.first + j, shape_.valueElements);
       const double value = elements ? elements[element] : 0;
       sum += weights_[j] * value;
-      numerator += std::fabs(value) * (weights_[j] * (errors_[j] + rounding_.relative) +
-                                       std::max(rounding_.smallest, leastPower));
+      numerator += std::fabs(value) * (weights_[j] * (errors_[j] + ofPowers_.relative) +
+                                       std::max(ofPowers_.smallest, leastPower));
+      const uint64_t key = keys_.first + j;
+      ofBlock = (key % mostBlockKeys ? ofBlock : 0) +
+                std::fabs(value) * (weights_[j] * (1 + errors_[j]) * (1 + ofPowers_.relative) +
+                                    ofPowers_.smallest);
+      if (areBytes_ && (key % byteK == byteK - 1 || j + 1 == weights_.size()))
+        numerator += (byteCuts + 1) * byteCut * ofBlock;
     }
     const bool isEmpty = weights_.empty();
-    const double result = isEmpty ? 0 : sum / total_;
-    const double before = isEmpty ? 0
-                                  : (numerator + std::fabs(result) * totalError_) / total_ +
-                                        4 * unit * std::fabs(result);
+    const double factor = isEmpty ? 1 : factorOf(shape_.factors.values);
+    const double result = isEmpty ? 0 : sum / total_ * factor;
+    const double before =
+        isEmpty ? 0
+                : (numerator * std::fabs(factor) + std::fabs(result) * totalError_) / total_ +
+                      5 * unit * std::fabs(result);
     reference.values[place] = result;
     reference.bounds[place] =
         isEmpty ? 0
@@ -141,7 +176,8 @@ private:
   }
 
   const AttentionShape &shape_;
-  Rounding rounding_;
+  bool areBytes_;
+  Rounding rounding_, ofPowers_; ///< of results, and of powers
   std::span<const float> query_, key_, value_;
   SeenKeys keys_;
   double slope_ = 0; ///< slope of the head of queries
@@ -185,19 +221,31 @@ Status checkHeads(const AttentionShape &shape) {
   return {};
 }
 
+/// Factors of both keys and values, or of none, for each head of each sequence.
+Status checkFactors(const AttentionShape &shape) {
+  const size_t keys = shape.factors.keys.size(), values = shape.factors.values.size();
+  if (keys == values && (keys == 0 || keys == shape.batches * shape.keyHeads))
+    return {};
+  return makeError(ErrorKind::Usage,
+                   fmt::format("attention of {} sequences of {} heads of keys must have as many "
+                               "factors of keys and of values, but got {} and {}",
+                               shape.batches, shape.keyHeads, keys, values));
+}
+
 Status checkSequences(const AttentionShape &shape) {
   FP4_TRY(checkHeads(shape));
+  FP4_TRY(checkFactors(shape));
   FP4_TRY(checkOffsets(shape));
-  const size_t lengths = shape.lengths.size(), pages = shape.pages.size();
-  const bool hasPages = pages == 0 || (shape.pageTokens &&
-                                       pages * shape.pageTokens == shape.batches * shape.keyTokens);
+  const size_t lengths = shape.lengths.size(), pages = shape.pages.numbers.size();
+  const bool hasPages = pages == 0 || (shape.pages.tokens && pages * shape.pages.tokens ==
+                                                                 shape.batches * shape.keyTokens);
   if (hasPages && (lengths == 0 || lengths == shape.batches))
     return {};
   return makeError(
       ErrorKind::Usage,
       fmt::format("attention of {} sequences of {} keys must have as many lengths, and "
                   "pages for all keys, but got {} and {} of {} keys",
-                  shape.batches, shape.keyTokens, lengths, pages, shape.pageTokens));
+                  shape.batches, shape.keyTokens, lengths, pages, shape.pages.tokens));
 }
 
 } // namespace
@@ -205,7 +253,7 @@ Status checkSequences(const AttentionShape &shape) {
 Status checkAttention(const AttentionShape &shape, size_t query, size_t key, size_t value) {
   FP4_TRY(checkSequences(shape));
   const uint64_t queries = shape.rows() * shape.queryElements;
-  const uint64_t rowsOfPage = shape.pageTokens * shape.keyHeads;
+  const uint64_t rowsOfPage = shape.pages.tokens * shape.keyHeads;
   const bool hasCache = !shape.pages.empty() && shape.queryElements && rowsOfPage;
   const uint64_t keyRows =
       hasCache ? key / shape.queryElements / rowsOfPage * rowsOfPage

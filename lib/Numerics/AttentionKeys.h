@@ -29,14 +29,14 @@ public:
   const float *elementsOf(std::span<const float> rows, uint64_t j, uint64_t elements) const {
     if (shape->pages.empty())
       return rows.data() + ((firstKey + j) * shape->keyHeads + group) * elements;
-    const uint64_t pagesOfSequence = shape->keyTokens / shape->pageTokens;
-    const int32_t page = shape->pages[batch * pagesOfSequence + j / shape->pageTokens];
-    const uint64_t rowsOfPage = shape->pageTokens * shape->keyHeads;
+    const uint64_t pagesOfSequence = shape->keyTokens / shape->pages.tokens;
+    const int32_t page = shape->pages.numbers[batch * pagesOfSequence + j / shape->pages.tokens];
+    const uint64_t rowsOfPage = shape->pages.tokens * shape->keyHeads;
     if (page < 0 || uint64_t(page) >= rows.size() / (rowsOfPage * elements))
       return nullptr;
-    const uint64_t token = j % shape->pageTokens;
-    const uint64_t row =
-        shape->headsFirst ? group * shape->pageTokens + token : token * shape->keyHeads + group;
+    const uint64_t token = j % shape->pages.tokens;
+    const uint64_t row = shape->pages.headsFirst ? group * shape->pages.tokens + token
+                                                 : token * shape->keyHeads + group;
     return rows.data() + (uint64_t(page) * rowsOfPage + row) * elements;
   }
 

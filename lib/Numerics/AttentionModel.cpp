@@ -1,9 +1,9 @@
-//===- AttentionModel.cpp - The bits of attention on tcgen05 ---------------===//
+//===- AttentionModel.cpp - The bits of attention of a given order ---------===//
 //
-// One row after the other, in the order of the kernel
-// (lib/Conversion/Fp4ToPipe/AttentionLanes.cpp): blocks of keys from the last one that the row sees
-// to the first. Blocks none of whose keys a row sees change nothing of it, so the tile of the row
-// does not matter.
+// One row after the other, in the order of the kernels: AttentionLanes.cpp of
+// lib/Conversion/Fp4ToPipe with tcgen05, AttentionBytes.cpp of e4m3 with wgmma. Blocks of keys from
+// the last one that the row sees to the first. Blocks none of whose keys a row sees change nothing
+// of it, so the tile of the row does not matter.
 //
 // The transcendental instructions are those of the simulator: ex2 and lg2 correctly rounded and
 // without subnormal numbers, where a GPU has approximations of its own, and rcp as an H200 has it.
@@ -12,18 +12,21 @@
 #include "AttentionKeys.h"
 
 #include "fp4/Numerics/DenseRow.h"
+#include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Support/Parallel.h"
 
 #include <cmath>
+#include <cstring>
+#include <fmt/format.h>
 #include <map>
 #include <numbers>
 
 namespace fp4::numerics {
 namespace {
 
-/// Elements of K of an instruction of kind f16, and chains of a sum of powers in a thread.
-constexpr uint64_t instructionK = 16, chains = 8;
+/// Chains of a sum of powers in the threads of a row.
+constexpr uint64_t chains = 8;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// Subnormal numbers as zero, as instructions with .ftz give them.
@@ -34,18 +37,24 @@ float flushed(double number) {
 float exp2Of(float x) { return flushed(std::exp2(double(x))); }
 float log2Of(float x) { return flushed(std::log2(double(x))); }
 
-/// A row of operand A or a column of operand B, of `elements` numbers of `type` `stride` apart;
-/// none behind `count`.
-FactorRow factorsOf(FloatType type, const float *numbers, uint64_t count, uint64_t stride = 1) {
-  std::array<uint16_t, instructionK> bits = {};
-  for (uint64_t i = 0; numbers && i < std::min(count, instructionK); ++i) {
-    const float number = numbers[i * stride];
-    bits[i] = type == FloatType::BF16 ? encodeBF16(number) : encodeF16(number);
+hw::MmaType mmaTypeOf(FloatType type) {
+  return type == FloatType::BF16   ? hw::MmaType::BF16
+         : type == FloatType::E4M3 ? hw::MmaType::E4M3
+                                   : hw::MmaType::F16;
+}
+
+/// A row of operand A or a column of operand B, of numbers of `type`; none behind `count`.
+FactorRow factorsOf(FloatType type, const float *numbers, uint64_t count) {
+  std::array<uint8_t, 32> bytes = {};
+  const uint64_t width = sizeOf(type);
+  for (uint64_t i = 0; numbers && i < std::min(count, bytes.size() / width); ++i) {
+    const uint16_t bits = type == FloatType::BF16   ? encodeBF16(numbers[i])
+                          : type == FloatType::E4M3 ? encodeE4M3(numbers[i])
+                                                    : encodeF16(numbers[i]);
+    std::memcpy(&bytes[i * width], &bits, width);
   }
   FactorRow row;
-  decodeFactors(type == FloatType::BF16 ? hw::MmaType::BF16 : hw::MmaType::F16,
-                reinterpret_cast<const uint8_t *>(bits.data()), /*unpacked=*/false,
-                /*negate=*/false, row);
+  decodeFactors(mmaTypeOf(type), bytes.data(), /*unpacked=*/false, /*negate=*/false, row);
   return row;
 }
 
@@ -59,7 +68,8 @@ struct Row {
   uint64_t number = 0;
   SeenKeys seen;
   std::vector<FactorRow> query;
-  float maximum = -infinity, sum = 0;
+  float maximum = -infinity;
+  std::array<float, chains> powers = {}; ///< sums of powers: one, or with wgmma one of each chain
   std::vector<uint32_t> sums;
 };
 
@@ -69,9 +79,9 @@ public:
   Group(const AttentionShape &shape, const AttentionOrder &order, FloatType type,
         std::span<const float> query, std::span<const float> key, std::span<const float> value)
       : shape_(shape), order_(order), type_(type), query_(query), key_(key), value_(value),
-        options_{2 * fractionBits(type == FloatType::BF16 ? hw::MmaType::BF16 : hw::MmaType::F16),
-                 hw::AccumulatorType::F32,
-                 {}} {
+        options_{2 * fractionBits(mmaTypeOf(type)), hw::AccumulatorType::F32,
+                 type == FloatType::E4M3 ? hopperFP8 : DensePrecision{}},
+        areBytes_(type == FloatType::E4M3), instructionK(32 / sizeOf(type)) {
     const double log2e = std::numbers::log2e, scale = shape.scale;
     const double factor = shape.softcap > 0 ? shape.softcap : scale;
     factor_ = float(factor * log2e);
@@ -81,6 +91,7 @@ public:
 
   void compute(std::span<const uint64_t> numbers, AttentionModel &model) {
     uint64_t end = 0;
+    takeFactors(SeenKeys(shape_, numbers.front() / shape_.heads, numbers.front() % shape_.heads));
     for (uint64_t number : numbers) {
       const uint64_t head = number % shape_.heads;
       Row row;
@@ -100,6 +111,21 @@ public:
   }
 
 private:
+  /// Takes the factors of the head of keys of the rows.
+  void takeFactors(const SeenKeys &seen) {
+    if (shape_.factors.keys.empty())
+      return;
+    const uint64_t place = std::min(seen.batch, shape_.batches - 1) * shape_.keyHeads + seen.group;
+    const float ofKeys = shape_.factors.keys[place];
+    valueFactor_ = shape_.factors.values[place];
+    if (shape_.softcap > 0) {
+      tangent_ *= ofKeys;
+      return;
+    }
+    factor_ *= ofKeys;
+    keyFactor_ = ofKeys;
+  }
+
   void addBlock(uint64_t first) {
     auto sees = [&](const Row &row) {
       return row.seen.first < first + order_.keys && first < row.seen.first + row.seen.count;
@@ -137,7 +163,7 @@ private:
   std::vector<FactorRow> transposed(std::span<const float *const> values) const {
     std::vector<FactorRow> columns;
     for (uint64_t e = 0; e < shape_.valueElements; ++e) {
-      std::array<float, instructionK> column = {};
+      std::array<float, 32> column = {};
       for (size_t i = 0; i < values.size(); ++i)
         column[i] = values[i] ? values[i][e] : 0;
       columns.push_back(factorsOf(type_, column.data(), instructionK));
@@ -153,22 +179,47 @@ private:
     const bool stays = exponent >= float(-order_.growth) && order_.growth > 0;
     row.maximum = stays ? before : largest;
     const float shrink = stays ? 1 : exp2Of(exponent);
-    for (uint32_t &sum : row.sums)
-      sum = bitsOf(floatOf(sum) * shrink);
-    const float offset = -(originOf(row.maximum) * factor_);
+    const float scaled = originOf(row.maximum) * factor_;
+    const float offset = areBytes_ ? float(kByteShift) - scaled : -scaled;
     std::array<float, chains> parts = {};
     for (size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = exp2Of(std::fma(numbers[i], factor_, offset));
       parts[i % chains] = i < chains ? numbers[i] : parts[i % chains] + numbers[i];
     }
+    if (!areBytes_)
+      parts = {sumOfChains(parts)};
+    for (size_t i = 0; i < chains; ++i)
+      row.powers[i] = row.powers[i] * shrink + parts[i];
+    addValues(row, block, numbers, shrink);
+  }
+
+  /// Adds powers times values: to sums in tensor memory, which are scaled before, or to zero, which
+  /// threads add to the scaled sums.
+  void addValues(Row &row, const Block &block, const std::vector<float> &powers,
+                 float shrink) const {
+    std::vector<uint32_t> products(row.sums.size());
+    for (size_t e = 0; !areBytes_ && e < products.size(); ++e)
+      products[e] = bitsOf(floatOf(row.sums[e]) * shrink);
+    const std::vector<int32_t> unscaled(row.sums.size());
+    for (size_t i = 0; i < block.values.size(); ++i)
+      denseRow(factorsOf(type_, powers.data() + i * instructionK, instructionK), block.values[i],
+               unscaled, products, options_);
+    for (size_t e = 0; areBytes_ && e < products.size(); ++e)
+      products[e] = bitsOf(std::fma(floatOf(row.sums[e]), shrink, floatOf(products[e])));
+    row.sums = std::move(products);
+  }
+
+  /// The sum of all chains: halves of one thread, or first the neighbours that a thread has.
+  float sumOfChains(std::array<float, chains> parts) const {
+    if (areBytes_) {
+      for (size_t i = 0; i < chains / 2; ++i)
+        parts[i] = parts[2 * i] + parts[2 * i + 1];
+      return (parts[0] + parts[2]) + (parts[1] + parts[3]);
+    }
     for (size_t half = chains / 2; half > 0; half /= 2)
       for (size_t i = 0; i < half; ++i)
         parts[i] += parts[i + half];
-    row.sum = row.sum * shrink + parts[0];
-    const std::vector<int32_t> unscaled(row.sums.size());
-    for (size_t i = 0; i < block.values.size(); ++i)
-      denseRow(factorsOf(type_, numbers.data() + i * instructionK, instructionK), block.values[i],
-               unscaled, row.sums, options_);
+    return parts[0];
   }
 
   /// The scores of a block, of which the row may not see all.
@@ -195,14 +246,17 @@ private:
   float biased(const Row &row, uint64_t key, float score) const {
     if (shape_.slopes.empty())
       return score;
-    const float slope = shape_.slopes[row.number % shape_.heads] * slope_;
+    const float slope = shape_.slopes[row.number % shape_.heads] * slope_ / keyFactor_;
     return std::fma(std::fabs(float(row.seen.place - int64_t(key))), slope, score);
   }
 
   static float originOf(float maximum) { return maximum == -infinity ? 0 : maximum; }
 
   void finish(const Row &row, AttentionModel &model) const {
-    float exponent = row.maximum * factor_, whole = row.sum, shrink = 1;
+    float exponent = row.maximum * factor_, shrink = 1;
+    float whole = areBytes_ ? sumOfChains(row.powers) : row.powers[0];
+    if (areBytes_)
+      exponent -= float(kByteShift);
     if (!shape_.sinks.empty()) {
       const float sink = shape_.sinks[row.number % shape_.heads] * std::numbers::log2e_v<float>;
       const float top = std::max(exponent, sink), origin = originOf(top);
@@ -214,6 +268,8 @@ private:
     float inverse = whole == 0 ? 0 : 1 / whole;
     if (!shape_.sinks.empty())
       inverse *= shrink;
+    if (!shape_.factors.values.empty())
+      inverse *= valueFactor_;
     for (uint64_t e = 0; e < shape_.valueElements; ++e)
       model.values[row.number * shape_.valueElements + e] = floatOf(row.sums[e]) * inverse;
   }
@@ -223,7 +279,10 @@ private:
   FloatType type_;
   std::span<const float> query_, key_, value_;
   DenseRowOptions options_;
+  bool areBytes_;        ///< e4m3 with wgmma
+  uint64_t instructionK; ///< elements of K of an instruction
   float factor_, tangent_, slope_;
+  float keyFactor_ = 1, valueFactor_ = 1; ///< of products without a softcap, and of values
   std::vector<Row> rows_;
 };
 
@@ -234,9 +293,10 @@ Expected<AttentionModel> modelAttention(const AttentionShape &shape, const Atten
                                         std::span<const float> key, std::span<const float> value,
                                         unsigned threads) {
   FP4_TRY(checkAttention(shape, query.size(), key.size(), value.size()));
-  if (order.keys == 0 || order.keys % instructionK)
-    return makeError(ErrorKind::Usage, "an order of attention must have blocks of a multiple of 16 "
-                                       "keys");
+  if (const uint64_t unit = 32 / sizeOf(type); order.keys == 0 || order.keys % unit)
+    return makeError(
+        ErrorKind::Usage,
+        fmt::format("an order of attention must have blocks of a multiple of {} keys", unit));
   AttentionModel model;
   model.values.resize(shape.rows() * shape.valueElements);
   model.logSums.resize(shape.rows());

@@ -65,7 +65,7 @@ Expected<std::vector<float>> CacheOperand::numbers(const Step &step,
                   unit;
     }
   }
-  if (factors)
+  if (factors) // of codes: those of e4m3 queries are the shape's
     for (size_t i = 0; i < result.size(); ++i) {
       const size_t head = i / size_t(shape[3] * rowsOfHead) % size_t(heads);
       const std::span<const float> all = factors->as<float>();
@@ -100,18 +100,18 @@ Expected<numerics::AttentionShape> shapeOf(const Step &step, const Others &other
   const std::vector<int64_t> &query = step.operands[0]->type.shape,
                              &key = step.operands[1]->type.shape;
   numerics::AttentionShape shape;
-  shape.headsFirst = step.op.attributes.contains("heads_first");
+  shape.pages.headsFirst = step.op.attributes.contains("heads_first");
   shape.batches = uint64_t(packed ? others.queryOffsets->type.shape[0] - 1 : query[0]);
   shape.queryTokens = uint64_t(query[1 - packed]);
   shape.heads = uint64_t(query[2 - packed]);
   shape.queryElements = uint64_t(query.back());
-  shape.keyTokens = uint64_t(key[shape.headsFirst ? 2 : 1 - packedKeys]);
-  shape.keyHeads = uint64_t(key[shape.headsFirst ? 1 : 2 - packedKeys]);
+  shape.keyTokens = uint64_t(key[shape.pages.headsFirst ? 2 : 1 - packedKeys]);
+  shape.keyHeads = uint64_t(key[shape.pages.headsFirst ? 1 : 2 - packedKeys]);
   shape.valueElements = uint64_t(step.operands[2]->type.shape.back());
   if (others.pages) {
-    shape.pages = others.pages->as<int32_t>();
-    shape.pageTokens = shape.keyTokens;
-    shape.keyTokens = shape.pages.size() / shape.batches * shape.pageTokens;
+    shape.pages.numbers = others.pages->as<int32_t>();
+    shape.pages.tokens = shape.keyTokens;
+    shape.keyTokens = shape.pages.numbers.size() / shape.batches * shape.pages.tokens;
   }
   for (auto [list, operand] :
        {std::pair(&shape.sinks, others.sinks), std::pair(&shape.slopes, others.slopes)})
@@ -155,6 +155,17 @@ Status setScores(numerics::AttentionShape &shape, const Step &step) {
   return {};
 }
 
+/// The factors of e4m3 operands, for each head of keys of each sequence.
+std::vector<float> factorsOf(const numerics::AttentionShape &shape, const Tensor *factors) {
+  std::vector<float> result;
+  if (!factors)
+    return result;
+  const std::span<const float> all = factors->as<float>();
+  for (uint64_t i = 0; i < shape.batches * shape.keyHeads; ++i)
+    result.push_back(all[all.size() == 1 ? 0 : i % all.size()]);
+  return result;
+}
+
 /// Defines a result that has bounds and no bits of its own.
 Status defineWithin(Step &step, size_t result, std::vector<double> values,
                     std::vector<double> bounds) {
@@ -171,7 +182,8 @@ Status defineModel(Step &step, size_t result, std::span<const float> numbers) {
   FP4_TRY(step.defineFloats(result, numbers));
   step.results[result].sums = std::move(sums);
   step.results[result].bounds = std::move(bounds);
-  step.results[result].model = route::ptxName(route::Core::Tcgen05);
+  step.results[result].model = route::ptxName(
+      route::hasCore(step.target, route::Core::Wgmma) ? route::Core::Wgmma : route::Core::Tcgen05);
   return {};
 }
 
@@ -186,6 +198,10 @@ Status runAttention(Step &step) {
   FP4_ASSIGN(auto shape, shapeOf(step, others));
   FP4_TRY(setScores(shape, step));
   const numerics::FloatType type = floatType(step.operands[0]->type.element);
+  const bool areBytes = type == numerics::FloatType::E4M3;
+  const std::vector<float> ofKeys = factorsOf(shape, areBytes ? others.keyFactors : nullptr),
+                           ofValues = factorsOf(shape, areBytes ? others.valueFactors : nullptr);
+  shape.factors = {ofKeys, ofValues};
   FP4_ASSIGN(
       auto keys,
       CacheOperand(*step.operands[1], others.keyScales, others.keyFactors).numbers(step, type));

@@ -1,5 +1,6 @@
 //===- AttentionTest.cpp - Attention in fp64, by hand ----------------------===//
 #include "fp4/Numerics/Attention.h"
+#include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Reciprocal.h"
 
 #include <cmath>
@@ -86,8 +87,7 @@ TEST(Attention, FindsPages) {
                        .queryElements = 1,
                        .valueElements = 1,
                        .lengths = lengths,
-                       .pages = pages,
-                       .pageTokens = 2};
+                       .pages = {.numbers = pages, .tokens = 2}};
   const AttentionReference found =
       attend(shape, {0, 0}, std::vector<float>(6, 1), {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(found.values, (std::vector<double>{4, 1.75}));
@@ -184,9 +184,7 @@ TEST(Attention, FindsHeadsOfPages) {
                        .queryElements = 1,
                        .valueElements = 1,
                        .lengths = lengths,
-                       .pages = pages,
-                       .pageTokens = 2,
-                       .headsFirst = true,
+                       .pages = {.numbers = pages, .tokens = 2, .headsFirst = true},
                        .queryOffsets = queries};
   const AttentionReference found =
       attend(shape, std::vector<float>(4, 0), std::vector<float>(8, 1), {1, 2, 3, 4, 5, 6, 7, 8});
@@ -288,6 +286,67 @@ TEST(AttentionModel, LiesWithinTheBound) {
       for (size_t i = 0; i < model.logSums.size(); ++i)
         ASSERT_LE(std::fabs(model.logSums[i] - exact->logSums[i]), exact->logBounds[i]) << i;
     }
+}
+
+/// Powers are rounded to three bits, and sums to thirteen. Factors of heads are those of products
+/// and values.
+TEST(AttentionModel, LiesWithinTheBoundOfBytes) {
+  Drawn drawn;
+  for (std::vector<float> *numbers : {&drawn.query, &drawn.key, &drawn.value})
+    for (float &number : *numbers)
+      number = decodeE4M3(encodeE4M3(number));
+  const std::vector<float> ofKeys = {0.75f}, ofValues = {3.f};
+  drawn.shape.growth = 0;
+  for (bool hasFactors : {false, true}) {
+    if (hasFactors) {
+      drawn.shape.factors = {ofKeys, ofValues};
+    }
+    auto exact = referenceAttention(drawn.shape, FloatType::E4M3, drawn.query, drawn.key,
+                                    drawn.value, /*threads=*/1);
+    ASSERT_TRUE(exact);
+    for (uint64_t keys : {32, 64, 128}) {
+      auto model = modelAttention(drawn.shape, {keys, 0}, FloatType::E4M3, drawn.query, drawn.key,
+                                  drawn.value, /*threads=*/1);
+      ASSERT_TRUE(model);
+      double largest = 0;
+      for (size_t i = 0; i < model->values.size(); ++i) {
+        const double distance = std::fabs(model->values[i] - exact->values[i]);
+        ASSERT_LE(distance, exact->bounds[i]) << i;
+        largest = std::max(largest, distance / exact->bounds[i]);
+      }
+      EXPECT_GT(largest, 0.05); // the bound says something
+      for (size_t i = 0; i < model->logSums.size(); ++i)
+        ASSERT_LE(std::fabs(model->logSums[i] - exact->logSums[i]), exact->logBounds[i]) << i;
+    }
+  }
+}
+
+/// Equal scores have powers of 2^8, of which e4m3 has all bits; a key of 2^-12 times the weight of
+/// another one counts as a part of 2^-4 of a power of two, and one of 2^-20 not at all.
+TEST(AttentionModel, KeepsSmallPowersOfBytes) {
+  AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
+  shape.scale = std::numbers::ln2;
+  for (auto [score, expected] : {std::pair(-12.f, 1.f), {-20.f, 0.f}}) {
+    auto model = modelAttention(shape, {32, 0}, FloatType::E4M3, std::vector<float>{1},
+                                std::vector<float>{0, score}, std::vector<float>{0, 1},
+                                /*threads=*/1);
+    ASSERT_TRUE(model);
+    const double power = std::exp2(score);
+    EXPECT_NEAR(model->values[0], expected * power / (1 + power), 1e-3 * power);
+    EXPECT_NEAR(model->logSums[0], std::log1p(power), 1e-6);
+  }
+}
+
+/// Factors come for both keys and values, and for each head of each sequence.
+TEST(AttentionModel, RefusesFactorsOfOneOperand) {
+  Drawn drawn;
+  const std::vector<float> one = {1};
+  drawn.shape.factors.keys = one;
+  EXPECT_FALSE(referenceAttention(drawn.shape, FloatType::E4M3, drawn.query, drawn.key, drawn.value,
+                                  /*threads=*/1));
+  drawn.shape.factors.values = one;
+  EXPECT_TRUE(referenceAttention(drawn.shape, FloatType::E4M3, drawn.query, drawn.key, drawn.value,
+                                 /*threads=*/1));
 }
 
 /// The growth of a maximum, and the keys of a block, change bits.

@@ -14,11 +14,29 @@ namespace fp4::numerics {
 /// of the row: powers are up to 2^8 until then, and most blocks of keys scale nothing.
 inline constexpr double kLazyGrowth = 8;
 
+/// The power of two by which kernels of e4m3 multiply powers, as FlashAttention-3 does
+/// (max_offset): the largest is 256, below 448, and e4m3 has the numbers from 2^-17 of it on.
+inline constexpr double kByteShift = 8;
+
+/// A paged cache: the pages of each sequence, batches x keyTokens / tokens; none where empty.
+struct AttentionPages {
+  std::span<const int32_t> numbers = {};
+  uint64_t tokens = 0;     ///< of a page
+  bool headsFirst = false; ///< heads of keys in front of tokens
+
+  bool empty() const { return numbers.empty(); }
+};
+
+/// Factors of products, and of values, of each head of keys of each sequence; 1 where empty.
+struct AttentionFactors {
+  std::span<const float> keys = {}, values = {};
+};
+
 /// Sizes of an attention: queries are batches x queryTokens x heads x queryElements, keys are
 /// batches x keyTokens x keyHeads x queryElements, values have valueElements in a head. A paged
-/// cache has keys of pages x pageTokens x keyHeads x queryElements, or with headsFirst of pages x
-/// keyHeads x pageTokens x queryElements. Packed queries, or keys, lie one sequence behind
-/// another, without batches: queryTokens, or keyTokens, are those of all.
+/// cache has keys of pages x tokens x keyHeads x queryElements, or with headsFirst of pages x
+/// keyHeads x tokens x queryElements. Packed queries, or keys, lie one sequence behind another,
+/// without batches: queryTokens, or keyTokens, are those of all.
 struct AttentionShape {
   uint64_t batches = 1, queryTokens = 0, keyTokens = 0;
   uint64_t heads = 1, keyHeads = 1;
@@ -31,10 +49,7 @@ struct AttentionShape {
   std::span<const float> sinks = {};
   /// Keys of each sequence, which a kernel reads as a number from 0 to keyTokens; all where empty.
   std::span<const int32_t> lengths = {};
-  /// Pages of each sequence, batches x keyTokens / pageTokens; no cache where empty.
-  std::span<const int32_t> pages = {};
-  uint64_t pageTokens = 0;
-  bool headsFirst = false;
+  AttentionPages pages = {};
   /// Begins of the queries, and of the keys, of each packed sequence, and the ends of the last
   /// ones; not packed where empty. Packed keys are of packed queries, which else have pages.
   std::span<const int32_t> queryOffsets = {}, keyOffsets = {};
@@ -42,6 +57,7 @@ struct AttentionShape {
   std::span<const float> slopes = {};
   /// Growth of the exponent of 2 of a row's maximum that a kernel allows before it scales sums.
   double growth = 0;
+  AttentionFactors factors = {};
 
   bool isPacked() const { return !queryOffsets.empty(); }
   uint64_t rows() const { return (isPacked() ? 1 : batches) * queryTokens * heads; }
@@ -54,9 +70,9 @@ struct AttentionReference {
   std::vector<double> logSums, logBounds;
 };
 
-/// Attention of elements of `type` (bf16 or f16), given as numbers, on `threads` threads (0: all).
-/// A query that sees no key gives 0, and minus infinity or the sink, and keys of a page that does
-/// not exist are 0. Usage error where operands have not the sizes of `shape`.
+/// Attention of elements of `type`, given as numbers, on `threads` threads (0: all). Results of
+/// e4m3 are bf16. A query that sees no key gives 0, and minus infinity or the sink, and keys of a
+/// page that does not exist are 0. Usage error where operands have not the sizes of `shape`.
 ///
 /// The bound of sum(p v) / sum(p), with u = 2^-24 and p = exp(s - max s):
 ///   products  D u |q| . |k| 2 for the order of D products and the truncation of the tensor core
@@ -70,6 +86,11 @@ struct AttentionReference {
 ///   sink      one more power, of the distance from the maximum of keys to that of all
 ///   result    half an ulp of `type`
 ///
+/// With e4m3 and w = 2^-13 (docs/reference/numerics.md), an instruction of 32 products adds 33 w of
+/// the largest one, or of its sum before, and w of its sum. Powers are rounded by 2^-4, or 2^-18 of
+/// the largest. Products of powers and values are of blocks of 128 keys at most, with as many
+/// magnitudes.
+///
 /// The bound of max s + ln(sum(p)): the relative error of the sum, 2^-22 of lg2.approx or that part
 /// of the logarithm, and 4 u of the maximum and 2 u of the result for its products.
 Expected<AttentionReference> referenceAttention(const AttentionShape &shape, FloatType type,
@@ -77,23 +98,27 @@ Expected<AttentionReference> referenceAttention(const AttentionShape &shape, Flo
                                                 std::span<const float> key,
                                                 std::span<const float> value, unsigned threads);
 
-/// The order of a kernel with tcgen05: blocks of so many keys, a multiple of 16, from the last one
-/// on. The sums of a row are scaled when the exponent of 2 of its maximum has grown by more than
-/// `growth` since the last time, and with 0 whenever it has grown.
+/// The order of a kernel with tcgen05, or of e4m3 with wgmma: blocks of so many keys, a multiple of
+/// 16 or of 32, from the last one on. The sums of a row are scaled when the exponent of 2 of its
+/// maximum has grown by more than `growth` since the last time, and with 0 whenever it has grown.
 struct AttentionOrder {
   uint64_t keys = 128;
   double growth = kLazyGrowth;
 };
 
-/// Results before they are rounded to the type of queries, and logarithms of sums.
+/// Results before they are rounded to their type, and logarithms of sums.
 struct AttentionModel {
   std::vector<float> values, logSums;
 };
 
 /// The numbers that a kernel of `order` computes, bit for bit, from operands as those of
 /// referenceAttention. Products are those of kind::f16, 16 elements at a time; a thread adds up the
-/// powers of a block in eight chains and these by halves; all else is fp32. As in the simulator,
-/// ex2 and lg2 are correctly rounded, and rcp has the bits of an H200 (Reciprocal.h).
+/// powers of a block in eight chains and these by halves; all else is fp32. Products of e4m3 are of
+/// 32 elements at a time, with 13 fraction bits; those of a block of values are added to the sums
+/// of before, fma(sums, shrink, products); powers are 2^8 times as large; and each of the eight
+/// chains goes through all blocks before threads add the two that each has, and these by halves. As
+/// in the simulator, ex2 and lg2 are correctly rounded, and rcp has the bits of an H200
+/// (Reciprocal.h).
 Expected<AttentionModel> modelAttention(const AttentionShape &shape, const AttentionOrder &order,
                                         FloatType type, std::span<const float> query,
                                         std::span<const float> key, std::span<const float> value,
