@@ -5,6 +5,7 @@
   validation/sweep_attention.py --full   the cross product
   validation/sweep_attention.py --list   what would run
   validation/sweep_attention.py --target=sm_100a   tiles with tcgen05
+  validation/sweep_attention.py --bytes            e4m3 on sm_90a
 
 Each result must lie within its bound around attention in fp64, and equal the model of its order bit
 for bit where the operation gives one. Each library runs under every schedule of the simulator with
@@ -40,6 +41,7 @@ WINDOW = [0, 1, 17, 64, 200]
 ROWS = ["", "sinks", "lse", "sinks lse", "slopes", "slopes lse"]
 GROWTH = [""]  # of a maximum before sums are scaled, in a given order of keys; "" leaves both to the kernel
 ORDERED = 64  # keys of a block of a given order, where the plan has none
+FACTORS = ["", "one", "heads", "sequences"]  # of keys and values of e4m3 queries
 SCHEDULES = sweeping.schedules(1)
 
 
@@ -104,7 +106,18 @@ def codes_of(form, rows, shared, elements):
     return code, f", %ks: {kinds[0]}, %vs: {kinds[1]}", f" scales(%ks, %vs : {kinds[0]}, {kinds[1]})"
 
 
-def program(case, cache="", form="", softcap="", window=0, rows="", growth=""):
+def factors_of(factors, batches, shared):
+    """Positive factors of e4m3, as operands and definitions."""
+    shape = {"one": "1", "heads": str(shared), "sequences": f"{batches}x{shared}"}.get(factors)
+    if not shape:
+        return "", ""
+    kind = f"tensor<{shape}xf32>"
+    numbers = ([[0.25 + (3 * i + j) % 5 for j in range(shared)] for i in range(batches)] if factors == "sequences" else
+               [0.25 + j for j in range(shared if factors == "heads" else 1)])
+    return f" factors(%fk, %fk : {kind}, {kind})", f"  %fk = arith.constant dense<{numbers}> : {kind}\n"
+
+
+def program(case, cache="", form="", softcap="", window=0, rows="", growth="", factors=""):
     batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
     tokens = f"?x{heads}" if is_packed(cache) else f"{batches}x{queries}x{heads}"
     query = f"tensor<{tokens}x{of_keys}x{element}>"
@@ -120,7 +133,10 @@ def program(case, cache="", form="", softcap="", window=0, rows="", growth=""):
         code, arguments, scales = codes_of(form, rows_of_keys, shared, (of_keys, of_values))
     key = f"tensor<{rows_of_keys}x{of_keys}x{code}>"
     value = f"tensor<{rows_of_keys}x{of_values}x{code}>"
-    result = f"tensor<{tokens}x{of_values}x{element}>"
+    result = f"tensor<{tokens}x{of_values}x{'bf16' if element == 'f8E4M3FN' else element}>"
+    if factors:
+        scales, more = factors_of(factors, batches, shared)
+        definitions += more
     for word, name in (("sinks", "s"), ("slopes", "a")):
         if word in rows:
             kind = f"tensor<{heads}xf32>"
@@ -129,7 +145,7 @@ def program(case, cache="", form="", softcap="", window=0, rows="", growth=""):
     if "lse" in rows:
         names, results = "%o, %l", f"{result}, tensor<{tokens}xf32>"
     scores = (f"scale {scale}" + (f" softcap {softcap}" if softcap else "") + (" causal" if mask == "causal" else "")
-              + (f" window {window}" if window else "") + (f" order <in_blocks = {case[8] or ORDERED}, growth = {growth}>" if growth else ""))
+              + (f" window {window}" if window else "") + (f" order <in_blocks = {case[8] or (Bytes.block(of_values) if element == 'f8E4M3FN' else ORDERED)}, growth = {growth}>" if growth else ""))
     return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> ({results}) {{\n"
             f"{definitions}  {names} = fp4.attention %q, %k, %v{scales}{operands} {scores}\n"
             f"      : {query}, {key}, {value} -> {results}\n"
@@ -150,6 +166,22 @@ class Tcgen05:
         keys = block or (ORDERED if growth else 0)
         has_room = parts * (keys * 3 // 2 + of_values) <= 512  # columns of tensor memory
         return not splits and not form and has_room and valid(case)
+
+
+class Bytes:
+    """Values of parameters that differ for queries of e4m3."""
+    TYPE = ["f8E4M3FN"]
+    GROWTH = ["", "0.0"]
+
+    @staticmethod
+    def block(of_values):
+        """Keys of a block."""
+        return 128 if of_values <= 128 else 64
+
+    @staticmethod
+    def valid(case):
+        *_, block, _, _, splits, form, _, _, _, _, factors = case
+        return not block and not splits and not form and valid(case[:-1])
 
 
 def tile_heads(case):
@@ -192,7 +224,7 @@ def valid(case):
 
 
 def library(case, target):
-    batches, queries, keys, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows, growth = case
+    batches, queries, keys, (heads, shared), _, _, _, _, block, dist, cache, splits, form, softcap, window, rows, growth, *factors = case
     fields = []
     if form and splits:
         fields.append(f"k_slices = {splits}")
@@ -215,12 +247,14 @@ def library(case, target):
         options.append(f"--dim=a0={batches * queries}")
     if cache == "packed":
         options += [f"--dim={name}={batches * keys}" for name in ("a1", "a2")]
-    text = program(case, cache, form, softcap, window, rows, growth)
+    text = program(case, cache, form, softcap, window, rows, growth, *factors)
     return sweeping.Program(name, text, [f"--target={target}", *plan], [options])
 
 
 def main():
-    options = sweeping.product_parser(__doc__).parse_args()
+    parser = sweeping.product_parser(__doc__)
+    parser.add_argument("--bytes", action="store_true", help="queries, keys and values of e4m3")
+    options = parser.parse_args()
     target = options.target or "sm_90a"
     parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST, CACHE,
                   SPLITS, list(FORMS), SOFTCAP, WINDOW, ROWS, GROWTH]
@@ -228,6 +262,10 @@ def main():
     if target != "sm_90a":
         parameters[1], parameters[4], parameters[8] = Tcgen05.QUERIES, Tcgen05.ELEMENTS, Tcgen05.BLOCK
         parameters[11], parameters[12], parameters[16], is_valid = [0], [""], Tcgen05.GROWTH, Tcgen05.valid
+    if options.bytes:
+        parameters[5], parameters[8], parameters[11], parameters[12] = Bytes.TYPE, [0], [0], [""]
+        parameters[16], is_valid = Bytes.GROWTH, Bytes.valid
+        parameters.append(FACTORS)
     if options.full:
         cases = list(filter(is_valid, itertools.product(*parameters)))
     else:

@@ -147,8 +147,31 @@ static LogicalResult requireOrder(AttentionOp op, const hw::TargetModel &target)
                   "write 'order <in_blocks = 64, growth = 8.0>'");
 }
 
+/// Keys of a block of bytes at most: sums of a block lie beside those of all blocks in registers.
+static int64_t keysOfByteBlock(AttentionOp op) { return op.getValueElements() <= 128 ? 128 : 64; }
+
+/// Reports what no kernel of queries of f8E4M3FN has.
+static LogicalResult requireBytes(AttentionOp op, const hw::TargetModel &target) {
+  if (!route::hasCore(target, route::Core::Wgmma))
+    return withNote(op.emitOpError() << "has kernels of queries of f8E4M3FN with wgmma, but target "
+                                     << target.name << " has none",
+                    "convert queries to bf16: keys and values of f8E4M3FN are a quantized cache");
+  KeyOrderAttr order = op.getOrderAttr();
+  int64_t keys = keysOfByteBlock(op);
+  if (order && (order.getInBlocks() != keys || !order.getGrowth().getValue().isZero()))
+    return withNote(op.emitOpError() << "has kernels of queries of f8E4M3FN for 'in_blocks' "
+                                     << keys << " and 'growth' 0, but got " << order,
+                    "write 'order <in_blocks = " + Twine(keys) + ", growth = 0.0>'");
+  if (failed(requireHead(op, "query", op.getQueryType())) ||
+      failed(requireHead(op, "value", op.getValueType())))
+    return failure();
+  return requirePages(op, kPageUnit);
+}
+
 static LogicalResult requireAttention(Operation *op, const KernelPlan &,
                                       const hw::TargetModel &target) {
+  if (cast<AttentionOp>(op).isOfBytes())
+    return requireBytes(cast<AttentionOp>(op), target);
   if (!route::hasCore(target, route::Core::Tcgen05))
     if (Status status = route::requireCore(target, route::Core::Wgmma); !status)
       return report(op, status.error());
@@ -181,7 +204,8 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
   MLIRContext *context = op.getContext();
   if (!op.getCausal() || op.getWindow())
     return neighboursAlongM(context);
-  int64_t ofHead = 2 * op.getKeyTokens() * (op.getElements() + op.getValueElements());
+  int64_t bytes = op.getKeyType().getElementTypeBitWidth() / 8;
+  int64_t ofHead = bytes * op.getKeyTokens() * (op.getElements() + op.getValueElements());
   int64_t heads = op.getHeads() * op.getBatches(), sharing = op.getHeadsOfGroup();
   for (int64_t width : {target.sms, target.sms / 2, target.sms / 4})
     if (width > 0 && width * ofHead <= kCachedBytes * sharing && width < heads && !op.isPacked())
@@ -222,9 +246,27 @@ static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
   return plan;
 }
 
+/// A tile of one or two warpgroups, and warps beside them that transpose values.
+static KernelPlan proposeBytes(AttentionOp op, const KernelPlan &partial,
+                               const hw::TargetModel &target) {
+  int64_t tileHeads = headsOfTile(op);
+  bool isFew = partial.tile[0] ? partial.tile[0] <= kGroupRows
+                               : op.getQueryTokens() * tileHeads <= kGroupRows;
+  int32_t groups = isFew ? 1 : 2;
+  KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
+  plan.tile = {groups * kGroupRows, keysOfByteBlock(op), tileHeads};
+  plan.ctasPerSm = 1;
+  plan.roles = byteAttentionRoles(op.getContext(), groups);
+  plan.pipeline.stages = 4;
+  plan.schedule = groups == 1 ? neighboursAlongM(op.getContext()) : rasterOfTiles(op, target);
+  return plan;
+}
+
 static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
                                    const hw::TargetModel &target) {
   auto attention = cast<AttentionOp>(op);
+  if (attention.isOfBytes())
+    return proposeBytes(attention, partial, target);
   if (hasLanes(target))
     return proposeLanes(attention, target);
   int32_t groups = partial.tile[0] ? std::clamp(int32_t(partial.tile[0] / kGroupRows), 1, 3)
@@ -287,10 +329,35 @@ static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
                 "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
 }
 
+static LogicalResult checkBytes(AttentionOp op, const KernelPlan &plan,
+                                const hw::TargetModel &target) {
+  using enum pipe::Engine;
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
+                         {.areOneRole = true, .warps = {4, 8}})))
+    return failure();
+  auto [rows, keys, heads] = plan.tile;
+  auto roles = cast<pipe::RolePlanAttr>(plan.roles);
+  int64_t ofRoles = roles.getDriver(Tensor).getNumThreads() / 2, most = keysOfByteBlock(op);
+  if (rows != ofRoles || keys != most || !hasHeadsOfTile(op, heads))
+    return misfit(op, "tile",
+                  "is [" + Twine(ofRoles) + ", " + Twine(most) +
+                      ", H], and H 1, or a power of two from " + Twine(op.getHeadsOfGroup()) +
+                      " to " + Twine(kGroupRows),
+                  spell(plan.tile));
+  if (!roles.getRole(kTransposeRole))
+    return misfit(op, "roles", "have one named '" + Twine(kTransposeRole) + "'", "none");
+  if (plan.cluster[0] <= 1 && plan.cluster[1] <= 1)
+    return success();
+  return misfit(op, "cluster", "is left out beside queries of f8E4M3FN",
+                "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
+}
+
 static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   using enum pipe::Engine;
   auto attention = cast<AttentionOp>(op);
+  if (attention.isOfBytes())
+    return checkBytes(attention, plan, target);
   if (hasLanes(target))
     return checkLanes(attention, plan, target);
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},

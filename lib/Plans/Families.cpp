@@ -59,6 +59,8 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
       .Case([](AttentionOp attention) {
+        if (attention.isOfBytes())
+          return Families{TileAttention};
         return attention.isQuantized() ? Families{WarpAttention}
                                        : Families{TileAttention, WarpAttention};
       })
@@ -92,7 +94,7 @@ KernelFamily fp4::familyOf(Operation *op) {
 
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   auto attention = dyn_cast<AttentionOp>(op);
-  if (attention && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
+  if (attention && !attention.isOfBytes() && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
       (!hasTiles(attention, target) || (prefersWarps(attention, target) && !attention.getOrder())))
     return WarpAttention;
   auto quantize = dyn_cast<QuantizeOp>(op);

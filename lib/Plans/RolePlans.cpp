@@ -2,6 +2,7 @@
 
 #include "RolePlans.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Plans/KernelPlans.h"
 
 using namespace mlir;
 using fp4::pipe::Engine;
@@ -76,6 +77,15 @@ RolePlanAttr fp4::attentionLaneRoles(MLIRContext *context, int32_t parts) {
   if (few)
     roles.push_back(RoleAttr::get(context, "idle", threads + 2, threads + group, {}, few));
   return RolePlanAttr::get(context, roles);
+}
+
+RolePlanAttr fp4::byteAttentionRoles(MLIRContext *context, int32_t groups) {
+  int32_t math = 4 * groups;
+  auto [most, few] = groups > 1 ? kMoreBeside : RegisterShares();
+  return RolePlanAttr::get(
+      context, {RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, few),
+                auxiliaryRole(context, kTransposeRole, math + 1, math + 4, few),
+                RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads}, most)});
 }
 
 namespace {

@@ -42,6 +42,10 @@ pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 /// own (pipe-place-scalars), without which ptxas keeps one for all roles in memory.
 pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts);
 
+/// Roles for attention of bytes with products in registers: `groups` warpgroups multiply and store,
+/// one warp loads, and three beside it transpose values.
+pipe::RolePlanAttr byteAttentionRoles(mlir::MLIRContext *context, int32_t groups);
+
 /// Roles for weights that `groups` warpgroups make 16-bit floats of in tensor memory, each a k tile
 /// in turn: four warps read accumulators and store, one issues matrix instructions, and one loads.
 /// If two or four warpgroups convert, the first warpgroup takes registers from the last one, two of

@@ -101,3 +101,14 @@ func.func @roles(%q: !q) -> !q {
   %o = fp4.attention %q, %q, %q scale 1.0 {fp4.plan = #fp4.plan<tile_attention, roles = #pipe.role_plan<load warps 9 to 10 drives [tma], mma warps 8 to 9 drives [tensor], softmax warps 0 to 8 drives [threads]>>} : !q, !q, !q -> !q
   return %o : !q
 }
+
+// -----
+
+!q = tensor<1x200x2x128xf8E4M3FN>
+!o = tensor<1x200x2x128xbf16>
+func.func @bytes(%q: !q) -> !o {
+  // expected-error @+2 {{has kernels of queries of f8E4M3FN with wgmma, but target sm_100a has none}}
+  // expected-note @+1 {{convert queries to bf16: keys and values of f8E4M3FN are a quantized cache}}
+  %o = fp4.attention %q, %q, %q scale 1.0 : !q, !q, !q -> !o
+  return %o : !o
+}

@@ -97,3 +97,48 @@ func.func @family(%q: !q, %k: !k) -> !q {
   %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention>} : !q, !k, !k -> !q
   return %o : !q
 }
+
+// -----
+
+!q = tensor<1x200x2x96xf8E4M3FN>
+!o = tensor<1x200x2x96xbf16>
+func.func @elements_of_bytes(%q: !q) -> !o {
+  // expected-error @+2 {{has kernels for heads of 64, 128, 192 or 256 elements, but operand 'query' has 96}}
+  // expected-note @+1 {{append zeros to the heads of query and key, or of value}}
+  %o = fp4.attention %q, %q, %q scale 1.0 : !q, !q, !q -> !o
+  return %o : !o
+}
+
+// -----
+
+!q = tensor<1x200x2x128xf8E4M3FN>
+!o = tensor<1x200x2x128xbf16>
+func.func @order_of_bytes(%q: !q) -> !o {
+  // expected-error @+2 {{has kernels of queries of f8E4M3FN for 'in_blocks' 128 and 'growth' 0, but got #fp4.key_order<in_blocks = 64, growth = 0.000000e+00>}}
+  // expected-note @+1 {{write 'order <in_blocks = 128, growth = 0.0>'}}
+  %o = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 0.0> : !q, !q, !q -> !o
+  return %o : !o
+}
+
+// -----
+
+!q = tensor<1x200x2x128xf8E4M3FN>
+!o = tensor<1x200x2x128xbf16>
+func.func @tile_of_bytes(%q: !q) -> !o {
+  // expected-error @+2 {{must have a plan whose 'tile' is [128, 128, H], and H 1, or a power of two from 1 to 64, but got [128, 64, 1]}}
+  // expected-note @+1 {{leave 'tile' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %q, %q scale 1.0 {fp4.plan = #fp4.plan<tile_attention, tile = [128, 64, 1]>} : !q, !q, !q -> !o
+  return %o : !o
+}
+
+// -----
+
+!q = tensor<1x1x2x128xf8E4M3FN>
+!k = tensor<1x4096x2x128xf8E4M3FN>
+!o = tensor<1x1x2x128xbf16>
+func.func @cluster_of_bytes(%q: !q, %k: !k) -> !o {
+  // expected-error @+2 {{must have a plan whose 'cluster' is left out beside queries of f8E4M3FN, but got [2, 1]}}
+  // expected-note @+1 {{leave 'cluster' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention, cluster = [2, 1]>} : !q, !k, !k -> !o
+  return %o : !o
+}

@@ -68,6 +68,8 @@ llvm::StringRef pdlAttributeOf(const KernelPlan &plan);
 /// Names of the roles that have the parts of a tile of attention with TMEM lanes, but for the first
 /// part, which the role that drives threads has: they are auxiliary, each a warpgroup.
 llvm::SmallVector<llvm::StringRef> partRoles(const KernelPlan &plan);
+/// Name of the role that transposes values of attention of bytes.
+inline constexpr llvm::StringLiteral kTransposeRole = "transpose";
 
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);

@@ -42,6 +42,12 @@ struct Attention {
   int64_t parts() { return rows / partRows(); }
 
   mlir::Type element() { return op.getQueryType().getElementType(); }
+  mlir::Type resultElement() {
+    return mlir::cast<mlir::RankedTensorType>(op.getResult().getType()).getElementType();
+  }
+  /// Returns true when operands have 8 bits: values are transposed, and sums of a block are
+  /// promoted to fp32.
+  bool isOfBytes() { return op.isOfBytes(); }
   int64_t batches() { return op.getBatches(); }
   int64_t queryTokens() { return op.getQueryTokens(); }
   int64_t keyTokens() { return op.getKeyTokens(); }
@@ -97,19 +103,31 @@ struct Attention {
   /// Returns true when no block has masks.
   bool isWhole() { return !mayHideBlocks() && keyTokens() % keys == 0; }
 
-  /// A box of rows that are as wide as the swizzle.
-  pipe::TensorMapType box(llvm::ArrayRef<int64_t> rows) {
+  /// The layout of tiles of rows of `elements`: panels of 128 bytes, or of 64 where rows are not so
+  /// wide.
+  pipe::Layout layoutOf(int64_t elements) {
+    int64_t bytes = elements * element().getIntOrFloatBitWidth() / 8;
+    return bytes % 128 ? pipe::Layout::Swizzle64B : pipe::Layout::Swizzle128B;
+  }
+  /// A box of rows that are as wide as the swizzle, of heads of `elements`.
+  pipe::TensorMapType box(llvm::ArrayRef<int64_t> rows, int64_t elements) {
     llvm::SmallVector<int64_t> shape(rows);
-    shape.push_back(kPanel);
-    return pipe::TensorMapType::get(shape, element(), pipe::Layout::Swizzle128B);
+    shape.push_back(pipe::swizzleWidth(layoutOf(elements)) * 8 / element().getIntOrFloatBitWidth());
+    return pipe::TensorMapType::get(shape, element(), layoutOf(elements));
   }
   pipe::TensorMapType boxOfQueries() {
-    return tileHeads > 1 ? box({partTokens(), tileHeads}) : box({partRows()});
+    return tileHeads > 1 ? box({partTokens(), tileHeads}, queryElements())
+                         : box({partRows()}, queryElements());
   }
-  pipe::TensorMapType boxOfKeys() { return hasPlanes() ? box({1, keys}) : box({boxKeys()}); }
+  pipe::TensorMapType boxOfKeys(int64_t elements) {
+    return hasPlanes() ? box({1, keys}, elements) : box({boxKeys()}, elements);
+  }
   pipe::SharedType tile(int64_t tokens, int64_t elements) {
-    return pipe::SharedType::get({tokens, elements}, element(), pipe::Layout::Swizzle128B);
+    return pipe::SharedType::get({tokens, elements}, element(), layoutOf(elements));
   }
+  /// Columns of values whose sums of a block threads promote at a time, in bytes: registers have
+  /// room for those of 128 beside the sums of as many, and for fewer beside more.
+  int64_t partColumns() { return valueElements() <= 128 ? valueElements() : kPanel; }
   /// Tiles in the registers of a warpgroup.
   pipe::FragmentKind kind() {
     return hasLanes() ? pipe::FragmentKind::Lanes : pipe::FragmentKind::Wgmma;
@@ -128,6 +146,7 @@ struct QueryTile {
   mlir::Value head, keyHead; ///< first head of the tile, and the head of its keys
   mlir::Value keys;          ///< keys of the sequence
   mlir::Value keysEnd;       ///< end of the keys among those of all packed sequences
+  mlir::Value valueFactor;   ///< factor of the values of the head (f32); null: 1
   mlir::Value slopes;        ///< slope of each row, in the scale of products, negative; null: none
 };
 
@@ -145,7 +164,7 @@ struct RowState {
   mlir::Value maximum; ///< origin of the powers so far, a number for each row
   mlir::Value sum;     ///< sum of the powers that each thread has
   mlir::Value powers;  ///< powers of the last block, whose values come while the next one begins
-  mlir::Value shrink;  ///< factor by which the last block multiplies sums; not carried
+  mlir::Value shrink;  ///< factor by which the last block multiplies sums; carried beside bytes
   KeptRows kept;
 };
 
@@ -164,7 +183,13 @@ struct AttentionArguments {
   mlir::Value lengths, pages;
   mlir::Value table, places;       ///< tiles of packed queries (GroupTiles.h), and their number
   mlir::Value keyOffsets, keyRows; ///< offsets of packed keys, and the number of all keys
+  mlir::Value keyFactors, valueFactors;
   mlir::Value sinks, slopes, lse;
+};
+
+/// Sums of some columns of values: of all blocks, and of one, in bytes.
+struct PromotedSums {
+  mlir::Value sums, products;
 };
 
 /// Buffers of a list of packed rows, and of its offsets; null where there is none.
@@ -247,6 +272,16 @@ private:
   Value hide(const QueryTile &tile, Value firstKey, Value products);
   Value tokensOf(mlir::RankedTensorType type);
 
+  // Operands of 8 bits (AttentionBytes.cpp).
+  Value makeSums();
+  void takeFactors(QueryTile &tile);
+  Value factorOf(const QueryTile &tile, Value factors);
+  llvm::SmallVector<Value> transposedValues(const QueryTile &tile, const BlockRows &rows);
+  void addPart(size_t number, llvm::ArrayRef<Value> values, const RowState &state);
+  llvm::SmallVector<Value> addOtherParts(const QueryTile &tile, const BlockRows &rows,
+                                         const RowState &state);
+  Value powerShift() { return splat(1, float(numerics::kByteShift)); }
+
   // Accumulators in tensor memory (AttentionLanes.cpp).
   using LaneStates = llvm::SmallVector<RowState, 2>; ///< state of each part; the first keeps rows
   void buildLanes(const QueryTile &tile);
@@ -272,6 +307,7 @@ private:
   void storeLogSums(const QueryTile &tile, Value exponent, Value whole);
   Value inverseOf(Value whole);
   void store(const QueryTile &tile, Value sums, int64_t first, int64_t columns, Value inverse);
+  void storeColumns(const QueryTile &tile, Value sums, int64_t first, Value inverse);
 
   // Tiles in registers.
   Value splat(int64_t columns, float number);
@@ -285,7 +321,7 @@ private:
   Value sumOfRow(Value value, int64_t columns);
   Value maximumOfRow(Value value);
   Value exp2(Value value);
-  Value rounded(Value numbers);
+  Value rounded(Value numbers, mlir::Type element);
   void scale(Value sums, Value factors);
   /// The factor of scores, in the exponent of 2.
   Value factor(int64_t columns);
@@ -294,6 +330,8 @@ private:
   Attention &attention;
   AttentionArguments args;
   AttentionLoads loads;
+  Value keyFactor;                          ///< factor of products of the tile (f32); null: 1
+  llvm::SmallVector<PromotedSums> promoted; ///< sums of the tile, in bytes
 };
 
 } // namespace fp4

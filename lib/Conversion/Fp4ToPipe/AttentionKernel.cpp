@@ -40,6 +40,8 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
     take(*argument);
   take(lengths, bool(op.getLengths()));
   take(pages, bool(op.getPages()));
+  for (Value *argument : {&keyFactors, &valueFactors})
+    take(*argument, bool(op.getKeyFactors()));
   take(sinks, bool(op.getSinks()));
   take(slopes, bool(op.getSlopes()));
   for (Value *argument : {&table, &places})
@@ -129,30 +131,37 @@ AttentionBuilder::Range AttentionBuilder::rangeOf(const QueryTile &tile) {
 void AttentionBuilder::buildTile(QueryTile tile) {
   if (attention.hasLanes())
     return buildLanes(tile);
+  takeFactors(tile);
   if (args.slopes)
     tile.slopes = slopesOf(tile);
   Value query = loads.query(tile);
-  Value sums = fragment(attention.valueElements());
+  Value sums = makeSums();
   Range range = rangeOf(tile);
   RowState state = passBlocks(tile, range, query, sums);
-  multiplyValues(tile, rowsAgain(state.kept.rows, tile, range.begin), state.powers, sums);
+  BlockRows rows = rowsAgain(state.kept.rows, tile, range.begin);
+  if (attention.isOfBytes())
+    addPart(0, addOtherParts(tile, rows, state), state);
+  else
+    multiplyValues(tile, rows, state.powers, sums);
   finish(tile, sums, state.maximum, state.sum);
 }
 
 /// All values of a state, and the state of such values.
 static SmallVector<Value> toValues(const RowState &state) {
   SmallVector<Value> values = {state.maximum, state.sum, state.powers};
+  if (state.shrink)
+    values.push_back(state.shrink);
   llvm::append_range(values, state.kept.rows);
   llvm::append_range(values, state.kept.next);
   return values;
 }
-static RowState toState(ValueRange values) {
-  ValueRange rows = values.drop_front(3);
+static RowState toState(ValueRange values, bool hasShrink) {
+  ValueRange rows = values.drop_front(hasShrink ? 4 : 3);
   return {
       values[0],
       values[1],
       values[2],
-      /*shrink=*/Value(),
+      hasShrink ? values[3] : Value(),
       {BlockRows(rows.take_front(rows.size() / 2)), BlockRows(rows.drop_front(rows.size() / 2))}};
 }
 
@@ -167,9 +176,9 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(loop.getBody());
   RowState after = nextBlock(tile, b.sub(last, loop.getInductionVar()), query, sums,
-                             toState(loop.getRegionIterArgs()));
+                             toState(loop.getRegionIterArgs(), attention.isOfBytes()));
   scf::YieldOp::create(b, toValues(after));
-  return toState(loop.getResults());
+  return toState(loop.getResults(), attention.isOfBytes());
 }
 
 /// Keeps the rows of a block of a cache until its values come, and finds those of the block behind
@@ -207,7 +216,11 @@ Value AttentionBuilder::softcapped(Value products) {
   if (!attention.op.getSoftcap())
     return products;
   auto splatOf = [&](double number) { return splat(attention.keys, float(number)); };
-  Value power = exp2(arith::MulFOp::create(b, products, splatOf(attention.op.getTangentFactor())));
+  Value factor = splatOf(attention.op.getTangentFactor());
+  if (keyFactor)
+    factor =
+        arith::MulFOp::create(b, factor, b.splat(attention.numbers(attention.keys), keyFactor));
+  Value power = exp2(arith::MulFOp::create(b, products, factor));
   Value inverse = arith::DivFOp::create(b, splatOf(1), arith::AddFOp::create(b, power, splatOf(1)),
                                         arith::FastMathFlags::afn);
   return math::FmaOp::create(b, inverse, splatOf(-2), splatOf(1));
@@ -217,7 +230,10 @@ Value AttentionBuilder::softcapped(Value products) {
 Value AttentionBuilder::slopesOf(const QueryTile &tile) {
   AttentionOp op = attention.op;
   double scale = op.getSoftcap().value_or(op.getScale()).convertToDouble();
-  return arith::MulFOp::create(b, ofHeads(tile, args.slopes), splat(1, float(-1 / scale)));
+  Value slopes = arith::MulFOp::create(b, ofHeads(tile, args.slopes), splat(1, float(-1 / scale)));
+  if (!keyFactor || op.getSoftcap())
+    return slopes;
+  return arith::DivFOp::create(b, slopes, b.splat(attention.numbers(1), keyFactor));
 }
 
 /// Adds to each product its slope times the distance of the key from the query. Numbers of keys are
@@ -255,7 +271,9 @@ Value AttentionBuilder::originOf(Value maximum) {
 /// Powers of the distances of `scores` from `maximum`.
 Value AttentionBuilder::powersOf(Value scores, Value maximum) {
   int64_t columns = attention.keys;
-  Value offset = arith::NegFOp::create(b, arith::MulFOp::create(b, maximum, factor(1)));
+  Value scaled = arith::MulFOp::create(b, maximum, factor(1));
+  Value offset = attention.isOfBytes() ? arith::SubFOp::create(b, powerShift(), scaled).getResult()
+                                       : arith::NegFOp::create(b, scaled).getResult();
   return exp2(math::FmaOp::create(b, scores, factor(columns), toColumns(offset, columns)));
 }
 
@@ -300,7 +318,9 @@ RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value 
   keepRows(kept, tile, block, rows);
   RowState first = firstWeights(scoresOf(tile, block, rows, query));
   first.kept = kept;
-  first.powers = rounded(first.powers);
+  first.powers = rounded(first.powers, attention.element());
+  if (attention.isOfBytes())
+    first.shrink = splat(1, 1);
   return first;
 }
 
@@ -308,16 +328,25 @@ RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value 
 RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value query, Value sums,
                                      RowState before) {
   BlockRows rows = rowsAgain(before.kept.next, tile, block);
+  BlockRows ofValues = rowsAgain(before.kept.rows, tile, b.add(block, b.constant(1)));
+  SmallVector<Value> values;
+  if (attention.isOfBytes())
+    values = addOtherParts(tile, ofValues, before);
   KeptRows kept;
   keepRows(kept, tile, block, rows);
   Value scores = scoresOf(tile, block, rows, query);
   RowState after = nextMaximum(scores, before);
   addWeights(after, scores, before);
   after.kept = kept;
-  BlockRows ofValues = rowsAgain(before.kept.rows, tile, b.add(block, b.constant(1)));
-  multiplyValues(tile, ofValues, before.powers, sums);
-  after.powers = rounded(after.powers);
+  if (attention.isOfBytes())
+    addPart(0, values, before);
+  else
+    multiplyValues(tile, ofValues, before.powers, sums);
+  after.powers = rounded(after.powers, attention.element());
+  if (attention.isOfBytes()) // sums are scaled when the next products are added
+    return after;
   scale(sums, after.shrink);
+  after.shrink = Value();
   return after;
 }
 
@@ -439,8 +468,8 @@ private:
                                     mapOfKeys(b, adaptor.getKey(), attention),
                                     mapOfKeys(b, adaptor.getValue(), attention),
                                     globalOf(b, loc, results[0], /*inner=*/2, rows)};
-    for (Value numbers :
-         {adaptor.getLengths(), adaptor.getPages(), adaptor.getSinks(), adaptor.getSlopes()})
+    for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getKeyFactors(),
+                          adaptor.getValueFactors(), adaptor.getSinks(), adaptor.getSlopes()})
       if (numbers)
         arguments.push_back(listOf(b, loc, numbers));
     auto toI32 = [&](Value number) -> Value {
@@ -532,7 +561,7 @@ private:
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     bool arePlanes = attention.hasPlanes() && !attention.hasPackedKeys();
     Value rows = attention.hasPackedKeys() ? sizeOf(b, loc, buffer, 0) : Value();
-    return mapOf(b, loc, attention.boxOfKeys(),
+    return mapOf(b, loc, attention.boxOfKeys(shape.back()),
                  arePlanes ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})
                            : matrixOf(b, loc, buffer, attention.op.getHeadsFirst() ? 1 : 2, rows));
   }

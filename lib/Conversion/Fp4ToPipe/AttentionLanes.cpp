@@ -149,7 +149,7 @@ AttentionBuilder::LaneStates AttentionBuilder::firstLanes(ArrayRef<QueryPart> pa
   for (auto [number, part] : llvm::enumerate(parts))
     inPart(number, parts, [&, number = number, &part = part] {
       states[number] = firstWeights(laneScores(part, block, products[number]));
-      states[number].powers = rounded(states[number].powers);
+      states[number].powers = rounded(states[number].powers, attention.element());
     });
   keepRows(states.front().kept, tile, block, rows);
   return states;
@@ -182,7 +182,7 @@ AttentionBuilder::LaneStates AttentionBuilder::nextLanes(ArrayRef<QueryPart> par
       if (!scalesLast)
         scaleSums();
       addWeights(after[number], scores, before[number]);
-      after[number].powers = rounded(after[number].powers);
+      after[number].powers = rounded(after[number].powers, attention.element());
       if (scalesLast)
         scaleSums();
     });

@@ -26,6 +26,12 @@ void AttentionBuilder::finish(const QueryTile &tile, Value sums, Value maximum, 
   if (attention.splits > 1)
     return reduceInCluster(tile, sums, maximum, whole);
   Value inverse = closeRows(tile, maximum, whole);
+  if (tile.valueFactor)
+    inverse = arith::MulFOp::create(b, inverse, b.splat(attention.numbers(1), tile.valueFactor));
+  for (auto [number, part] : llvm::enumerate(promoted))
+    storeColumns(tile, read(part.sums), int64_t(number) * attention.partColumns(), inverse);
+  if (attention.isOfBytes())
+    return;
   int64_t columns = attention.hasLanes() ? kStoredColumns : attention.valueElements();
   for (int64_t first = 0; first < attention.valueElements(); first += columns)
     store(tile, sums, first, columns, inverse);
@@ -89,6 +95,8 @@ Value AttentionBuilder::closeRows(const QueryTile &tile, Value maximum, Value wh
   if (!args.sinks && !args.lse)
     return inverseOf(whole);
   Value exponent = arith::MulFOp::create(b, maximum, factor(1)), shrink;
+  if (attention.isOfBytes())
+    exponent = arith::SubFOp::create(b, exponent, powerShift());
   if (args.sinks) {
     Value log2e = splat(1, std::numbers::log2e_v<float>);
     Value sink = arith::MulFOp::create(b, ofHeads(tile, args.sinks), log2e),
@@ -153,11 +161,19 @@ Value AttentionBuilder::inverseOf(Value whole) {
 /// Stores `columns` columns of the result from `first` on.
 void AttentionBuilder::store(const QueryTile &tile, Value sums, int64_t first, int64_t columns,
                              Value inverse) {
-  Value scaled = arith::MulFOp::create(b, read(sums, first, columns), toColumns(inverse, columns));
+  storeColumns(tile, read(sums, first, columns), first, inverse);
+}
+
+/// Stores `sums` as columns of the result from `first` on.
+void AttentionBuilder::storeColumns(const QueryTile &tile, Value sums, int64_t first,
+                                    Value inverse) {
+  int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
+  Value scaled = arith::MulFOp::create(b, sums, toColumns(inverse, columns));
   Value column = b.mul(tile.head, attention.valueElements());
   if (first)
     column = b.add(column, b.constant(first));
-  auto stored = StoreOp::create(b, rounded(scaled), args.result, tile.row, column, tile.rowsEnd);
+  auto stored = StoreOp::create(b, rounded(scaled, attention.resultElement()), args.result,
+                                tile.row, column, tile.rowsEnd);
   if (attention.tileHeads > 1)
     stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.headsOfGroup(),
                                          attention.valueElements()});
@@ -200,9 +216,9 @@ Value AttentionBuilder::exp2(Value value) {
   return math::Exp2Op::create(b, value, arith::FastMathFlags::afn);
 }
 
-Value AttentionBuilder::rounded(Value numbers) {
+Value AttentionBuilder::rounded(Value numbers, Type element) {
   auto type = cast<RankedTensorType>(numbers.getType());
-  return arith::TruncFOp::create(b, type.clone(attention.element()), numbers);
+  return arith::TruncFOp::create(b, type.clone(element), numbers);
 }
 
 /// Multiplies the rows of `sums` by `factors`.
@@ -212,5 +228,8 @@ void AttentionBuilder::scale(Value sums, Value factors) {
 }
 
 Value AttentionBuilder::factor(int64_t columns) {
-  return splat(columns, float(attention.op.getExponentFactor()));
+  Value all = splat(columns, float(attention.op.getExponentFactor()));
+  if (!keyFactor || attention.op.getSoftcap()) // which tangents have
+    return all;
+  return arith::MulFOp::create(b, all, b.splat(attention.numbers(columns), keyFactor));
 }

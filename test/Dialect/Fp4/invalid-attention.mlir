@@ -30,7 +30,7 @@ func.func @dynamic(%q: !q, %some: tensor<2x?x2x128xbf16>) {
 !q = tensor<2x64x8x128xf32>
 func.func @query_elements(%q: !q) {
   // attention (C2)
-  // expected-error @+2 {{operand 'query' must have elements of type bf16 or f16, but got 'tensor<2x64x8x128xf32>'}}
+  // expected-error @+2 {{operand 'query' must have elements of type bf16, f16 or f8E4M3FN, but got 'tensor<2x64x8x128xf32>'}}
   // expected-note @+1 {{convert it with arith.truncf}}
   %1 = fp4.attention %q, %q, %q scale 1.0 : !q, !q, !q -> !q
   return
@@ -230,6 +230,50 @@ func.func @factors(%q: !q, %k: !k, %f: !f, %g: !g) {
   // expected-error @+2 {{operand 'value_factors' must have 1 f32, or the 2 of the heads of operand 'key', but got 'tensor<3xf32>'}}
   // expected-note @+1 {{a factor multiplies all keys, or all values, of a head}}
   %1 = fp4.attention %q, %k, %k factors(%f, %g : !f, !g) scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xf8E4M3FN>
+!k = tensor<2x96x2x128xf8E4M3FN>
+!o = tensor<2x64x8x128xbf16>
+!f = tensor<2x2xf32>
+!g = tensor<1x2xf32>
+func.func @factors_of_sequences(%q: !q, %k: !k, %f: !f, %g: !g) {
+  %0 = fp4.attention %q, %k, %k factors(%f, %f : !f, !f) scale 1.0 : !q, !k, !k -> !o
+  // attention (C10)
+  // expected-error @+2 {{operand 'value_factors' must have 1 f32, or the 2 of the heads of operand 'key', or as many for each of the 2 sequences, but got 'tensor<1x2xf32>'}}
+  // expected-note @+1 {{a factor multiplies all keys, or all values, of a head}}
+  %1 = fp4.attention %q, %k, %k factors(%f, %g : !f, !g) scale 1.0 : !q, !k, !k -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xf8E4M3FN>
+!k = tensor<2x96x2x128xf8E4M3FN>
+!o = tensor<2x64x8x128xbf16>
+func.func @result_of_bytes(%q: !q, %k: !k) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !o
+  // attention (C6)
+  // expected-error @+1 {{result 'result' must be 'tensor<2x64x8x128xbf16>', but got 'tensor<2x64x8x128xf8E4M3FN>'}}
+  %1 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x64x8x128xf8E4M3FN>
+!k = tensor<2x96x2x128xf8E4M3FN>
+!b = tensor<2x96x2x128xbf16>
+!o = tensor<2x64x8x128xbf16>
+func.func @keys_of_bytes(%q: !q, %k: !k, %b: !b) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !o
+  // attention (C2)
+  // expected-error @+2 {{operand 'key' must have elements of the query, bf16 or f16, or f8E4M3FN or f4E2M1FN, but got 'tensor<2x96x2x128xbf16>'}}
+  // expected-note @+1 {{convert it with arith.truncf or arith.extf, or quantize it}}
+  %1 = fp4.attention %q, %b, %b scale 1.0 : !q, !b, !b -> !o
   return
 }
 

@@ -42,7 +42,7 @@ static LogicalResult verifyTokens(const Checked &value, bool isPacked) {
 /// attention (C2): elements of keys, or of values, which are those of keys.
 static LogicalResult verifyElements(const Checked &value, Type query, Type key) {
   Type element = value.type.getElementType();
-  bool isCode = isa<Float8E4M3FNType, Float4E2M1FNType>(element);
+  bool isCode = isa<Float8E4M3FNType, Float4E2M1FNType>(element) && !isa<Float8E4M3FNType>(query);
   if ((element == query || isCode) && element == key && !value.type.getEncoding())
     return success();
   if (isCode || element == query)
@@ -173,7 +173,7 @@ static LogicalResult verifyTogether(AttentionOp op, StringRef what, Value ofKeys
     return withNote(op.emitOpError("operands 'key_" + what + "' and 'value_" + what +
                                    "' must come together, but got one"),
                     "keys and values are of one format");
-  if (op.isQuantized())
+  if (op.isQuantized() || op.isOfBytes())
     return success();
   return withNote(op.emitOpError("operand 'key_" + what +
                                  "' must come with keys of f8E4M3FN or f4E2M1FN, but got ")
@@ -195,14 +195,22 @@ static LogicalResult verifyScales(AttentionOp op, const Checked &scales, const C
   return verifyType(scales, RankedTensorType::get(shape, scales.type.getElementType()));
 }
 
-/// attention (C10): a factor for all heads, or for each.
-static LogicalResult verifyFactors(const Checked &factors, int64_t heads) {
-  bool isList = factors.type.getRank() == 1 && factors.type.getElementType().isF32();
-  if (isList && (factors.type.getDimSize(0) == 1 || factors.type.getDimSize(0) == heads))
+/// attention (C10): a factor for all heads, or for each, of all sequences; beside queries of
+/// f8E4M3FN also of each sequence.
+static LogicalResult verifyFactors(AttentionOp op, const Checked &factors) {
+  int64_t heads = op.getKeyHeads();
+  ArrayRef<int64_t> shape = factors.type.getShape();
+  bool isList = shape.size() == 1 && (shape[0] == 1 || shape[0] == heads);
+  bool isOfSequences = op.isOfBytes() && shape == ArrayRef({op.getBatches(), heads});
+  if (factors.type.getElementType().isF32() && (isList || isOfSequences))
     return success();
+  std::string more = op.isOfBytes() ? ", or as many for each of the " +
+                                          std::to_string(op.getBatches()) + " sequences"
+                                    : "";
   return withNote(factors.must("have 1 f32, or the " + Twine(heads) +
                                " of the heads of operand "
-                               "'key'"),
+                               "'key'" +
+                               more),
                   "a factor multiplies all keys, or all values, of a head");
 }
 
@@ -224,7 +232,7 @@ static LogicalResult verifyQuantized(AttentionOp op, const Checked &key, const C
       return failure();
   for (auto [name, factors] : {std::pair("key_factors", op.getKeyFactors()),
                                std::pair("value_factors", op.getValueFactors())})
-    if (factors && failed(verifyFactors(operand(op, name, factors), op.getKeyHeads())))
+    if (factors && failed(verifyFactors(op, operand(op, name, factors))))
       return failure();
   return success();
 }
@@ -295,8 +303,8 @@ LogicalResult AttentionOp::verify() {
   Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());
   Checked value = operand(*this, "value", getValue());
   Type element = query.type.getElementType();
-  if (!element.isBF16() && !element.isF16())
-    return withNote(query.must("have elements of type bf16 or f16"), // attention (C2)
+  if (!element.isBF16() && !element.isF16() && !isOfBytes())
+    return withNote(query.must("have elements of type bf16, f16 or f8E4M3FN"), // attention (C2)
                     "convert it with arith.truncf");
   if (failed(verifyTokens(query, isPacked())) || failed(verifyTokens(key, hasPackedKeys())) ||
       failed(verifyTokens(value, hasPackedKeys()))) // attention (C1)
@@ -313,6 +321,7 @@ LogicalResult AttentionOp::verify() {
     return failure();
   SmallVector<int64_t> shape(query.type.getShape());
   shape.back() = getValueElements();
+  Type ofResult = isOfBytes() ? BFloat16Type::get(getContext()) : element;
   return verifyType(result(*this, "result", getResult()),
-                    query.type.clone(shape)); // attention (C6)
+                    query.type.clone(shape, ofResult)); // attention (C6)
 }

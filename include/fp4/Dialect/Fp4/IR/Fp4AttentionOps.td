@@ -51,25 +51,31 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     the element type before they multiply values, and added up unrounded. Results lie within a
     bound around the exact value (`include/fp4/Numerics/Attention.h`).
 
+    Queries of f8E4M3FN multiply such keys as they are, with wgmma. Probabilities are 2^8 times as
+    large when they are rounded, the `max_offset` of FlashAttention-3, and the products of values
+    with those of a block are promoted to fp32. `factors` are positive then, and may be of each
+    sequence: those of keys are the products of the decode scales of queries and keys.
+
     With `order <in_blocks = n, growth = g>` results have bits of their own (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
     are of distances from a number of each row. This number is the maximum, but stays until the
     maximum's exponent has grown by more than g. Without it a kernel chooses, with a growth of 8
-    with tcgen05 and else of 0. Only tiles with tcgen05 have kernels of a given order.
+    with tcgen05 and else of 0. Only tiles with tcgen05, and those of f8E4M3FN, have kernels of a
+    given order.
 
     | operand | element type | shape |
     |---------|--------------|-------|
-    | query   | bf16, f16    | B x Sq x Hq x D, or Tq x Hq x D with query_offsets |
+    | query   | bf16, f16, f8E4M3FN | B x Sq x Hq x D, or Tq x Hq x D with query_offsets |
     | key     | as query, f8E4M3FN, f4E2M1FN | B x Sk x Hk x D, Hq a multiple of Hk |
     | value   | as key       | B x Sk x Hk x E |
     | key, value with pages | the same | N x T x Hk x D, N x T x Hk x E, or N x Hk x T with heads_first |
     | key_scales, value_scales | f8E4M3FN, f8E8M0FNU | as key and value, a scale for each block of a head |
-    | key_factors, value_factors | f32 | 1 or Hk |
+    | key_factors, value_factors | f32 | 1 or Hk, or B x Hk beside a query of f8E4M3FN |
     | lengths | i32          | B |
     | pages   | i32          | B x P |
     | query_offsets, key_offsets | i32 | B + 1 |
     | key, value with key_offsets | as query | Tk x Hk x D, Tk x Hk x E |
     | sinks, slopes | f32    | Hq |
-    | result  | as query     | B x Sq x Hq x E, or Tq x Hq x E |
+    | result  | as query, bf16 of f8E4M3FN | B x Sq x Hq x E, or Tq x Hq x E |
     | lse     | f32          | B x Sq x Hq, or Tq x Hq |
 
     ```mlir
@@ -160,6 +166,8 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     int64_t getPageTokens() { return getKeyType().getDimSize(getHeadsFirst() ? 2 : 1); }
     /// Heads of queries that share a head of keys.
     int64_t getHeadsOfGroup() { return getHeads() / getKeyHeads(); }
+    /// Returns true when queries, keys and values are elements of 8 bits as tensor cores have them.
+    bool isOfBytes() { return ::llvm::isa<::mlir::Float8E4M3FNType>(getQueryType().getElementType()); }
     /// Returns true when keys and values are codes.
     bool isQuantized() { return getKeyType().getElementType() != getQueryType().getElementType(); }
     /// Elements that share a scale; 0 without scales.

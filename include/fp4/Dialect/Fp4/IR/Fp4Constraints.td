@@ -111,18 +111,19 @@ def : Fp4_Constraints<"attention", [{
   - (C1) `query`, `key` and `value` have 4 static, positive dimensions, or with offsets 3, of which
     the tokens may be dynamic.
   - (C2) the elements of `query` are bf16 or f16, and `key` and `value` have the same, or both f8E4M3FN,
-    or both f4E2M1FN with scales.
+    or both f4E2M1FN with scales. Or the elements of all three are f8E4M3FN.
   - (C3) the batches of all, the elements of a head of `query` and `key`, and the tokens and heads of
     `key` and `value` agree. With `pages`, `key` and `value` have pages in place of batches.
   - (C4) the heads of `query` are a multiple of those of `key`.
   - (C5) `scale` is finite and positive.
-  - (C6) `result` has the type of `query`, with the elements of a head of `value`.
+  - (C6) `result` has the type of `query`, with the elements of a head of `value`, and bf16 in place
+    of f8E4M3FN.
   - (C7) `lengths` has an i32 for each batch, and `pages` a row of i32 for each batch.
   - (C8) `pages` come with `lengths`.
   - (C9) `key_scales` and `value_scales` come together, with quantized keys, and have a scale for
     each block: 16 elements of f4E2M1FN with f8E4M3FN, or 32 elements of a bf16 query with f8E8M0FNU.
   - (C10) `key_factors` and `value_factors` come together, with quantized keys, and have one f32, or
-    one for each head of `key`.
+    one for each head of `key`. With a query of f8E4M3FN they may be a row for each batch.
   - (C11) `softcap` is finite and positive.
   - (C12) `window` is positive, and comes with `causal`.
   - (C13) `sinks` have an f32 for each head of `query`.
