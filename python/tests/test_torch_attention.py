@@ -203,7 +203,7 @@ class Attention(unittest.TestCase):
                  "'key_factors' must come with codes"),
                 ((codes, codes), {"key_scales": e4m3, "value_scales": e4m3,
                                   "key_factors": factor, "value_factors": factor.half()},
-                 r"'value_factors' must be float32 of shape \[1\] or \[1\]")):
+                 r"'value_factors' must be float32 of shape \[1\], but got")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.attention(q, *keys, **more)
         for options, text in (({"format": "int4"}, "'format' must be nvfp4, mxfp4, fp8 or ''"),
@@ -268,6 +268,32 @@ class Attention(unittest.TestCase):
         got = ft.attention(heads(1, 0, 2, 64), heads(1, 8, 2, 64), heads(1, 8, 2, 128))
         self.assertEqual(list(got.shape), [1, 0, 2, 128])
 
+    def test_bytes(self) -> None:
+        """Elements of e4m3 with factors of each sequence and head, or of all."""
+        shapes = ((2, 20, 4, 64), (2, 33, 2, 64), (2, 33, 2, 64))
+        q, k, v = (heads(*shape, seed=i).to(torch.float8_e4m3fn) for i, shape in enumerate(shapes))
+        of_keys = torch.tensor([[0.5, 2.0], [1.0, 0.25]])
+        of_values = torch.tensor([[3.0, 0.5], [1.0, 0.125]])
+        for keys, values in ((of_keys, of_values), (of_keys[:1, 0], of_values[0])):
+            with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+                got = ft.attention(q, k, v, causal=True, key_factors=keys, value_factors=values)
+            self.assertEqual(got.dtype, torch.bfloat16)
+            key, value = (x.float() * factors.expand(2, 2)[:, None, :, None]
+                          for x, factors in ((k, keys), (v, values)))
+            expected = plain(q, key, value, True, None)
+            torch.testing.assert_close(got.float(), expected, rtol=6e-2, atol=6e-2)
+
+    def test_refusals_of_bytes(self) -> None:
+        q = heads(1, 4, 1, 64).to(torch.float8_e4m3fn)
+        one = torch.ones(1)
+        for arguments, given, text in (
+                ((q, q.bfloat16(), q.bfloat16()), {}, "'key' must be bfloat16, float16 or float8"),
+                ((q, q, q), {"key_factors": one}, "must come together, but got one"),
+                ((q, q, q), {"key_factors": one[None, None], "value_factors": one},
+                 r"'key_factors' must be float32 of shape \[1\] or \[1, 1\]")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(*arguments, **given)
+
     def test_operator(self) -> None:
         arguments = (heads(1, 4, 1, 64), heads(1, 8, 1, 64), heads(1, 8, 1, 64), None, None,
                      0.125, False)
@@ -283,8 +309,8 @@ class Attention(unittest.TestCase):
     def test_refusals(self) -> None:
         q = heads(1, 4, 1, 64)
         for arguments, text in (((q[0], q, q), "'query' must be batches x tokens x heads"),
-                                ((q, q.float(), q), "'key' must be bfloat16 or float16 as 'query'"),
-                                ((q.float(), q, q), "'query' must be bfloat16 or float16")):
+                                ((q, q.float(), q), "'key' must be bfloat16, float16 or float8_e4m3fn as 'query'"),
+                                ((q.float(), q, q), "'query' must be bfloat16, float16 or float8")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.attention(*arguments)
         lengths, pages = torch.ones(1, dtype=torch.int32), torch.zeros(1, 2, dtype=torch.int32)

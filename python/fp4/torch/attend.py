@@ -29,6 +29,7 @@ Maybe = torch.Tensor | None
 _PACKED = (torch.uint8, torch.float4_e2m1fn_x2)
 _CODES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float4_e2m1fn_x2: "f4E2M1FN"}
 _SCALES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float8_e8m0fnu: "f8E8M0FNU"}
+_ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float8_e4m3fn: "f8E4M3FN"}
 _BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}
 
 
@@ -49,7 +50,7 @@ class Attention:
     pages: int = 0
     code: str = ""
     scale_type: str = ""
-    factors: tuple[int, ...] = ()
+    factors: tuple[tuple[int, ...], ...] = ()
     softcap: float | None = None
     window: int | None = None
     has_sinks: bool = False
@@ -74,7 +75,9 @@ def text_of(what: Attention) -> str:
 
     code = what.code or what.element
     batches = what.offsets - 1 if what.offsets else what.query[0]
-    query, result = (tensor(x, what.element) for x in (what.query, _result(what.query, what.value)))
+    query = tensor(what.query, what.element)
+    result = tensor(_result(what.query, what.value),
+                    "bf16" if what.element == "f8E4M3FN" else what.element)
     key, value = tensor(what.key, code), tensor(what.value, code)
     groups: dict[str, list[tuple[str, str]]] = {}
     if what.scale_type:
@@ -83,8 +86,8 @@ def text_of(what: Attention) -> str:
             (name, tensor((*shape[:-1], -(-(shape[-1] or 0) // block)), what.scale_type))
             for name, shape in (("ks", what.key), ("vs", what.value))]
     if what.factors:
-        groups["factors"] = [(name, f"tensor<{count}xf32>")
-                             for name, count in zip(("fk", "fv"), what.factors)]
+        groups["factors"] = [(name, tensor(shape, "f32"))
+                             for name, shape in zip(("fk", "fv"), what.factors)]
     if what.has_lengths:
         groups["lengths"] = [("n", f"tensor<{batches}xi32>")]
     if what.pages:
@@ -159,13 +162,13 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
         if axis and lengths is None:
             lengths = query.new_zeros(query.shape[:1], dtype=torch.int32)
     factors = () if key_factors is None or value_factors is None else (
-        key_factors.numel(), value_factors.numel())
+        tuple(key_factors.shape), tuple(value_factors.shape))
     shapes: list[Any] = [tuple(query.shape), elements_of(key), elements_of(value)]
     for i, offsets in enumerate((cu_seqlens_q, cu_seqlens_k, cu_seqlens_k)):
         shapes[i] = shapes[i] if offsets is None else (None, *shapes[i][1:])
     if cu_seqlens_q is not None and cu_seqlens_k is not None:
         cu_seqlens_q, cu_seqlens_k = (_padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
-    what = Attention(shapes[0], shapes[1], shapes[2], programs.ELEMENTS[query.dtype], scale,
+    what = Attention(shapes[0], shapes[1], shapes[2], _ELEMENTS[query.dtype], scale,
                      causal, lengths is not None, 0 if pages is None else pages.shape[1],
                      _CODES.get(key.dtype, ""),
                      "" if key_scales is None else _SCALES[key_scales.dtype], factors, softcap,
@@ -194,7 +197,9 @@ def _padded(offsets: torch.Tensor) -> torch.Tensor:
 
 def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                  *_: Any) -> Any:
-    result = query.new_empty((*query.shape[:-1], elements_of(value)[-1]))
+    is_byte = query.dtype == torch.float8_e4m3fn
+    result = query.new_empty((*query.shape[:-1], elements_of(value)[-1]),
+                             dtype=torch.bfloat16 if is_byte else query.dtype)
     return (result, query.new_empty(query.shape[:-1], dtype=torch.float32)) if has_lse else result
 
 
@@ -259,7 +264,9 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
     flows.
 
     Args:
-        query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256.
+        query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256. Or float8_e4m3fn
+            beside such keys and values, with a bfloat16 result; its own decode scale is a part of
+            key_factors.
         key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk. Or
             codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2] with the even element in
             the low nibble.
@@ -284,7 +291,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         key_scales, value_scales: of blocks of codes of a head: float8_e4m3fn for 16 of 4 bits
             (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
         key_factors, value_factors: float32 [1] or [Hk], decode scales of all codes, or of those of
-            a head.
+            a head. Beside a float8_e4m3fn query they are positive, and may be [B, Hk].
         return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
             without a key or sink.
 
@@ -299,11 +306,12 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         _check_heads(tensor, name, query, "" if packed is None else offsets)
     heads_first = _check_layout(kv_layout, pages)
     heads = key.shape[1 if heads_first else -2]
-    _check_codes(query, key, value, heads, key_scales, value_scales, key_factors, value_factors)
+    sequences = _count_sequences(cu_seqlens_q, cu_seqlens_k, query, key, lengths, pages)
+    _check_codes(query, key, value, heads, sequences, key_scales, value_scales, key_factors,
+                 value_factors)
     _check_scores(query, causal, softcap, window)
     _check_of_heads(sinks, "sinks", "logit", query)
     _check_of_heads(alibi_slopes, "alibi_slopes", "slope", query)
-    sequences = _count_sequences(cu_seqlens_q, cu_seqlens_k, query, key, lengths, pages)
     _check_numbers(lengths, "lengths", (sequences,))
     _check_numbers(pages, "pages", (sequences, -1))
     if pages is not None and lengths is None:
@@ -446,15 +454,15 @@ def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor,
     if not offsets and tensor.dim() != 4:
         raise UsageError(f"'{name}' must be batches x tokens x heads x elements, but got the shape "
                          f"{list(tensor.shape)}", "pass x.view(batches, tokens, heads, -1)")
-    is_code = name != "query" and (tensor.dtype in _CODES or tensor.dtype == torch.uint8)
-    if query.dtype not in (torch.bfloat16, torch.float16) or (
-            tensor.dtype != query.dtype and not is_code):
-        raise UsageError(f"'{name}' must be bfloat16 or float16 as 'query', but got {said(tensor)}",
-                         "convert it with .to(torch.bfloat16)")
+    is_code = name != "query" and (tensor.dtype in _CODES or tensor.dtype == torch.uint8) and (
+        query.dtype != torch.float8_e4m3fn)
+    if query.dtype not in _ELEMENTS or (tensor.dtype != query.dtype and not is_code):
+        raise UsageError(f"'{name}' must be bfloat16, float16 or float8_e4m3fn as 'query', but got "
+                         f"{said(tensor)}", "convert it with .to(torch.bfloat16)")
 
 
 def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, heads: int,
-                 *more: Maybe) -> None:
+                 sequences: int, *more: Maybe) -> None:
     """Keys and values are of one format, with the scales and factors that it has."""
     if key.dtype != value.dtype:
         raise UsageError(f"'value' must be of the dtype of 'key', {str(key.dtype)[6:]}, but got "
@@ -467,7 +475,8 @@ def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, he
         if (f"key_{kind}" in given) != (f"value_{kind}" in given):
             raise UsageError(f"'key_{kind}' and 'value_{kind}' must come together, but got one",
                              "keys and values are of one format")
-    if given and key.dtype == query.dtype:
+    is_byte = query.dtype == torch.float8_e4m3fn
+    if given and key.dtype == query.dtype and not is_byte:
         raise UsageError(f"'{next(iter(given))}' must come with codes, but 'key' is {said(key)}",
                          "elements of the query's dtype are as they are")
     if key.dtype in _PACKED and "key_scales" not in given:
@@ -476,9 +485,10 @@ def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, he
     for name, codes in (("key_scales", key), ("value_scales", value)):
         if name in given:
             _check_scales(given[name], name, codes, query)
+    shapes = [(1,), (heads,), *([(sequences, heads)] if is_byte else [])]
     for name in ("key_factors", "value_factors"):
         if name in given:
-            _check_factors(given[name], name, heads)
+            _check_factors(given[name], name, shapes)
 
 
 def _check_scales(scales: torch.Tensor, name: str, codes: torch.Tensor,
@@ -499,7 +509,8 @@ def _check_scales(scales: torch.Tensor, name: str, codes: torch.Tensor,
                      "NVFP4 has float8_e4m3fn, MXFP4 and MXFP8 float8_e8m0fnu")
 
 
-def _check_factors(factors: torch.Tensor, name: str, heads: int) -> None:
-    if factors.dtype != torch.float32 or tuple(factors.shape) not in ((1,), (heads,)):
-        raise UsageError(f"'{name}' must be float32 of shape [1] or [{heads}], but got "
-                         f"{said(factors)}", "it has a number for all heads of keys, or for each")
+def _check_factors(factors: torch.Tensor, name: str, shapes: list[tuple[int, ...]]) -> None:
+    if factors.dtype != torch.float32 or tuple(factors.shape) not in shapes:
+        words = " or ".join(dict.fromkeys(str(list(x)) for x in shapes))
+        raise UsageError(f"'{name}' must be float32 of shape {words}, but got {said(factors)}",
+                         "it has a number for all heads of keys, or for each")
