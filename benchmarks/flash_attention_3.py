@@ -27,10 +27,11 @@ def offsets_of(tensor):
     return torch.arange(tensor.shape[0] + 1, dtype=torch.int32, device=tensor.device) * tensor.shape[1]
 
 
-def call_batch(forward, q, k, v, causal):
-    """A function without arguments: attention of matrices [batch, tokens, heads, elements]."""
+def call_batch(forward, q, k, v, causal, scales=()):
+    """A function without arguments: attention of matrices [batch, tokens, heads, elements]. Scales
+    of e4m3 are those of q, k and v, f32 [batch, heads of k]."""
     packed = call(forward, *(x.flatten(0, 1) for x in (q, k, v)), causal, offsets=offsets_of(q), longest=q.shape[1],
-                  key_offsets=offsets_of(k), longest_keys=k.shape[1])
+                  key_offsets=offsets_of(k), longest_keys=k.shape[1], scales=scales)
     shape = (*q.shape[:-1], v.shape[-1])
     return lambda: packed().view(shape)
 
@@ -42,7 +43,8 @@ def call_paged(forward, q, k, v, lengths, pages):
                 longest_keys=pages.shape[1] * k.shape[1], pages=pages)
 
 
-def call(forward, q, k, v, causal, *, offsets, longest, key_offsets=None, longest_keys=None, lengths=None, pages=None):
+def call(forward, q, k, v, causal, *, offsets, longest, key_offsets=None, longest_keys=None, lengths=None, pages=None,
+         scales=()):
     """A function without arguments: attention of packed sequences [tokens, heads, elements] that
     begin at `offsets` (i32), the longest of which has `longest` tokens. Keys begin at
     `key_offsets`, or are in pages."""
@@ -51,9 +53,9 @@ def call(forward, q, k, v, causal, *, offsets, longest, key_offsets=None, longes
     result = torch.empty_like(q, dtype=torch.bfloat16)
     before = (None, None, None, result, offsets, key_offsets, None, None, lengths)
     lengths_and_pages = (longest, longest_keys or longest, pages)
-    nothing = (None,) * 8  # places of batches, left paddings, rotations, scales
+    nothing = (None,) * 5  # places of batches, left paddings, rotations
     tail = (True, None, 0, None, 0, None, 1, 0, None)  # interleaved, schedule, splits, packing, SMs, sinks, ranks
 
     def run():
-        return forward(q, k, v, *before, *lengths_and_pages, *nothing, q.shape[-1] ** -0.5, causal, *window, 0.0, *tail)[0]
+        return forward(q, k, v, *before, *lengths_and_pages, *nothing, *(scales or (None,) * 3), q.shape[-1] ** -0.5, causal, *window, 0.0, *tail)[0]
     return run
