@@ -17,6 +17,7 @@ import argparse
 import collections
 import dataclasses
 import json
+import math
 import pathlib
 import re
 import sys
@@ -27,6 +28,9 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMS, WARPGROUPS, DEPTH = 132, 128, 128
+#: Tiles of a GEMM up to which wide ones had five stages when they were measured, of which a warp
+#: finds its own by a division; and the cycles of a k tile that it takes.
+MOST_DIRECT_TILES, FIVE_STAGES = 4 * SMS, 52.7
 #: A start for each rate of WeightRates, in the order of the struct; two kernels of one SM share its
 #: clock.
 WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "shared": 1.7, "epilogueRow": 15,
@@ -37,9 +41,9 @@ PREPARATION = 1500.0
 #: The same of PromotedRates.
 PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
             "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
-            "manyTallColumn": 6, "select": 1.2, "manySelect": 1.1, "feedBytes": 50, "memoryBytes": 2300, "tile": 800,
-            "tileColumn": 5, "manyTile": 1500, "launch": 4000, "cluster": 1500, "clusterColumn": 10, "workspace": 3000,
-            "workspaceColumn": 10}
+            "manyTallColumn": 6, "select": 10, "manySelect": 8, "feedBytes": 50, "memoryBytes": 2300,
+            "idle": 0.1, "rangeBytes": 18000, "tile": 800, "tileColumn": 5, "manyTile": 1500, "launch": 4000, "overlapped": 4000,
+            "cluster": 1500, "clusterColumn": 10, "workspace": 3000, "workspaceColumn": 10}
 MULTIPLY_ADDS = 4096  # of fp8, in a cycle of an SM
 #: The fewest cycles of a row of 128 columns and a k tile, which the MMAs take.
 ROW = WARPGROUPS * DEPTH / MULTIPLY_ADDS
@@ -149,6 +153,12 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
     return float(cycles)
 
 
+def selecting(columns: int) -> int:
+    """Parts of eight columns of a tile whose threads select one of two scales of 128 columns."""
+    last = DEPTH - math.gcd(columns, DEPTH)
+    return sum(column // DEPTH != (last + column) // DEPTH for column in range(0, columns, 8))
+
+
 def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
     """Predicts cycles: cyclesOf of lib/Plans/PromotedGemmPlans.cpp. In the kernels measured so far
     threads load scales where K is no multiple of 512."""
@@ -156,17 +166,21 @@ def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
     along, across = -(-kernel.m // m), -(-kernel.n // n)
     tiles = along * across * kernel.splits
     waves = -(-tiles // SMS)
-    is_many = kernel.m > 256 and m > 64 and n % 32 == 0 and kernel.splits == 1 and kernel.k % 512 == 0
+    is_many = kernel.m > 128 and m > 64 and n % 32 == 0 and kernel.splits == 1 and kernel.k % 512 == 0
     name = {64: "deep" if kernel.depth == 256 else "alone", 128: "many" if is_many else "beside",
             256: "manyTall" if is_many else "tall"}[m]
-    select = rate["manySelect" if is_many else "select"] if n % 64 and 128 % n else 1
-    warps = (rate[name + "Wait"] + rate[name + "Column"] * n) * select
+    warps = rate[name + "Wait"] + rate[name + "Column"] * n
+    warps += rate["manySelect" if is_many else "select"] * selecting(n) * -(-m // 128)
+    if m == 128 < n and tiles <= MOST_DIRECT_TILES:
+        warps += FIVE_STAGES
 
     def block(running: int) -> float:
         rows = min(running, along * kernel.splits) * min(m, kernel.m)
         columns = min(-(-running // along) * n, kernel.n * kernel.splits)
-        return max(warps, m * n * DEPTH / MULTIPLY_ADDS, (m + n) * DEPTH / rate["feedBytes"],
-                   (rows + columns) * DEPTH / rate["memoryBytes"])
+        memory = (rows + columns) * DEPTH / rate["memoryBytes"] * (1 + rate["idle"] * (1 - running / SMS))
+        if kernel.splits > 1:
+            memory += running * min(m, kernel.m) * DEPTH / rate["rangeBytes"]
+        return max(warps, m * n * DEPTH / MULTIPLY_ADDS, (m + n) * DEPTH / rate["feedBytes"], memory)
 
     of_tile = rate["manyTile"] if is_many else rate["tile"] + rate["tileColumn"] * n
     if kernel.splits == 2 and m <= 128:
@@ -174,7 +188,7 @@ def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
     elif kernel.splits > 1:
         of_tile += rate["workspace"] + rate["workspaceColumn"] * n * kernel.splits * m / 128
     blocks = kernel.k / (DEPTH * kernel.splits)
-    return (rate["launch"] + waves * of_tile
+    return (rate["launch" if waves == 1 else "overlapped"] + waves * of_tile
             + blocks * ((waves - 1) * block(SMS) + block(tiles - (waves - 1) * SMS)))
 
 

@@ -10,24 +10,22 @@ namespace {
 constexpr double terabytesOfTarget = *timingRate("sm_90a", TimingRate::MemoryTerabytes);
 
 constexpr PromotedRates fp8 = {
-    .alone = {150, 2.41},
-    .deep = {53.5, 2.55},
-    .beside = {135, 4.11},
-    .tall = {118, 8.42},
-    .many = {192, 2.86},
-    .manyTall = {24.6, 8.36},
-    .select = 1.23,
-    .manySelect = 1.1,
-    .feedBytes = 62.2,
-    .memoryBytes = 2380,
-    .tile = 65.7,
-    .tileColumn = 1.09,
-    .manyTile = 1560,
-    .launch = 5530,
-    .cluster = 123,
-    .clusterColumn = 19.7,
-    .workspace = 3410,
-    .workspaceColumn = 11.1,
+    .alone = {188, 2.02},
+    .deep = {62.7, 2.21},
+    .beside = {166, 4.12},
+    .tall = {133, 8.8},
+    .many = {234, 2.55},
+    .manyTall = {43.8, 8.31},
+    .select = 9.5,
+    .manySelect = 7.5,
+    .feedBytes = 61.8,
+    .memory = {2380, 0.125, 16100},
+    .tile = {117, 2.15},
+    .manyTile = 1500,
+    .launch = 5350,
+    .overlapped = 4490,
+    .cluster = {70.3, 14.8},
+    .workspace = {3330, 9.8},
     .mark = Mark::Fitted,
     .source = "benchmarks/analysis/fit_tiles.py, kernels of random layers on an H200",
 };
@@ -38,7 +36,7 @@ std::optional<PromotedRates> promotedRates(const TargetModel &target) {
   if (!target.features.hasWgmma)
     return std::nullopt;
   PromotedRates rates = fp8;
-  rates.memoryBytes *= memoryOfDevice(target, terabytesOfTarget);
+  rates.memory.bytes *= memoryOfDevice(target, terabytesOfTarget);
   return rates;
 }
 

@@ -66,10 +66,10 @@ static bool mayHaveTwoScaleBlocks(int64_t rows, int64_t unit) {
   return partsOf(rows) == 1 && unit % kTwoTileK == 0;
 }
 
-/// Returns true when two warpgroups have a tile of many rows each, with its scales in shared
-/// memory.
+/// Returns true when two warpgroups have a tile of a GEMM of more rows than one part has, with its
+/// scales in shared memory.
 static bool hasMany(const MatmulSize &size, const Tile &tile, bool loadsScales) {
-  bool isMany = !size.groups.empty() || size.m > kTileMs.back();
+  bool isMany = !size.groups.empty() || size.m > kMostPartRows;
   return isMany && tile[0] > kTileMs.front() && tile[1] % kStoredColumns == 0 && size.splits == 1 &&
          !loadsScales;
 }
@@ -88,34 +88,46 @@ static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::Tar
 // The cost of a tile
 //===----------------------------------------------------------------------===//
 
+/// Parts of eight columns of a tile whose threads select one of two scales.
+static int64_t selectingParts(int64_t columns) {
+  int64_t count = 0;
+  for (int64_t column = 0; column < columns; column += kColumnStep) {
+    auto [first, last] = pipe::promotedBlocksAt(columns, column);
+    count += first != last;
+  }
+  return count;
+}
+
 /// Cycles of the warpgroups of a tile from one scale block of K to the next.
 static double warpgroupCycles(const MatmulSize &size, const Tile &tile, bool loadsScales,
                               const hw::PromotedRates &rates) {
-  constexpr int64_t half = pipe::kPromotedBlock / 2;
   auto [m, n, depth] = tile;
-  bool isMany = hasMany(size, tile, loadsScales),
-       selects = n % half != 0 && pipe::kPromotedBlock % n != 0;
+  bool isMany = hasMany(size, tile, loadsScales);
   const hw::WarpgroupRates &deep = depth == kTwoTileK ? rates.deep : rates.alone,
                            &tall = isMany ? rates.manyTall : rates.tall,
                            &beside = isMany ? rates.many : rates.beside,
                            &of = m == kTileMs[0] ? deep : (m > kMostPartRows ? tall : beside);
   double select = isMany ? rates.manySelect : rates.select;
-  return (of.wait + of.column * double(n)) * (selects ? select : 1);
+  return of.wait + of.column * double(n) + select * double(partsOf(m) * selectingParts(n));
 }
 
 /// Cycles of a scale block of K in each of `running` tiles: of the warpgroups, the tensor core, L2,
-/// or memory. Tiles along M run at a time and share columns.
+/// or memory. Tiles along M run at a time and share columns. Memory is slower if few SMs ask, and
+/// beside loads of the lhs by split-K ranges, which have no element of it in common.
 static double cyclesOfBlock(const MatmulSize &size, const Tile &tile, bool loadsScales,
-                            int64_t running, const hw::PromotedRates &rates) {
+                            int64_t running, const hw::PromotedRates &rates, int64_t sms) {
   auto [m, n, depth] = tile;
   int64_t groups = std::max<int64_t>(1, int64_t(size.groups.size()));
   int64_t along = std::max<int64_t>(1, tilesAlongM(size, m) / groups);
   int64_t rows = std::min(running, along * size.splits) * std::min(m, size.m),
           columns = std::min(int64_t(llvm::divideCeil(running, along)) * n, size.n * size.splits);
+  double memory = double((rows + columns) * kTileK) / rates.memory.bytes *
+                  (1 + rates.memory.idle * (1 - double(running) / double(sms)));
+  if (size.splits > 1)
+    memory += double(running * std::min(m, size.m) * kTileK) / rates.memory.rangeBytes;
   return std::max({warpgroupCycles(size, tile, loadsScales, rates),
                    double(m * n * kTileK) / kMultiplyAdds,
-                   double((m + n) * kTileK) / rates.feedBytes,
-                   double((rows + columns) * kTileK) / rates.memoryBytes});
+                   double((m + n) * kTileK) / rates.feedBytes, memory});
 }
 
 /// Cycles of the reduction of the split-K ranges of a tile, in a cluster or in a workspace.
@@ -125,8 +137,9 @@ static double cyclesOfReduction(const MatmulSize &size, const Tile &tile,
   if (size.splits == 1)
     return 0;
   if (size.splits == 2 && tile[0] <= kMostPartRows)
-    return rates.cluster + rates.clusterColumn * n;
-  return rates.workspace + rates.workspaceColumn * n * double(size.splits) * m / kMostPartRows;
+    return rates.cluster.once + rates.cluster.column * n;
+  return rates.workspace.once +
+         rates.workspace.column * n * double(size.splits) * m / kMostPartRows;
 }
 
 static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScales,
@@ -138,12 +151,13 @@ static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScale
   double blocks =
       std::min(slice * double(llvm::divideCeil(size.slices(), size.splits)), whole); // of a range
   bool isMany = hasMany(size, tile, loadsScales);
-  double ofTile = isMany ? rates.manyTile : rates.tile + rates.tileColumn * double(n);
+  double ofTile = isMany ? rates.manyTile : rates.tile.once + rates.tile.column * double(n);
   double ofLoads = loadsScales ? blocks * double(partsOf(m) * kScaleLoadCycles) : 0;
   double ofReduction = cyclesOfReduction(size, tile, rates);
-  return rates.launch + double(waves) * (ofTile + ofLoads + ofReduction) +
-         blocks * (double(waves - 1) * cyclesOfBlock(size, tile, loadsScales, sms, rates) +
-                   cyclesOfBlock(size, tile, loadsScales, last, rates));
+  return (waves == 1 ? rates.launch : rates.overlapped) +
+         double(waves) * (ofTile + ofLoads + ofReduction) +
+         blocks * (double(waves - 1) * cyclesOfBlock(size, tile, loadsScales, sms, rates, sms) +
+                   cyclesOfBlock(size, tile, loadsScales, last, rates, sms));
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,9 +171,9 @@ static bool loadsScales(const PlannedGemm &gemm, int64_t unit, int64_t splits) {
 }
 
 /// Tiles of a K that is a multiple of `unit`, whose columns are multiples of `step`, from the
-/// widest. Stages of 64 rows have one scale block or two. If K is one tile of scale blocks,
-/// its stages are written out (Unroll.cpp), for which ptxas has too few registers in the widest
-/// tile of two.
+/// widest. Stages of 64 rows have one scale block or two; where N or K is dynamic, two are for few
+/// rows. If K is one tile of scale blocks, its stages are written out (Unroll.cpp), for which ptxas
+/// has too few registers in the widest tile of two.
 static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int64_t unit) {
   std::vector<SizedTile> tiles;
   const hw::PromotedRates rates = *hw::promotedRates(gemm.target);
@@ -178,7 +192,7 @@ static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int
         tiles.push_back(sizedTile({m, n, k}, [=](const MatmulSize &size) {
           return cyclesOf(size, {m, n, k}, size.splits > 1 ? mayLoad : alwaysLoads, rates, sms);
         }));
-        if (k == kTwoTileK)
+        if (k == kTwoTileK && gemm.hasDynamicSizes())
           tiles.back().plan.guard.m.most = 2 * m;
       }
     }

@@ -31,9 +31,10 @@ static constexpr int64_t kFactors[] = {1, 2, 3, 4, 6, 8};
 static constexpr int64_t kRowsOfFactors[] = {8, 16, 32, 64, 96, 128, 192, 256};
 /// Rows of the GEMM that decides the factor of all others, as a decoder has them.
 static constexpr int64_t kFixedRows = 16;
-/// The part of the cost that a larger factor must save: by a model of the planner; and by waves, or
-/// by the model of promoted sums, which costs reductions too little.
-static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfWaves = 0.1;
+/// The part of the cost that a larger factor must save: by a model of the planner, by that of
+/// promoted sums, which errs by more, and by waves.
+static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfPromoted = 0.07,
+                        kLeastGainOfWaves = 0.1;
 /// The part of the cost that workers must save which share tiles: more than the model errs, and
 /// than the clock falls where no SM is idle.
 static constexpr double kLeastGainOfShares = 0.05;
@@ -80,7 +81,7 @@ static Cost costOf(BlockScaledMatmulOp op, const MatmulSize &size, const hw::Tar
   for (const SizedTile &tile : plannerOf(op, target).tiles(gemm))
     if (tile.plan.guard.m.has(size.m))
       least = std::min(least, tile.cost(size));
-  return {least, isPromoted ? kLeastGainOfWaves : kLeastGainOfFactor};
+  return {least, isPromoted ? kLeastGainOfPromoted : kLeastGainOfFactor};
 }
 
 /// The size of a GEMM of so many rows. Groups of unknown rows share these, and so do all groups

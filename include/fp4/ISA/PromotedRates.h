@@ -19,23 +19,36 @@ struct WarpgroupRates {
   double wait, column;
 };
 
+/// Cycles of a part of a kernel: once, and for each column.
+struct ColumnRates {
+  double once, column;
+};
+
+/// Bytes that memory delivers in a cycle.
+struct MemoryRates {
+  double bytes;      ///< to all SMs
+  double idle;       ///< the part of the time more that the same bytes take if few SMs ask for them
+  double rangeBytes; ///< of the lhs to all split-K ranges, besides
+};
+
 /// Cycles of the parts of a GEMM; a k tile is a scale block of 128 elements of K.
 struct PromotedRates {
   WarpgroupRates alone;    ///< 64 rows
   WarpgroupRates deep;     ///< 64 rows, two scale blocks in a stage
   WarpgroupRates beside;   ///< 128 rows
   WarpgroupRates tall;     ///< 256 rows
-  WarpgroupRates many;     ///< 128 rows of GEMMs of many, with their scales in shared memory
+  WarpgroupRates many;     ///< 128 rows of GEMMs of more, with their scales in shared memory
   WarpgroupRates manyTall; ///< 256 rows of such GEMMs
-  double select, manySelect; ///< time of columns that select one of two scales, by that of others
+  double select, manySelect; ///< eight columns of a part that select one of two scales
   double feedBytes;        ///< bytes that the L2 cache delivers to an SM in a cycle
-  double memoryBytes;      ///< bytes that memory delivers to all SMs in a cycle
-  double tile, tileColumn; ///< a tile besides its k tiles, and for each column
+  MemoryRates memory;
+  ColumnRates tile;        ///< a tile besides its k tiles
   double manyTile;         ///< a tile of GEMMs of many rows besides its k tiles
   double launch;           ///< a kernel besides its tiles
-  double cluster, clusterColumn;     ///< a reduction of two ranges in a cluster, for each column
-  double workspace, workspaceColumn; ///< a reduction in a workspace, and for each column of 128
-                                     ///< rows and each range
+  double overlapped;       ///< a kernel of several waves, in whose last one the next kernel begins
+  ColumnRates cluster;     ///< a reduction of two ranges in a cluster
+  ColumnRates workspace; ///< a reduction in a workspace: once, and for each column of 128 rows and
+                         ///< each range
   Mark mark;
   std::string_view source;
 };

@@ -399,11 +399,10 @@ private:
     ImplicitLocOpBuilder &b;
     SmallVector<Value> ofRow[2]; ///< scales by scale block of columns
     Int32 start;                 ///< start of the tile in its scale block
-    int64_t lastStart;
+    int64_t columns;
 
     Scales(ImplicitLocOpBuilder &b, Value scales, Value column, int64_t columns)
-        : b(b), start(Int32(b, column) % pipe::kPromotedBlock),
-          lastStart(pipe::kPromotedBlock - std::gcd(columns, pipe::kPromotedBlock)) {
+        : b(b), start(Int32(b, column) % pipe::kPromotedBlock), columns(columns) {
       for (int64_t half : {0, 1})
         for (int64_t i = 0; i < pipe::promotedBlocks(columns); ++i)
           ofRow[half].push_back(LLVM::FMulOp::create(b, vector::ExtractOp::create(b, scales, half),
@@ -413,8 +412,7 @@ private:
     /// The scale of row `half` and part `part` of 8 columns.
     Value of(int64_t part, int64_t half) const {
       int64_t offset = part * hw::fragmentTileColumns;
-      int64_t least = offset / pipe::kPromotedBlock;
-      int64_t most = (lastStart + offset) / pipe::kPromotedBlock;
+      auto [least, most] = pipe::promotedBlocksAt(columns, offset);
       if (least == most)
         return ofRow[half][least];
       Value isFormer = start < most * pipe::kPromotedBlock - offset;

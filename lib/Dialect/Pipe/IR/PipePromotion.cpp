@@ -25,8 +25,12 @@ using namespace fp4::pipe;
 static constexpr int64_t kFewestColumns = 8, kMostColumns = 256;
 
 int64_t fp4::pipe::promotedBlocks(int64_t columns) {
+  return promotedBlocksAt(columns, columns - 1).second + 1;
+}
+
+std::pair<int64_t, int64_t> fp4::pipe::promotedBlocksAt(int64_t columns, int64_t column) {
   int64_t lastFirst = kPromotedBlock - std::gcd(columns, kPromotedBlock);
-  return (lastFirst + columns - 1) / kPromotedBlock + 1;
+  return {column / kPromotedBlock, (lastFirst + column) / kPromotedBlock};
 }
 
 LogicalResult fp4::pipe::verifySums(Operation *op, StringRef name, FragmentType type) {

@@ -98,6 +98,8 @@ inline constexpr int64_t kPromotedBlock = 128;
 /// Scale blocks of so many columns that a tile of `columns` columns can reach into, which begins at
 /// a multiple of its columns.
 int64_t promotedBlocks(int64_t columns);
+/// Returns the first and the last of these scale blocks that a column of such a tile can be in.
+std::pair<int64_t, int64_t> promotedBlocksAt(int64_t columns, int64_t column);
 
 /// The swizzle that TMA and tcgen05 apply to a tile of this layout.
 hw::SwizzleMode swizzleMode(Layout layout);
