@@ -41,8 +41,8 @@ static constexpr int64_t kMultiplyAdds = 4096;
 /// Cycles that a tall tile gains if its results leave through shared memory, and that a k tile
 /// takes longer with three stages than with four; and columns of the narrowest box.
 static constexpr int64_t kStoreCycles = 1200, kThirdStageCycles = 40, kStoredColumns = 32;
-/// Tiles of a CTA from which on a wide tile gains more by such stores than by a fifth stage; panels
-/// of so many tall tiles write longer pieces of rows at a time.
+/// Tiles of a CTA from which on a wide tile of groups gains by such stores; panels of so many tall
+/// tiles write longer pieces of rows at a time.
 static constexpr int64_t kFewestStoredTiles = 4, kStoredPanel = 8;
 /// Cycles that a k tile of a part takes longer if threads load its scales from global memory
 /// (predicted by simulation, for 128 x 32 and 256 x 128).
@@ -81,7 +81,8 @@ static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::Tar
   int64_t lost = llvm::divideCeil(size.k, kTileK) * kThirdStageCycles;
   if (m > kMostPartRows)
     return tiles > target.sms && lost < kStoreCycles;
-  return m == kMostPartRows && n > kMostPartRows && tiles > kFewestStoredTiles * target.sms;
+  int64_t fewest = size.groups.empty() ? 1 : kFewestStoredTiles;
+  return m == kMostPartRows && n > kMostPartRows && tiles > fewest * target.sms;
 }
 
 //===----------------------------------------------------------------------===//
@@ -269,8 +270,7 @@ static std::pair<StringRef, std::string> whyNotStaged(BlockScaledMatmulOp produc
 
 /// Returns true when staging pays. Results that leave through shared memory do so while the next
 /// tile is multiplied. But tall tiles have only three stages beside them, and their k tiles take
-/// longer. Wide tiles have four of five, which are enough if a CTA has several tiles
-/// (notebook/gemm-fp8.md).
+/// longer.
 static bool isStagingBetter(const PlannedGemm &gemm, const Tile &tile) {
   auto roles = dyn_cast_or_null<pipe::RolePlanAttr>(gemm.plan.roles);
   if (gemm.plan.store || (roles && !roles.getDriver(pipe::Engine::BulkStore)))
@@ -345,10 +345,8 @@ static KernelPlan proposePromoted(const PlannedGemm &gemm) {
     otherBytes += m * n * size.resultBytes;
   }
   bool isTallBeside = plan.store && m > kMostPartRows;
-  // Wide tiles wait for their loads, but those of groups also search for their rows.
-  bool isWide = m == kMostPartRows && n > kMostPartRows;
-  bool takeAll = areBeside || isTallBeside || (isWide && size.groups.empty());
-  plan.pipeline.stages = chooseStages(gemm, plan.tile, otherBytes, takeAll);
+  plan.pipeline.stages =
+      chooseStages(gemm, plan.tile, otherBytes, /*takeAll=*/areBeside || isTallBeside);
   plan.schedule = scheduleOf(gemm, plan.tile, isTallBeside);
   // A warpgroup alone has enough registers, but the request for more tells ptxas that its warps are
   // converged.

@@ -210,3 +210,25 @@ func.func @sets(%a: tensor<4096x5376xf8E4M3FN>, %sa: tensor<4096x42xf32>, %b: te
   %y = fp4.matmul %a_scaled, %b_scaled : (!lhs8, !rhs8) -> tensor<4096x5376xbf16>
   return %y : tensor<4096x5376xbf16>
 }
+
+!lhs9 = !fp4.scaled<fp8_block128, tensor<1024x5120xf8E4M3FN>, tensor<1024x40xf32>>
+!rhs9 = !fp4.scaled<fp8_block128, tensor<6144x5120xf8E4M3FN>, tensor<48x40xf32>>
+// Wide tiles have four stages of the five that fit, and leave through shared memory where a CTA has two of them.
+// CHECK-LABEL: func.func @two_waves
+// CHECK: tile = [128, 192, 128], store = tma, {{.*}} stages = 4
+func.func @two_waves(%a: tensor<1024x5120xf8E4M3FN>, %sa: tensor<1024x40xf32>, %b: tensor<6144x5120xf8E4M3FN>, %sb: tensor<48x40xf32>) -> tensor<1024x6144xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs9
+  %b_scaled = fp4.scaled %b, %sb : !rhs9
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs9, !rhs9) -> tensor<1024x6144xbf16>
+  return %y : tensor<1024x6144xbf16>
+}
+
+!lhs10 = !fp4.scaled<fp8_block128, tensor<512x5120xf8E4M3FN>, tensor<512x40xf32>>
+// CHECK-LABEL: func.func @wide_wave
+// CHECK: tile = [128, 192, 128], schedule {{.*}} stages = 4
+func.func @wide_wave(%a: tensor<512x5120xf8E4M3FN>, %sa: tensor<512x40xf32>, %b: tensor<6144x5120xf8E4M3FN>, %sb: tensor<48x40xf32>) -> tensor<512x6144xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs10
+  %b_scaled = fp4.scaled %b, %sb : !rhs9
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs10, !rhs9) -> tensor<512x6144xbf16>
+  return %y : tensor<512x6144xbf16>
+}
