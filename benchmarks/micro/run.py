@@ -26,6 +26,7 @@ import ladder
 import launch
 import memory
 import mixes
+import mma_sync
 import order
 import outside
 import pdl
@@ -95,6 +96,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
               "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds),
               "fence-products": lambda: tensor.fences(device, out, rounds),
               "conversions": lambda: converted_operands.conversions(device, out, rounds),
+              "mma-sync": lambda: mma_sync.beside(device, out, rounds), "merges": lambda: mma_sync.merges(device, out, quick),
               "pairs": lambda: pairs.pairs(device, out, rounds),
               "warp-specialized": lambda: warp_specialized.warp_specialized(device, out, quick)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
