@@ -4,7 +4,8 @@
   benchmarks/time/families.py BUILD [--only WORD,...] [--points N] [--seed S] [--json FILE]
 
 A family is a group of rows of benchmarks/results: attention, caches, norms, GEMMs by operands, and
-so on. N points (166) are drawn with the seed (63), from each family as many as its share says, and
+so on. Points that were measured again, with the kernels of that day, have that time
+(drawn_points_h200). N points (166) are drawn with the seed (63), from each family as many as its share says, and
 are simulated at the clock of the table of rates, with `--time-only`. A prediction is the sum of the
 times of a program's kernels at the clock that the power limit leaves them. Kernels of one GEMM that
 took turns had the clock of their mean power, which one of them does not tell: their families are
@@ -214,11 +215,15 @@ POINTS = sum(share for _, share in SOURCES)
 
 def drawn(seed: int, points: int) -> list[Point]:
     """Points of all sources."""
+    again = {(row["family"], row["name"]): row for row in result("drawn_points_h200_2026-11-30")}
     found = []
     for source, share in SOURCES:
         every = list(source())
         random.Random(seed).shuffle(every)
         found += every[:max(1, round(share * points / POINTS))]
+    for point in found:
+        if row := again.get((point.family, point.name)):
+            point.measured, point.megahertz = row["us"], row["mhz"]
     return found
 
 
