@@ -7,7 +7,8 @@
 // stores, barriers and exchanges, and nothing else that touches more than registers moves.
 //
 // A wgmma uses its registers until a wait: arithmetic moves around it, and not around the waits and
-// fences of wgmma if it has one of these registers. A mma.sync has its results in registers and
+// fences of wgmma if it has a register of one that may be in flight, nor behind the fence before a
+// wgmma that has one. A mma.sync has its results in registers and
 // moves like arithmetic, but not before a barrier, which may be what brings its lanes together.
 // Blocks with tcgen05.mma stay as they are.
 //
@@ -18,6 +19,7 @@
 #include <numeric>
 #include <queue>
 #include <ranges>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -91,6 +93,7 @@ private:
       std::vector<uint32_t> readers; ///< readers since that write
     };
     std::unordered_map<uint32_t, Users> registers; // a block has few of a kernel's
+    std::set<uint32_t> inFlight(inUse.begin(), inUse.end()); // by wgmmas of the blocks before
     const auto write = [&](uint32_t g, uint32_t r) {
       Users &users = registers[r];
       after(g, users.writer);
@@ -106,9 +109,17 @@ private:
         }
         for (uint32_t r : code.writes(code[pc]))
           write(g, r);
-        if (opcodeTable()[kernel.code[pc].row].base.starts_with("wgmma"))
+        if (const auto base = opcodeTable()[kernel.code[pc].row].base; base.starts_with("wgmma")) {
+          const std::vector<uint32_t> own = code.registersOfMma(pc);
+          inFlight.insert(own.begin(), own.end());
           for (uint32_t r : inUse)
-            write(g, r);
+            if (inFlight.contains(r))
+              write(g, r);
+            else if (base == "wgmma.fence")
+              after(g, registers[r].writer);
+          if (base == "wgmma.wait_group" && !kernel.code[pc].op[0].imm)
+            inFlight.clear();
+        }
       }
   }
 
@@ -194,13 +205,21 @@ bool staysAsWritten(const TimedCode &code, uint32_t begin, uint32_t end) {
 
 } // namespace
 
+/// Returns the registers that the wgmma at `pc` reads or writes; none where there is no wgmma.
+std::vector<uint32_t> TimedCode::registersOfMma(uint32_t pc) const {
+  const auto found = accumulators.find(pc);
+  if (found == accumulators.end())
+    return {};
+  std::vector<uint32_t> all = found->second;
+  std::ranges::copy(reads(insns[pc]), std::back_inserter(all));
+  return all;
+}
+
 /// Returns the registers that a wgmma of the kernel reads or writes.
 std::vector<uint32_t> TimedCode::registersOfMmas() const {
   std::vector<uint32_t> all;
-  for (const auto &[pc, accumulated] : accumulators) {
-    all.insert(all.end(), accumulated.begin(), accumulated.end());
-    std::ranges::copy(reads(insns[pc]), std::back_inserter(all));
-  }
+  for (const auto &[pc, accumulated] : accumulators)
+    std::ranges::copy(registersOfMma(pc), std::back_inserter(all));
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;

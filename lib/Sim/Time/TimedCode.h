@@ -154,6 +154,7 @@ public:
   /// Puts the instructions of each block into the order of the machine code (MachineOrder.cpp).
   /// `kernel` is the one that this is the code of. Returns the place that each had.
   std::vector<uint32_t> sortAsMachine(Kernel &kernel, const MachineKernel &machine) const;
+  std::vector<uint32_t> registersOfMma(uint32_t pc) const;
   /// The opcode of an instruction that has no unit; empty if all have.
   const std::string &unknown() const { return unknownOpcode; }
 

@@ -171,6 +171,25 @@ TEST(MachineOrder, ArithmeticMovesAroundAMmaThatDoesNotUseIt) {
   EXPECT_EQ(sorted(product("", other), {3, 4, 5, 1}), "DABC");
 }
 
+/// Two MMAs: B and G are their fences, C and H the MMAs, D and J the waits. E makes an operand of
+/// the second one, and comes before the wait for the first unless the wait A left it in flight. F
+/// makes one of the first, behind the wait for it and before the next fence.
+TEST(MachineOrder, OperandsOfAMmaMoveAroundTheWaitForAnother) {
+  const auto product = [](const char *sums, const char *a) {
+    return fmt::format("  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{{0}}}, "
+                       "{{{1}, {1}, {1}, {1}}}, %rd4, 1, 1, 1, 0;\n",
+                       sums, a);
+  };
+  const std::string fence = "  wgmma.fence.sync.aligned;\n",
+                    wait = "  wgmma.wait_group.sync.aligned ",
+                    body = fence + product("%v0, %v1, %v2, %v3", "%r1") + wait + "0;\n" +
+                           "  add.u32 %r2, %t, 1;\n  add.u32 %r1, %t, 3;\n" + fence +
+                           product("%v4, %v5, %v6, %v7", "%r2") + "  add.u32 %r3, %t, 1;\n" + wait +
+                           "0;\n";
+  EXPECT_EQ(sorted(wait + "0;\n" + body, {1, 3, 4, 7, 5, 10, 9, 11, 6, 12}), "ABCEIDFGHJ");
+  EXPECT_EQ(sorted(wait + "1;\n" + body, {1, 3, 4, 7, 5, 10, 9, 11, 6, 12}), "ABCIDEFGHJ");
+}
+
 /// F is an operand of the MMA, and I its result.
 TEST(MachineOrder, ASynchronousMmaMovesLikeArithmetic) {
   const std::string product = "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
