@@ -84,7 +84,7 @@ BEHIND:
 
 
 def merges(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
-    """What the end of a CTA takes that stores a part of a result and counts itself."""
+    """Clocks of the end of a CTA that stores a part of a result and counts itself."""
     rounds = 4 if quick else 16
     into, counter = device.allocate(256 << 20), device.allocate(4096)
     for lines in (0, 1, 8, 36):

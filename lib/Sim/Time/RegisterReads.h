@@ -1,8 +1,10 @@
 //===- RegisterReads.h - The registers that machine instructions read -----===//
 //
 // From the operands as nvdisasm prints them: "R14, R3.reuse, R22, R80, 0x1e, !PT". The first is the
-// result. A register that an instruction names twice is read once, and one with .reuse is kept for
-// the same operand of the next instruction.
+// result. A register that an instruction names twice is read once. One with .reuse is kept in the
+// place of its operand until another instruction has an operand there, and any operand finds it
+// (H200, micro: mma-sync: LOP3 and IMAD in turn that share two registers take 2.3 clk, PRMT and
+// IMAD 2.2; with the same place alone they would take 3).
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -22,7 +24,7 @@ public:
   /// Adds what the next instruction reads from each bank. `wide`: its last operand is a pair.
   void next(std::string_view operands, bool wide, std::array<uint32_t, kBanks> &reads) {
     std::vector<uint32_t> read;
-    std::vector<std::optional<uint32_t>> keeps;
+    std::vector<std::optional<uint32_t>> keeps; // a place for each operand
     bool result = true;
     while (!operands.empty()) {
       const std::string_view one = operands.substr(0, operands.find(','));
@@ -33,12 +35,14 @@ public:
         continue;
       const size_t slot = keeps.size();
       keeps.push_back(one.find(".reuse") == one.npos ? std::nullopt : number);
-      if (!number || (slot < kept.size() && kept[slot] == number))
+      if (!number || std::ranges::find(kept, number) != kept.end())
         continue;
       read.push_back(*number);
       if (wide && slot == 2)
         read.push_back(*number + 1);
     }
+    for (size_t slot = keeps.size(); slot < kept.size(); ++slot)
+      keeps.push_back(kept[slot]);
     kept = std::move(keeps);
     std::sort(read.begin(), read.end());
     read.erase(std::unique(read.begin(), read.end()), read.end());

@@ -393,20 +393,8 @@ void TimedLaunch::schedule(Slot &slot, uint32_t place, TimedWarp &warp) {
   warp.pc = group->pc;
   const TimedInsn &insn = code[group->pc];
   double ready = warp.nextIssue;
-  if (insn.count) {
-    float last = float(ready - warp.born);
-    const auto look = [&](uint32_t r) {
-      if (warp.ready[r] > last) {
-        last = warp.ready[r];
-        warp.reason = warp.because[r];
-      }
-    };
-    for (uint32_t r : code.reads(insn))
-      look(r);
-    for (uint32_t r : code.writes(insn))
-      look(r);
-    ready = std::max(ready, warp.born + double(last));
-  }
+  if (insn.count)
+    ready = registersReady(warp, insn, ready);
   spend(running, warp, warp.reason, warp.waited, ready);
   warp.waited = ready;
   if (ready <= slot.until)

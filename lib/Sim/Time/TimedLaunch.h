@@ -150,7 +150,8 @@ private:
   void wake(Slot &slot, uint32_t place, double now, double extra);
   std::array<double, kPipes> pipeTimes(const Sm &sm, unsigned scheduler, const PipeCounts &counts,
                                        double now) const;
-  bool reservePipes(Sm &sm, unsigned scheduler, const PipeCounts &counts, double now, double &when);
+  bool reservePipes(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
+  double cyclesOfMma(const TimedInsn &insn, bool known) const;
   bool putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn, const TimedEvent &event);
   double loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines);
   double loadThroughL1(TimedWarp &warp, double looked);
@@ -162,6 +163,7 @@ private:
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);
+  double registersReady(TimedWarp &warp, const TimedInsn &insn, double ready) const;
   double latencyOf(const TimedInsn &insn) const;
   double release(TimedWarp &warp, double issue) const;
   double arriveAtCluster(TimedWarp &warp, Running &running, const TimedInsn &insn,

@@ -26,15 +26,17 @@ static void holdOthers(std::array<Server, kPipes> &pipes, const Beside &beside, 
     pipes[PipeTensor].free += rates[TimingRate::WideDelay] * count;
 }
 
+constexpr double ahead = 1; ///< cycles: what is read waits in front of the pipes
+
 /// Returns the cycle at which the banks have the registers that machine instructions read; each
 /// bank delivers one register at a time. An instruction is issued a cycle before a bank is free for
-/// it.
-static double registersFree(const Sm &sm, unsigned scheduler, const PipeCounts &counts) {
-  constexpr double ahead = 1; // cycles: what is read waits in front of the pipes
+/// it, and a mma.sync two.
+static double registersFree(const Sm &sm, unsigned scheduler, const PipeCounts &counts,
+                            bool multiplies) {
   double when = 0;
   for (unsigned bank = 0; bank < kBanks; ++bank)
-    if (counts[kBankReads + bank])
-      when = std::max(when, sm.registers[scheduler][bank].free - ahead);
+    if (counts[kBankReads + bank] || multiplies)
+      when = std::max(when, sm.registers[scheduler][bank].free - ahead * (multiplies ? 2 : 1));
   return when;
 }
 
@@ -45,11 +47,14 @@ std::array<double, kPipes> TimedLaunch::pipeTimes(const Sm &sm, unsigned schedul
                                                        {PipeHeavy, TimingRate::ImadInterval},
                                                        {PipeLite, TimingRate::FmaInterval},
                                                        {PipeHalf, TimingRate::HalfInterval}};
+  constexpr double whole = 2; // cycles of a warp in a pipe of 16 lanes
   std::array<double, kPipes> times{};
   const Beside beside = besideOf(sm, scheduler, now);
   for (const auto &[pipe, interval] : intervals)
     if (counts[pipe])
-      times[pipe] = std::max(rates[interval], pipe != PipeLite ? beside.interval : 0) * counts[pipe];
+      times[pipe] = std::max({rates[interval], pipe == PipeHalf ? whole : 0,
+                              pipe != PipeLite ? beside.interval : 0}) *
+                    counts[pipe];
   if (counts[kWide])
     times[PipeHeavy] += wideInterval(beside, rates) * counts[kWide];
   if (counts[kEitherHalf]) {
@@ -60,13 +65,18 @@ std::array<double, kPipes> TimedLaunch::pipeTimes(const Sm &sm, unsigned schedul
   return times;
 }
 
-/// Takes the pipes of machine instructions, and the registers that they read, if all are free.
-/// False if not: `when` is when they will be.
-bool TimedLaunch::reservePipes(Sm &sm, unsigned scheduler, const PipeCounts &counts, double now,
-                               double &when) {
+/// Takes the pipes of machine instructions, and the registers that they read, if all are free. A
+/// mma.sync reads its registers all the time that it takes the tensor core, and nothing is issued
+/// meanwhile that reads any (H200, micro: conversions, mma-sync). False if not: `when` is
+/// when they will be.
+bool TimedLaunch::reservePipes(TimedWarp &warp, const TimedInsn &insn, double now, double &when) {
+  Sm &sm = *warp.processor;
+  const unsigned scheduler = warp.scheduler;
+  const PipeCounts &counts = *code.pipesOf(warp.pc);
+  const double ofMma = cyclesOfMma(insn, true);
   auto &pipes = sm.pipes[scheduler];
   const std::array<double, kPipes> times = pipeTimes(sm, scheduler, counts, now);
-  when = registersFree(sm, scheduler, counts);
+  when = registersFree(sm, scheduler, counts, ofMma > 0);
   for (unsigned pipe = 0; pipe < kPipes; ++pipe)
     when = times[pipe] > 0 ? std::max(when, pipes[pipe].free) : when;
   if (when > now)
@@ -76,9 +86,13 @@ bool TimedLaunch::reservePipes(Sm &sm, unsigned scheduler, const PipeCounts &cou
       pipes[pipe].serve(now, times[pipe]);
   if (counts[kWide])
     holdOthers(pipes, besideOf(sm, scheduler, now), rates, now, counts[kWide]);
-  for (unsigned bank = 0; bank < kBanks; ++bank)
+  for (unsigned bank = 0; bank < kBanks; ++bank) {
+    Server &registers = sm.registers[scheduler][bank];
     if (const unsigned reads = counts[kBankReads + bank])
-      sm.registers[scheduler][bank].serve(now, reads * rates[TimingRate::RegisterInterval]);
+      registers.serve(now, reads * rates[TimingRate::RegisterInterval]);
+    if (ofMma > 0)
+      registers.free = std::max(registers.free, now + ofMma + ahead);
+  }
   return true;
 }
 
@@ -92,6 +106,15 @@ static Pipe freer(const std::array<Server, kPipes> &pipes, Pipe a, Pipe b) {
   return pipes[a].free <= pipes[b].free ? a : b;
 }
 
+/// Returns how long a mma.sync takes the tensor core of its scheduler; 0 for others. `known`: the
+/// other machine instructions of its line are moves.
+double TimedLaunch::cyclesOfMma(const TimedInsn &insn, bool known) const {
+  if (insn.unit != Unit::MmaSync)
+    return 0;
+  const double flops = rates[insn.mma.rate] * rates[TimingRate::MmaSyncShare];
+  return flops > 0 ? insn.mma.flops * kSchedulers / flops * (known ? 1 : insn.count) : 0;
+}
+
 /// Returns the cycle at which a unit with a queue serves the next instruction of `warp`: results of
 /// such units come behind scoreboards. Other units make a warp wait for its turn first.
 double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now) {
@@ -103,7 +126,7 @@ double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double 
     when = std::max(when, pipes[pipe].free);
     pipes[pipe].serve(now, duration);
   };
-  const PipeCounts *counts = insn.unit == Unit::MmaSync ? nullptr : code.pipesOf(warp.pc);
+  const PipeCounts *counts = code.pipesOf(warp.pc);
   const auto countOf = [&](Pipe pipe, Unit unit) {
     return counts ? (*counts)[pipe] : insn.unit == unit ? insn.count : 0u;
   };
@@ -112,8 +135,7 @@ double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double 
   if (const unsigned count = countOf(PipeDouble, Unit::Double))
     take(PipeDouble, rates[TimingRate::DoubleInterval] * count);
   if (insn.unit == Unit::MmaSync) {
-    const double share = rates[TimingRate::MmaSyncShare], flops = rates[insn.mma.rate] * share;
-    const double cycles = flops > 0 ? insn.mma.flops * kSchedulers / flops * insn.count : 0;
+    const double share = rates[TimingRate::MmaSyncShare], cycles = cyclesOfMma(insn, counts);
     take(PipeTensor, cycles);
     warp.processor->tensor.multiplied += cycles * share / kSchedulers;
     warp.processor->tensor.multipliedHalf += insn.mma.halves ? cycles * share / kSchedulers : 0;
@@ -142,8 +164,8 @@ bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, do
       delayMma(pipes, pipe, now, rates[TimingRate::BesideDelay] * insn.count);
     return true;
   };
-  if (const auto *counts = code.pipesOf(warp.pc); counts && insn.unit != Unit::MmaSync)
-    return reservePipes(*warp.processor, warp.scheduler, *counts, now, when);
+  if (code.pipesOf(warp.pc))
+    return reservePipes(warp, insn, now, when);
   switch (insn.unit) {
   case Unit::Alu:
     return take(PipeAlu, slowed(TimingRate::AluInterval));

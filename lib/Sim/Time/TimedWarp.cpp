@@ -66,6 +66,31 @@ double TimedLaunch::latencyOf(const TimedInsn &insn) const {
   }
 }
 
+/// Returns the cycle, no earlier than `ready`, at which a warp has the registers of its next
+/// instruction. A mma.sync has sums of another one, its last operands, sooner than arithmetic has
+/// them.
+double TimedLaunch::registersReady(TimedWarp &warp, const TimedInsn &insn, double ready) const {
+  float last = float(ready - warp.born);
+  const float sooner =
+      insn.unit == Unit::MmaSync
+          ? float(rates[TimingRate::MmaSyncLatency] - rates[TimingRate::MmaSyncChain])
+          : 0;
+  const auto look = [&](uint32_t r, bool sum) {
+    const bool chained = sum && warp.because[r] == Activity::Products;
+    const float when = warp.ready[r] - (chained ? sooner : 0);
+    if (when > last) {
+      last = when;
+      warp.reason = warp.because[r];
+    }
+  };
+  const auto reads = code.reads(insn), writes = code.writes(insn);
+  for (size_t i = 0; i < reads.size(); ++i)
+    look(reads[i], i + writes.size() >= reads.size());
+  for (uint32_t r : writes)
+    look(r, true);
+  return std::max(ready, warp.born + double(last));
+}
+
 /// Returns the time that issuing a wgmma takes its warp, by the place of A.
 static TimingRate wgmmaIssue(const Insn &insn) {
   return insn.op[1].kind == OperandKind::Vector ? TimingRate::WgmmaIssueRegisters
@@ -103,11 +128,13 @@ double TimedLaunch::clusterBarrierEnd(const TimedWarp &warp, const Running &runn
          rates[clusterSize > 1 ? TimingRate::ClusterBarrierCycles : TimingRate::BarrierCycles];
 }
 
-/// A fence of shared memory: the warp goes on when what it stored is there.
+/// A fence of shared memory: the warp goes on when what it stored is there. Fences come one after
+/// the other, behind loads and stores of all warps.
 double TimedLaunch::fenceShared(TimedWarp &warp, double issue) const {
   warp.reason = Activity::Fence;
+  const double turn = warp.processor->shared.serve(issue, rates[TimingRate::FenceSharedInterval]);
   return warp.nextIssue =
-             std::max({warp.nextIssue, issue + rates[TimingRate::FenceProxyAsyncShared],
+             std::max({warp.nextIssue, issue + rates[TimingRate::FenceProxyAsyncShared], turn,
                        warp.stored.shared});
 }
 

@@ -339,6 +339,29 @@ TEST(CopyTime, AFenceOfSharedMemoryWaitsForStores) {
   EXPECT_NEAR(ofFence(16), 66, 8);
 }
 
+/// H200, micro: conversions: loads of 2 KiB and a fence of 1, 4 and 8 warps take 43, 105 and 204
+/// clk, and the loads alone 32, 64 and 128.
+TEST(CopyTime, FencesOfSharedMemoryComeOneAfterTheOther) {
+  const auto cycles = [](unsigned warps, const std::string &fence) {
+    const LaunchConfig config{
+        .grid = {1, 1, 1}, .block = {32 * warps, 1, 1}, .dynamicSharedBytes = 65536};
+    constexpr int times = 16;
+    std::string body = "  mov.u32 %r1, dynamic;\n  mad.lo.u32 %r1, %t, 16, %r1;\n";
+    for (int i = 0; i < 4; ++i)
+      body += fmt::format("  st.shared.v4.b32 [%r1+{}], {{%t, %t, %t, %t}};\n", 8192 * i);
+    for (int turn = 0; turn < times; ++turn) {
+      for (int i = 0; i < 4; ++i)
+        body += fmt::format("  ld.volatile.shared.v4.b32 {{%r{}, %r{}, %r{}, %r{}}}, [%r1+{}];\n",
+                            4 + 4 * i, 5 + 4 * i, 6 + 4 * i, 7 + 4 * i, 8192 * i);
+      body += fence;
+    }
+    return predict(body, config, 256, "sm_90a").cycles / times;
+  };
+  const std::string fence = "  fence.proxy.async.shared::cta;\n";
+  EXPECT_NEAR(cycles(4, fence) - cycles(4, ""), 41, 6);
+  EXPECT_NEAR(cycles(8, fence) - cycles(8, ""), 76, 8);
+}
+
 /// A tile copies 16 KiB of its own. A CTA takes the tiles of CTAs that have not begun.
 KernelTime tilesTaken(unsigned tiles, uint64_t sampleAfter) {
   constexpr unsigned piece = 16384;

@@ -254,8 +254,14 @@ TEST(MachineMix, ARegisterThatIsKeptIsReadOnce) {
   using Reads = std::array<uint32_t, kBanks>;
   const std::string first = "/*0*/ FMUL R1, R2.reuse, R4 ;\n";
   EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R2, R6 ;\n"), (Reads{3, 0}));
-  EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R6, R2 ;\n"), (Reads{4, 0})); // another operand
+  EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R6, R2 ;\n"), (Reads{3, 0})); // another operand
+  EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R4, R2 ;\n"), (Reads{3, 0})); // without .reuse
   EXPECT_EQ(readsOf(first + "/*10*/ FMUL R3, R8, R6 ;\n/*20*/ FMUL R3, R2, R6 ;\n"), (Reads{6, 0}));
+  // the third operand's place is free until an instruction has one
+  const std::string three = "/*0*/ FFMA R1, R2, R4, R6.reuse ;\n/*10*/ FMUL R3, R8, R10 ;\n";
+  EXPECT_EQ(readsOf(three + "/*20*/ FADD R3, R12, R6 ;\n"), (Reads{6, 0}));
+  EXPECT_EQ(readsOf(three + "/*20*/ FFMA R3, R12, R14, R16 ;\n/*30*/ FADD R3, R18, R6 ;\n"),
+            (Reads{10, 0}));
 }
 
 /// An executable script.
@@ -339,18 +345,26 @@ Listed predictListed(bool together, bool checked) {
   return result;
 }
 
-/// Cycles of a scheduler for each of many instructions that become `machine`, four warps each.
-double cyclesOfListed(const std::string &machine) {
+/// An instruction of PTX, a line of it, and what the listing says that it became.
+struct ListedInsn {
+  std::string ptx, machine;
+};
+
+/// Cycles of a scheduler for all of `insns`, which a loop that is unrolled repeats, four warps
+/// each.
+double cyclesOfListed(const std::vector<ListedInsn> &insns) {
   constexpr unsigned length = 64, warps = 4;
   static int modules = 0; // of which each is assembled once
-  std::string body = fmt::format("// {}\n  mov.u32 %r0, %t;\n", ++modules),
+  std::string body = fmt::format("// {}\n  mov.u32 %r0, %t;\n// here\n", ++modules),
               listing = "//--- .text.test ---\n";
   for (unsigned i = 0; i < length; ++i)
-    body += fmt::format("  prmt.b32 %r{}, %r0, %t, 12816;\n", 1 + i % 8);
+    for (const ListedInsn &insn : insns)
+      body += fmt::format(fmt::runtime(insn.ptx), 1 + i % 8);
   const std::string ptx = test::kernelText(body, "", "sm_90a");
-  const auto first = uint32_t(std::count(ptx.begin(), ptx.begin() + ptx.find("  prmt"), '\n') + 1);
-  for (unsigned i = 0; i < length; ++i)
-    listing += fmt::format("//## File \"ptx\", line {}\n/*0*/ {} ;\n", first + i, machine);
+  const auto first = uint32_t(std::count(ptx.begin(), ptx.begin() + ptx.find("// here"), '\n') + 2);
+  for (unsigned i = 0; i < length * insns.size(); ++i)
+    listing += fmt::format("//## File \"ptx\", line {}\n/*0*/ {} ;\n", first + i,
+                           insns[i % insns.size()].machine);
   const auto ptxas = script(": > \"$6\"\n"), nvdisasm = script("cat <<'END'\n" + listing + "END\n");
   setenv("FP4_PTXAS", ptxas->path().c_str(), 1);
   setenv("NVDISASM", nvdisasm->path().c_str(), 1);
@@ -370,6 +384,10 @@ double cyclesOfListed(const std::string &machine) {
   return cycles / (length * warps);
 }
 
+double cyclesOfListed(const std::string &machine) {
+  return cyclesOfListed({{"  prmt.b32 %r{}, %r0, %t, 12816;\n", machine}});
+}
+
 /// As benchmarks/micro/registers.py measures it on an H200.
 TEST(MachineMix, RegistersOfOneBankAreReadOneAfterTheOther) {
   const double one = cyclesOfListed("FADD R1, R2, R3"), two = cyclesOfListed("FADD R1, R2, R4"),
@@ -384,6 +402,25 @@ TEST(MachineMix, RegistersOfOneBankAreReadOneAfterTheOther) {
   const std::string other = " ;\n/*10*/ IMAD R5, ";
   EXPECT_NEAR(cyclesOfListed("PRMT R1, R2, 0x5, R4" + other + "R6, 0x5, R8"), 4 + one - 1, 0.2);
   EXPECT_NEAR(cyclesOfListed("PRMT R1, R2, 0x5, R4" + other + "R7, 0x5, R9"), 2 + one - 1, 0.2);
+}
+
+/// On an H200 a m16n8k16 takes 6.0 clk of a scheduler, and 13.4 with four LOP3 behind it (micro:
+/// conversions): a LOP3 takes its pipe 2 clk, and waits while the product reads registers.
+TEST(MachineMix, AMmaReadsItsRegistersWhileItHasTheTensorCore) {
+  const std::string product =
+      "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {{%v0, %v1, %v2, %v3}}, "
+      "{{%t, %t, %t, %t}}, {{%t, %t}}, {{%v0, %v1, %v2, %v3}};\n";
+  const auto behind = [&](const std::string &machine) {
+    std::vector<ListedInsn> insns{{product, "HMMA.16816.F32.BF16 R16, R8, R4, R16"}};
+    insns.resize(5, {"  prmt.b32 %r{}, %r0, %t, 12816;\n", machine});
+    return cyclesOfListed(insns);
+  };
+  const double alone = behind("UMOV UR4, 0x1"); // reads no registers
+  EXPECT_NEAR(behind("LOP3.LUT R24, R25, R26, R27, 0x1e, !PT") - alone, 13.4 - 6, 0.8);
+  EXPECT_NEAR(
+      cyclesOfListed({{product, "HMMA.16816.F32.BF16 R16, R8, R4, R16"}}),
+      cyclesOfListed({{product, "HMMA.16816.F32.BF16 R16, R8, R4, R16 ;\n/*10*/ MOV R4, R8"}}),
+      1.5); // moves of its line are no products
 }
 
 /// A row of 128 bytes of spilled registers takes shared memory a cycle, which four schedulers

@@ -385,6 +385,28 @@ TEST(Time, ABlockNeedsRegistersOfTheSchedulersOfItsWarps) {
   EXPECT_EQ(blocks(80, 7), 3u);
 }
 
+/// H200, micro: conversions: 24.1 clk each on one accumulator, and 31 with a LOP3 between them.
+TEST(Time, AMmaHasTheSumsOfAnotherSoonerThanArithmeticHas) {
+  const auto interval = [](const std::string &between) {
+    std::string begin;
+    for (int i = 0; i < 4; ++i)
+      begin += fmt::format("  mov.b32 %v{}, 0;\n", i);
+    const std::string line =
+        "  mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%v0, %v1, %v2, "
+        "%v3}, {%r4, %t, %t, %t}, {%t, %t}, {%v0, %v1, %v2, %v3};\n" +
+        between;
+    const auto cycles = [&](int times) {
+      return runTimed(begin + "  mov.b32 %r4, 0;\n" + repeated(line, times) +
+                          "  mov.b32 %r1, %v0;\n" + store,
+                      {.grid = {1, 1, 1}, .block = {32, 1, 1}})
+          .time.cycles;
+    };
+    return (cycles(48) - cycles(16)) / 32;
+  };
+  EXPECT_NEAR(interval(""), rate(TimingRate::MmaSyncChain), 0.5);
+  EXPECT_NEAR(interval("  lop3.b32 %r4, %v0, %t, %t, 0x1e;\n"), 31, 0.5);
+}
+
 TEST(Time, MmasWithScalesHaveTheirOwnRate) {
   const auto interval = [](const std::string &form, const std::string &rest) {
     const std::string line = "  mma.sync.aligned." + form +
