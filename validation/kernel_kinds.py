@@ -529,6 +529,10 @@ def attention():
         text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", mask, "0.125"))
         plan = "--plan=tile_attention, tile = [128, 16, 1], stages = 2"
         yield Kind(f"attention, {mask}", text, "sm_90a", None, ["--sms=1", plan])
+    roles = ("roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, "
+             "threads] registers 240 in_turn products, clear warps 9 to 12 drives [threads] registers 24 auxiliary>, ")
+    text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", "full", "0.125"))
+    yield Kind("attention, in turn", text, "sm_90a", None, ["--sms=1", plan.replace("stages", roles + "stages")])
     text = sweep_attention.program((1, 200, 96, (1, 1), (64, 64), "bf16", "causal", "0.125"), softcap="2.0", window=40,
                                    rows="sinks lse")
     yield Kind("attention, window", text, "sm_90a", None, ["--sms=1", plan])

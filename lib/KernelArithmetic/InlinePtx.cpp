@@ -393,13 +393,23 @@ struct FloatText {
 };
 } // namespace
 
-SmallVector<SmallVector<Value>> fp4::multiplyFloats(ImplicitLocOpBuilder &b,
-                                                    ArrayRef<FloatMma> products) {
+/// `instructions` in the turn of the warpgroup, if there are turns.
+static std::string inTurn(FloatText &text, const fp4::MmaTurn &turn,
+                          const std::string &instructions) {
+  if (!turn.own)
+    return instructions;
+  size_t own = text.add(turn.own), next = text.add(turn.next);
+  return llvm::formatv("bar.sync ${0}, {2};\n{3}bar.arrive ${1}, {2};\n", own, next,
+                       int64_t(fp4::MmaTurn::threads), instructions);
+}
+
+SmallVector<SmallVector<Value>>
+fp4::multiplyFloats(ImplicitLocOpBuilder &b, ArrayRef<FloatMma> products, const MmaTurn &turn) {
   FloatText text;
   for (const FloatMma &product : products)
     text.results += size_t(product.columns) / 2;
   text.constraints = sumConstraints(text.results);
-  std::string instructions;
+  std::string instructions = "wgmma.fence.sync.aligned;\n";
   size_t sums = 0;
   for (const FloatMma &product : products) {
     FloatOperands at{sums, 0, 0, 0};
@@ -416,9 +426,9 @@ SmallVector<SmallVector<Value>> fp4::multiplyFloats(ImplicitLocOpBuilder &b,
   }
   std::string whole =
       llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 x, y;\nsetp.eq.b64 q, ${0}, ${0};\n"
-                    "wgmma.fence.sync.aligned;\n{1}wgmma.wait_group.sync.aligned {2};\n}",
+                    "{1}wgmma.wait_group.sync.aligned {2};\n}",
                     text.results + products.front().sums.size() + products.front().a.size(),
-                    instructions, products.size() - 1);
+                    inTurn(text, turn, instructions), products.size() - 1);
   SmallVector<Type> types(text.results, b.getF32Type());
   auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
                        text.operands, whole, text.constraints);

@@ -130,10 +130,17 @@ struct FloatMma {
   mlir::Value accumulate;  ///< i1, for the first instruction; null: sums are overwritten
   llvm::SmallVector<mlir::Value> sums; ///< f32, before the MMA where it accumulates
 };
+/// The turn of a warpgroup among several that begin their MMAs one after the other.
+struct MmaTurn {
+  static constexpr int64_t threads = 256; ///< of two neighbours, which meet at a barrier
+  mlir::Value own, next; ///< i32, barriers of this warpgroup and of the next one; null: no turns
+};
 /// The sums of a thread, f32 each, of `products` that begin one after the other: of the first one
-/// complete, and of all others what awaitSums returns.
+/// complete, and of all others what awaitSums returns. The products
+/// begin in the turn of the warpgroup, which is over when they run.
 llvm::SmallVector<llvm::SmallVector<mlir::Value>> multiplyFloats(mlir::ImplicitLocOpBuilder &b,
-                                                                 llvm::ArrayRef<FloatMma> products);
+                                                                 llvm::ArrayRef<FloatMma> products,
+                                                                 const MmaTurn &turn);
 
 /// One k tile of a GEMM of e4m3 with both operands in shared memory.
 struct SharedMma {

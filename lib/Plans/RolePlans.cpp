@@ -8,11 +8,12 @@ using namespace mlir;
 using fp4::pipe::Engine;
 using fp4::pipe::RoleAttr;
 using fp4::pipe::RolePlanAttr;
+using fp4::pipe::Turns;
 
 /// A role of threads that run the ops alone that name it.
 static RoleAttr auxiliaryRole(MLIRContext *context, StringRef name, int32_t first, int32_t end,
-                              int32_t registers, bool inTurn = false) {
-  return RoleAttr::get(context, name, first, end, {Engine::Threads}, registers, inTurn,
+                              int32_t registers, Turns turns = Turns::Nothing) {
+  return RoleAttr::get(context, name, first, end, {Engine::Threads}, registers, turns,
                        /*auxiliary=*/true);
 }
 
@@ -47,7 +48,7 @@ RolePlanAttr fp4::withRegisters(RolePlanAttr plan, const RegisterShares &shares)
     roles.push_back(RoleAttr::get(context, role.getName(), role.getFirstWarp(), role.getEndWarp(),
                                   role.getEngines(),
                                   role.getFirstWarp() < threads ? shares.math : shares.others,
-                                  role.getInTurn(), role.getAuxiliary()));
+                                  role.getTurns(), role.getAuxiliary()));
   if (warps < end)
     roles.push_back(RoleAttr::get(context, "idle", warps, end, {}, shares.others));
   return RolePlanAttr::get(context, roles);
@@ -112,7 +113,8 @@ RolePlanAttr fp4::weightLaneRoles(MLIRContext *context, int32_t groups) {
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", end + 1, end + 2, {Engine::Tma}, of.issuers),
       RoleAttr::get(context, "mma", end, end + 1, {Engine::Tensor}, of.issuers),
-      auxiliaryRole(context, "convert", 4, end, of.convert, /*inTurn=*/groups > 1),
+      auxiliaryRole(context, "convert", 4, end, of.convert,
+                    groups > 1 ? Turns::Stages : Turns::Nothing),
       RoleAttr::get(context, "epilogue", 0, 4, {Engine::Threads}, of.epilogue)};
   if (of.issuers) // a whole warpgroup releases registers
     roles.push_back(RoleAttr::get(context, "idle", end + 2, end + 4, {}, of.issuers));
@@ -141,12 +143,13 @@ RolePlanAttr fp4::warpgroupRoles(MLIRContext *context, bool hasManyPlaces) {
 /// Roles of fragments. Warps of the loading warpgroup that do not store release their registers, and
 /// clear rows that no group has.
 RolePlanAttr fp4::fragmentRoles(MLIRContext *context, int32_t groups, const RegisterShares &shares,
-                                bool storesTiles) {
+                                bool storesTiles, Turns turns) {
   bool clears = shares.others != 0;
   int32_t math = 4 * groups, next = math + (storesTiles ? 2 : 1);
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, shares.others),
-      RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads}, shares.math)};
+      RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads}, shares.math,
+                    turns)};
   if (storesTiles)
     roles.push_back(
         RoleAttr::get(context, "store", math + 1, next, {Engine::BulkStore}, shares.others));
@@ -164,6 +167,6 @@ RolePlanAttr fp4::slicedRoles(MLIRContext *context, int32_t slices) {
   for (int32_t slice = 1; slice < slices; ++slice)
     roles.push_back(RoleAttr::get(context, "slice" + std::to_string(slice), warps * slice,
                                   warps * (slice + 1), {Engine::Tensor, Engine::Threads}, 0,
-                                  /*inTurn=*/false, /*auxiliary=*/true));
+                                  Turns::Nothing, /*auxiliary=*/true));
   return RolePlanAttr::get(context, roles);
 }

@@ -63,9 +63,10 @@ pipe::RolePlanAttr warpgroupRoles(mlir::MLIRContext *context, bool hasManyPlaces
 /// Roles for accumulators in registers, with operands as they are in shared memory: `groups`
 /// warpgroups multiply and store, and one warp loads. With shares, three warps beside it release
 /// their registers. With `storesTiles` one of them stores the tiles that multiplying warps leave in
-/// shared memory.
+/// shared memory. With `turns` warpgroups begin their MMAs one after the other.
 pipe::RolePlanAttr fragmentRoles(mlir::MLIRContext *context, int32_t groups,
-                                 const RegisterShares &shares, bool storesTiles = false);
+                                 const RegisterShares &shares, bool storesTiles = false,
+                                 pipe::Turns turns = pipe::Turns::Nothing);
 
 /// Roles for `slices` k slices of a tile: two warpgroups multiply each, those of the first slice
 /// add the sums of all and store, and one warp loads.

@@ -163,7 +163,8 @@ static LogicalResult checkTurns(const PlannedGemm &gemm) {
   pipe::RoleAttr convert = cast<pipe::RolePlanAttr>(gemm.plan.roles).getAuxiliary();
   int64_t depth = cast<RankedTensorType>(gemm.op.getLhs().getType()).getDimSize(1);
   StringRef must;
-  if (convert.getInTurn() && !ShapedType::isDynamic(depth) && depth <= gemm.plan.tile[2])
+  if (convert.getTurns() == pipe::Turns::Stages && !ShapedType::isDynamic(depth) &&
+      depth <= gemm.plan.tile[2])
     must = "convert in turn only where K has several k tiles";
   else if (gemm.op.hasPrepackedRhs() && convert.getStageThreads() != pipe::kMmaM)
     must = "convert prepacked weights with 4 warps, or with several warpgroups in turn";

@@ -236,7 +236,7 @@ gpu.func @twin(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) ker
   pipe.role convert warps 4 to 8 drives [threads] auxiliary {
     pipe.dequantize %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
-  pipe.role more warps 8 to 16 drives [threads] in_turn auxiliary {
+  pipe.role more warps 8 to 16 drives [threads] in_turn stages auxiliary {
     pipe.dequantize %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
   gpu.return
@@ -245,7 +245,7 @@ gpu.func @bad(%w: !pipe.shared<2x4608xi8>, %slot: !pipe.tmem<128x128xbf16>) kern
   pipe.role convert warps 4 to 12 drives [threads] auxiliary {
     // (C499)
     // expected-error @+2 {{must be in a role of one warpgroup, or of several in turn, but is in #pipe.role<convert warps 4 to 12 drives [threads] auxiliary>}}
-    // expected-note @+1 {{write 4 warps from a multiple of 4 on, or 'in_turn' for more}}
+    // expected-note @+1 {{write 4 warps from a multiple of 4 on, or 'in_turn stages' for more}}
     pipe.dequantize %w into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
   }
   gpu.return

@@ -71,8 +71,9 @@ mlir::Value placeOfSums(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op,
 /// A warpgroup has 128 threads, and 64 rows of a fragment.
 inline constexpr int64_t kGroupThreads = 128, kGroupRows = 64;
 /// The barrier of a role whose threads exchange elements or maxima. Barrier 0 is the CTA's, and
-/// those from 1 on are those of its warpgroups (FragmentElements.cpp). Barrier 15, the last one, is
-/// that of ResiduePatterns.cpp.
+/// those from 1 on are those of its warpgroups (FragmentElements.cpp). The barriers from 8 on are
+/// those of turns of warpgroups (Turns.cpp). Barrier 15, the last one, is that of
+/// ResiduePatterns.cpp.
 inline constexpr int64_t kExchangeBarrier = 14;
 void meetAtExchange(mlir::ImplicitLocOpBuilder &b, mlir::Operation *op, const KernelState &state);
 /// Bytes of a line of layout swizzle_128B.

@@ -195,6 +195,10 @@ void meetBehindSegments(mlir::gpu::GPUFuncOp kernel);
 /// Makes the code of roles in turn that of each of their warpgroups (Turns.cpp).
 llvm::LogicalResult takeTurns(mlir::gpu::GPUFuncOp kernel, const KernelState &state);
 
+struct MmaTurn;
+/// The turn in which the warpgroup of a thread begins `op`, and MMAs that it leads (Turns.cpp).
+MmaTurn turnOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaOp op, const KernelState &state);
+
 /// Returns true when roles have numbers that come with a call, or with a table of groups.
 bool hasSizes(mlir::gpu::GPUFuncOp kernel);
 

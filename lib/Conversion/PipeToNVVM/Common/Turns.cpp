@@ -1,8 +1,8 @@
-//===- Turns.cpp - Warpgroups that have a stage each ----------------------===//
+//===- Turns.cpp - Warpgroups that have stages or products in turn --------===//
 //
-// A role `in_turn` is one role to all passes before. Here its code becomes that of one of its n
-// warpgroups: the loop that takes the stages begins with the first that is the warpgroup's own, and
-// goes on with every n-th.
+// A role `in_turn stages` is one role to all passes before. Here its code becomes that of one of
+// its n warpgroups: the loop that takes the stages begins with the first that is the warpgroup's
+// own, and goes on with every n-th.
 //
 //   the role                                  a warpgroup
 //   for k = 0 to 64 iter_args(it = %i)        first = (group - i) mod n
@@ -21,6 +21,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Common/Lowering.h"
+
+#include "InlinePtx.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Turns.h"
@@ -120,22 +122,90 @@ static LogicalResult takeTurns(scf::ForOp loop, Value group, int64_t groups) {
   return success();
 }
 
-LogicalResult fp4::takeTurns(gpu::GPUFuncOp kernel, const KernelState &state) {
-  constexpr int64_t warpsOfGroup = 4;
-  for (auto region : kernel.getOps<RoleRegionOp>()) {
-    RoleAttr role = region.getRole();
-    if (!role.getInTurn())
-      continue;
-    if (failed(verifyDepths(region, role.getNumWarps() / warpsOfGroup)))
+/// Warps of a warpgroup.
+static constexpr int64_t kGroupWarps = 4;
+
+static int64_t groupsOf(RoleAttr role) { return role.getNumWarps() / kGroupWarps; }
+
+/// The warpgroup of a thread among those of `role`.
+static Value groupOf(OpBuilder &b, Location loc, RoleAttr role, const KernelState &state) {
+  Value warp =
+      arith::SubIOp::create(b, loc, state.warpIndex, constantI32(b, loc, role.getFirstWarp()));
+  return arith::DivUIOp::create(b, loc, warp, constantI32(b, loc, kGroupWarps));
+}
+
+/// Gives each warpgroup of a role the stages that are its own.
+static LogicalResult takeStages(RoleRegionOp region, const KernelState &state) {
+  RoleAttr role = region.getRole();
+  if (failed(verifyDepths(region, groupsOf(role))))
+    return failure();
+  OpBuilder b = OpBuilder::atBlockBegin(&region.getBody().front());
+  Value group = groupOf(b, region.getLoc(), role, state);
+  for (scf::ForOp loop : loopsOfStages(region))
+    if (failed(takeTurns(loop, group, groupsOf(role))))
       return failure();
-    OpBuilder b = OpBuilder::atBlockBegin(&region.getBody().front());
-    Location loc = region.getLoc();
-    Value warp =
-        arith::SubIOp::create(b, loc, state.warpIndex, constantI32(b, loc, role.getFirstWarp()));
-    Value group = arith::DivUIOp::create(b, loc, warp, constantI32(b, loc, warpsOfGroup));
-    for (scf::ForOp loop : loopsOfStages(region))
-      if (failed(::takeTurns(loop, group, role.getNumWarps() / warpsOfGroup)))
-        return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Products in turn
+//
+// A turn is the phase of a named barrier, at which its warpgroup waits and the warpgroup before it
+// arrives once its MMAs have begun. Nothing is awaited during a turn, and all warpgroups run the
+// same loops: each one comes.
+//===----------------------------------------------------------------------===//
+
+/// The barrier whose phase is the turn of the first warpgroup.
+static constexpr int64_t kFirstTurn = 8;
+
+MmaTurn fp4::turnOf(ImplicitLocOpBuilder &b, MmaOp op, const KernelState &state) {
+  RoleAttr role = state.roles.at(op);
+  if (role.getTurns() != Turns::Products || op.getChain() != MmaChain::Leads)
+    return {};
+  Value group = groupOf(b, b.getLoc(), role, state);
+  auto constant = [&](int64_t value) { return constantI32(b, b.getLoc(), value); };
+  Value own = arith::AddIOp::create(b, group, constant(kFirstTurn));
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, constant(groupsOf(role) - 1));
+  Value next = arith::SelectOp::create(b, isLast, constant(kFirstTurn),
+                                       arith::AddIOp::create(b, own, constant(1)));
+  return {own, next};
+}
+
+/// Runs `body` in warpgroup `number` of a role.
+static void inGroup(ImplicitLocOpBuilder &b, Value group, int64_t number,
+                    function_ref<void()> body) {
+  Value isIt =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, constantI32(b, b.getLoc(), number));
+  auto branch = scf::IfOp::create(b, isIt, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  body();
+}
+
+/// Gives the first turn of a role to its first warpgroup, and takes the turn back that is left when
+/// the role ends.
+static void beginTurns(RoleRegionOp region, const KernelState &state) {
+  Block *body = &region.getBody().front();
+  auto b = ImplicitLocOpBuilder::atBlockBegin(region.getLoc(), body);
+  Value group = groupOf(b, region.getLoc(), region.getRole(), state);
+  Value first = constantI32(b, b.getLoc(), kFirstTurn),
+        threads = constantI32(b, b.getLoc(), MmaTurn::threads);
+  inGroup(b, group, groupsOf(region.getRole()) - 1,
+          [&] { NVVM::BarrierArriveOp::create(b, first, threads); });
+  b.setInsertionPointToEnd(body);
+  inGroup(b, group, 0, [&] {
+    NVVM::BarrierOp::create(b, TypeRange(), first, threads, NVVM::BarrierReductionAttr(), Value());
+  });
+}
+
+LogicalResult fp4::takeTurns(gpu::GPUFuncOp kernel, const KernelState &state) {
+  for (auto region : kernel.getOps<RoleRegionOp>()) {
+    Turns turns = region.getRole().getTurns();
+    if (turns == Turns::Stages && failed(takeStages(region, state)))
+      return failure();
+    if (turns == Turns::Products)
+      beginTurns(region, state);
   }
   return success();
 }

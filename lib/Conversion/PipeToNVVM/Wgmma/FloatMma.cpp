@@ -47,7 +47,8 @@ struct LowerWgmmaFloat : PipePattern<pipe::MmaOp> {
       SmallVector<FloatMma, 2> products;
       for (pipe::MmaOp mma : together)
         products.push_back(productOf(b, mma, operandsOf(mma)));
-      for (auto [mma, sums] : llvm::zip_equal(together, multiplyFloats(b, products)))
+      for (auto [mma, sums] :
+           llvm::zip_equal(together, multiplyFloats(b, products, turnOf(b, op, state))))
         storeElements(b, remapped(mma.getAccumulator()), sums);
     }
     rewriter.eraseOp(op);

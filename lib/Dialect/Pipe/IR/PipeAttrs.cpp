@@ -59,6 +59,23 @@ static FailureOr<Engine> parseEngine(AsmParser &parser) {
                   "auxiliary");
 }
 
+/// Parses what warpgroups have in turn; nothing if no `in_turn` stands there.
+static FailureOr<Turns> parseTurns(AsmParser &parser) {
+  StringRef word;
+  if (failed(parser.parseOptionalKeyword("in_turn")))
+    return Turns::Nothing;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&word))
+    return failure();
+  std::optional<Turns> turns = symbolizeTurns(word);
+  if (turns && *turns != Turns::Nothing)
+    return *turns;
+  return withNote(parser.emitError(loc) // (C497)
+                      << "'in_turn' must have stages or products behind it, but got " << word,
+                  "with 'stages' a warpgroup has stages of its own, and with 'products' warpgroups "
+                  "begin their MMAs one after the other; else leave 'in_turn' out");
+}
+
 FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
   StringRef name;
   int32_t first, end, registers = 0;
@@ -77,11 +94,13 @@ FailureOr<RoleAttr> RoleAttr::parseHeader(AsmParser &parser) {
     return failure();
   if (succeeded(parser.parseOptionalKeyword("registers")) && parser.parseInteger(registers))
     return failure();
-  bool inTurn = succeeded(parser.parseOptionalKeyword("in_turn"));
+  FailureOr<Turns> turns = parseTurns(parser);
+  if (failed(turns))
+    return failure();
   bool auxiliary = succeeded(parser.parseOptionalKeyword("auxiliary"));
   bool whole = succeeded(parser.parseOptionalKeyword("whole"));
   auto role = RoleAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(), name,
-                                   first, end, engines, registers, inTurn, auxiliary, whole);
+                                   first, end, engines, registers, *turns, auxiliary, whole);
   if (!role)
     return failure();
   return role;
@@ -94,8 +113,8 @@ void RoleAttr::printHeader(AsmPrinter &printer) const {
   printer << "]";
   if (getRegisters())
     printer << " registers " << getRegisters();
-  if (getInTurn())
-    printer << " in_turn";
+  if (getTurns() != Turns::Nothing)
+    printer << " in_turn " << stringifyTurns(getTurns());
   if (getAuxiliary())
     printer << " auxiliary";
   if (getWhole())
@@ -173,7 +192,7 @@ bool DistributionAttr::isFragment() const {
 
 RoleAttr RoleAttr::withWhole(bool whole) const {
   return RoleAttr::get(getContext(), getName(), getFirstWarp(), getEndWarp(), getEngines(),
-                       getRegisters(), getInTurn(), getAuxiliary(), whole);
+                       getRegisters(), getTurns(), getAuxiliary(), whole);
 }
 
 Engine RoleAttr::getCompletion(Engine engine) const {
@@ -205,11 +224,18 @@ static LogicalResult verifyWarps(EmitError emitError, StringRef name, int32_t fi
 
 /// (C497) The warpgroups of a role that takes turns.
 static LogicalResult verifyTurns(EmitError emitError, StringRef name, int32_t first, int32_t end,
-                                 ArrayRef<Engine> engines) {
-  if (!llvm::equal(engines, ArrayRef{Engine::Threads})) // (C497)
+                                 ArrayRef<Engine> engines, Turns turns) {
+  bool drivesTensor = llvm::is_contained(engines, Engine::Tensor);
+  bool drivesThreads = llvm::is_contained(engines, Engine::Threads);
+  if (turns == Turns::Stages && (engines.size() != 1 || !drivesThreads)) // (C497)
     return withNote(emitError() << "role " << name
                                 << " in turn must drive threads and nothing else",
                     "write 'drives [threads]', or leave 'in_turn' out");
+  if (turns == Turns::Products &&
+      (engines.size() != 2 || !drivesTensor || !drivesThreads)) // (C497)
+    return withNote(emitError() << "role " << name
+                                << " with products in turn must drive tensor and threads",
+                    "write 'drives [tensor, threads]', or leave 'in_turn' out");
   int32_t warps = end - first;
   if (first % kWarpsPerGroup || warps % kWarpsPerGroup || warps == kWarpsPerGroup) // (C497)
     return withNote(emitError() << "role " << name
@@ -266,7 +292,7 @@ static bool mayBeAuxiliary(ArrayRef<Engine> engines) {
 }
 
 LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t first, int32_t end,
-                               ArrayRef<Engine> engines, int32_t registers, bool inTurn,
+                               ArrayRef<Engine> engines, int32_t registers, Turns turns,
                                bool auxiliary, bool whole) { // (C119)
   if (name.empty())
     return withNote(emitError() << "role must have a name", "write a name before 'warps'");
@@ -291,7 +317,8 @@ LogicalResult RoleAttr::verify(EmitError emitError, StringRef name, int32_t firs
         emitError() << "role " << name
                     << " that is auxiliary must drive threads, and at most tensor beside",
         "leave 'auxiliary' out: one role drives each of the other engines");
-  return inTurn ? verifyTurns(emitError, name, first, end, engines) : success();
+  return turns == Turns::Nothing ? success()
+                                 : verifyTurns(emitError, name, first, end, engines, turns);
 }
 
 //===----------------------------------------------------------------------===//

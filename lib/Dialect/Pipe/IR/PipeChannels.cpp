@@ -172,9 +172,34 @@ int64_t pipe::stagesOfIteration(ChannelOp channel, RoleRegionOp region) {
   });
 }
 
+/// (C498) All warpgroups have the same MMAs, whose sums are in registers.
+static LogicalResult verifyProductsInTurn(RoleRegionOp region) {
+  auto isOfAll = [&](MmaOp mma) {
+    Operation *parent = mma->getParentOp();
+    while (isa<scf::ForOp, ForEachWorkOp>(parent))
+      parent = parent->getParentOp();
+    return parent == region;
+  };
+  WalkResult result = region.getBody().walk([&](MmaOp mma) {
+    const hw::MmaAtom *atom = mma.getAtom();
+    if (!atom || (atom->form == hw::MmaForm::WgmmaFloat && isOfAll(mma)))
+      return WalkResult::advance();
+    InFlightDiagnostic diag = mma.emitOpError() // (C498)
+                              << "must multiply 16-bit floats by wgmma, and be in loops alone, "
+                                 "because the warpgroups of its role have products in turn";
+    diag.attachNote(region.getLoc())
+        << "the role begins here; leave 'in_turn' out where warpgroups multiply by themselves";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 /// (C498) Each warpgroup skips the iterations of the others.
 static LogicalResult verifyTurns(RoleRegionOp region) {
-  if (!region.getRole().getInTurn())
+  Turns turns = region.getRole().getTurns();
+  if (turns == Turns::Products)
+    return verifyProductsInTurn(region);
+  if (turns == Turns::Nothing)
     return success();
   WalkResult result = region.getBody().walk([&](ChannelOpInterface use) {
     auto loop = dyn_cast<scf::ForOp>(use->getParentOp());

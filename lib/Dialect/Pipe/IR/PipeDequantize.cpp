@@ -200,10 +200,10 @@ static LogicalResult verifyTmemOfPrepacked(DequantizeTileOp op) {
                     "fp4.prepack makes such weights, a row for each tile"); // (C499)
   auto region = op->getParentOfType<RoleRegionOp>();
   if (region && region.getRole().getStageThreads() != kMmaM)
-    return withNote(op.emitOpError()
-                        << "must be in a role of one warpgroup, or of several in turn, but is in "
-                        << region.getRole(),
-                    "write 4 warps from a multiple of 4 on, or 'in_turn' for more"); // (C499)
+    return withNote(
+        op.emitOpError() << "must be in a role of one warpgroup, or of several in turn, but is in "
+                         << region.getRole(),
+        "write 4 warps from a multiple of 4 on, or 'in_turn stages' for more"); // (C499)
   auto tile = cast<TmemType>(op.getFilledType());
   int64_t columns = hw::weightColumnsOf(bytes);
   SmallVector<int64_t> expected = {kMmaM, source.getRows() * columns};

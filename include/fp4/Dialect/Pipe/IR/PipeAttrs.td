@@ -24,31 +24,35 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
     what the launch gave. A role that drives nothing gives registers away, where others of its
     warpgroup do. The warp of a role that is `whole` stays together: all lanes wait and compute
     addresses, and one is elected for each instruction that must be issued once
-    (`pipe-elect-threads`). The n warpgroups of a role `in_turn` have every n-th stage each.
+    (`pipe-elect-threads`). The n warpgroups of a role `in_turn stages` have every n-th stage each.
+    Warpgroups of a role `in_turn products` have all stages together, and begin their MMAs one after
+    the other, so that the tensor core works for one while others compute.
 
     Example: `#pipe.role<mma warps 4 to 5 drives [tensor, scale_copy]>`,
     `#pipe.role<math warps 0 to 8 drives [tensor, threads] registers 240>`,
-    `#pipe.role<convert warps 4 to 20 drives [threads] in_turn auxiliary>`.
+    `#pipe.role<math warps 0 to 8 drives [tensor, threads] in_turn products>`,
+    `#pipe.role<convert warps 4 to 20 drives [threads] in_turn stages auxiliary>`.
   }];
   let parameters = (ins StringRefParameter<"word for messages and labels">:$name,
                         "int32_t":$firstWarp, "int32_t":$endWarp,
                         ArrayRefParameter<"::fp4::pipe::Engine">:$engines,
                         DefaultValuedParameter<"int32_t", "0">:$registers,
-                        DefaultValuedParameter<"bool", "false">:$inTurn,
+                        DefaultValuedParameter<"::fp4::pipe::Turns", "::fp4::pipe::Turns::Nothing">:$turns,
                         DefaultValuedParameter<"bool", "false">:$auxiliary,
                         DefaultValuedParameter<"bool", "false">:$whole);
   let builders = [AttrBuilder<(ins "::llvm::StringRef":$name, "int32_t":$firstWarp,
                                    "int32_t":$endWarp,
                                    "::llvm::ArrayRef<::fp4::pipe::Engine>":$engines,
-                                   "int32_t":$registers, CArg<"bool", "false">:$inTurn,
+                                   "int32_t":$registers,
+                                   CArg<"::fp4::pipe::Turns", "::fp4::pipe::Turns::Nothing">:$turns,
                                    CArg<"bool", "false">:$auxiliary),
                               [{ return $_get($_ctxt, name, firstWarp, endWarp, engines, registers,
-                                              inTurn, auxiliary, /*whole=*/false); }]>];
+                                              turns, auxiliary, /*whole=*/false); }]>];
   let extraClassDeclaration = [{
     int32_t getNumWarps() const { return getEndWarp() - getFirstWarp(); }
     int32_t getNumThreads() const { return 32 * getNumWarps(); }
     /// Threads that have a stage together: all of the role, or those of a warpgroup.
-    int32_t getStageThreads() const { return getInTurn() ? 128 : getNumThreads(); }
+    int32_t getStageThreads() const { return getTurns() == Turns::Stages ? 128 : getNumThreads(); }
     bool drives(Engine engine) const;
     /// One elected thread runs the role.
     bool isElected() const;

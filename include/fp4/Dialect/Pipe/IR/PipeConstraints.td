@@ -336,11 +336,12 @@ def : Pipe_Constraints<"Roles and channels", [{
     is in the body of a `gpu.func`. A role whose threads access tensor memory has four warps, of
     which the first is a multiple of four, or eight where they all do so by `pipe.promote`,
     `pipe.read` or `pipe.reduce`, or eight or sixteen by `pipe.dequantize`.
-  - (C497) a role `in_turn` drives `threads` and nothing else, and has several whole warpgroups.
-    A side of a channel has 128 arrivals.
-  - (C498) the ends of channels of such a role are directly in loops with step 1. In the pipelined
-    form these carry numbers of stages and nothing else, and the depth of each channel is a multiple
-    of the role's warpgroups.
+  - (C497) a role `in_turn` has several whole warpgroups. With `stages` it drives `threads` and
+    nothing else, and a side of a channel has 128 arrivals; with `products` it drives `tensor` too.
+  - (C498) the ends of channels of a role `in_turn stages` are directly in loops with step 1. In the
+    pipelined form these carry numbers of stages and nothing else, and the depth of each channel is
+    a multiple of the role's warpgroups. MMAs of a role `in_turn products` multiply 16-bit floats by
+    wgmma, and are in loops alone.
   - (C120) the role around an op drives the engine of the op.
   - (C142) a `#pipe.role_plan` names each role once, and no two roles share a warp, or an engine unless
     one of them is `auxiliary`.

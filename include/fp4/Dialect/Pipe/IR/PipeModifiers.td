@@ -27,6 +27,11 @@ def Pipe_Arrival : Pipe_Enum<"Arrival", "threads of a role that arrive at a barr
   I32EnumAttrCase<"AlignedWarps", 2, "aligned_warps">,
   I32EnumAttrCase<"Nobody", 3, "nobody">]>;
 
+def Pipe_Turns : Pipe_Enum<"Turns", "work that the warpgroups of a role have in turn", [
+  I32EnumAttrCase<"Nothing", 0, "nothing">,
+  I32EnumAttrCase<"Stages", 1, "stages">,
+  I32EnumAttrCase<"Products", 2, "products">]>;
+
 def Pipe_MmaChain
     : Pipe_Enum<"MmaChain", "place of an MMA among those before and behind it",
                 [I32EnumAttrCase<"Alone", 0, "alone">, I32EnumAttrCase<"Replaces", 1, "replaces">,
