@@ -47,12 +47,14 @@ private:
   struct Place {
     Int32 end, tiles, scaleRows;
   };
-  /// Groups of a CTA: those of this lane, what is before each, and whether it is wrong; and what is
-  /// behind the groups of all lanes.
+  /// Groups of a CTA: those of this lane, what is before each, its tiles, and whether it is wrong;
+  /// and what is behind the groups of all lanes.
   struct Groups {
     SmallVector<Rows> rows;
     SmallVector<Place> before;
+    SmallVector<Int32> tiles;
     SmallVector<Value> areWrong;
+    Int32 first; ///< tiles before the CTA
     Place after;
   };
   struct Offset {
@@ -86,7 +88,10 @@ private:
   Value anyWrong(const Groups &found);
   void reportWrong(const Groups &found, Value isReported);
   void writeRow(Int32 row, std::array<Int32, 4> words);
-  void writeGroup(Int32 group, const Rows &rows, const Place &before);
+  Int32 addGroups(const Groups &found, function_ref<Int32(Int32 tiles, Int32 group)> term);
+  Int32 placeOf(const Groups &found, Int32 group, Int32 tiles, Int32 tile);
+  void writeTiles(const Groups &found, Int32 group, const Rows &rows, const Place &before);
+  void writeEnds(Int32 group, const Rows &rows, const Place &before);
   void writeGroups(const Groups &found);
 
   const GroupTiles &tiles;
@@ -153,7 +158,7 @@ Int32 TableKernel::addLanes(SmallVectorImpl<Place> &before, Int32 Place::*part, 
 }
 
 TableKernel::Groups TableKernel::groupsOf(Int32 cta, const Place &before) {
-  Groups found{{}, {}, {}, before};
+  Groups found{{}, {}, {}, {}, before.tiles, before};
   for (int64_t i = 0; i < kOfLane; ++i)
     found.rows.push_back(rowsOf(firstGroup(cta) + i));
   // No group begins before those in front of it end.
@@ -171,6 +176,7 @@ TableKernel::Groups TableKernel::groupsOf(Int32 cta, const Place &before) {
         b, group < tiles.offsets.groups, isWrongGroup(b, tiles.offsets, group, rows.numbers, end)));
     found.before.push_back(place);
     place = advance(place, rows);
+    found.tiles.push_back(place.tiles - found.before.back().tiles);
   }
   found.after = {larger(before.end, Int32(b, valueOfLane(b, upTo, constI32(b, kWarp - 1)))),
                  addLanes(found.before, &Place::tiles, place.tiles, before.tiles),
@@ -217,16 +223,61 @@ void TableKernel::writeRow(Int32 row, std::array<Int32, 4> words) {
     LLVM::StoreOp::create(b, word, at(address, Int32(b, int64_t(i)), 4), /*alignment=*/4);
 }
 
-void TableKernel::writeGroup(Int32 group, const Rows &rows, const Place &before) {
+/// Adds up `term` of each group of the CTA. Lanes ask each other for the tiles of their groups.
+Int32 TableKernel::addGroups(const Groups &found,
+                             function_ref<Int32(Int32 tiles, Int32 group)> term) {
+  int64_t lanes = std::min(kWarp, int64_t(llvm::divideCeil(groups(), kOfLane)));
+  auto loop =
+      scf::ForOp::create(b, zero(), Int32(b, lanes), Int32(b, int64_t(1)), ValueRange{zero()});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Int32 other(b, loop.getInductionVar()), sum(b, loop.getRegionIterArgs()[0]);
+  for (auto [i, own] : llvm::enumerate(found.tiles))
+    sum = sum + term({b, valueOfLane(b, own, other)},
+                     block * GroupTiles::kThreads + other * kOfLane + int64_t(i));
+  scf::YieldOp::create(b, ValueRange{sum});
+  return {b, loop.getResult(0)};
+}
+
+/// The place of tile `tile` of a group with so many tiles, among the tiles of the CTA.
+Int32 TableKernel::placeOf(const Groups &found, Int32 group, Int32 count, Int32 tile) {
+  return addGroups(found, [&](Int32 others, Int32 number) -> Int32 {
+    Value isBefore = number < group;
+    if (tiles.order == TileOrder::Numbers)
+      return minimum(others, tile + select(isBefore, Int32(b, int64_t(1)), zero()));
+    Value isEqual = compare(arith::CmpIPredicate::eq, others, count);
+    Value isLarger =
+        arith::OrIOp::create(b, count < others, arith::AndIOp::create(b, isEqual, isBefore));
+    return select(isLarger, others, zero());
+  });
+}
+
+/// Writes the tiles of a group. If the place of each follows from the tiles of other groups, all
+/// lanes have the loop of the one with the most tiles.
+void TableKernel::writeTiles(const Groups &found, Int32 group, const Rows &rows,
+                             const Place &before) {
   Place after = advance(before, rows);
-  Int32 begin = larger(before.end, rows.begin), one(b, int64_t(1));
-  auto loop = scf::ForOp::create(b, zero(), after.tiles - before.tiles, one);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Int32 tile(b, loop.getInductionVar()), first = tile * tiles.rows;
-    writeRow(before.tiles + tile, {begin + first, after.end, group, before.scaleRows + first});
-  }
+  Int32 begin = larger(before.end, rows.begin), count = after.tiles - before.tiles, all = count;
+  Int32 place = before.tiles, ofCta = found.first;
+  if (tiles.order == TileOrder::LargestGroups)
+    place = ofCta + placeOf(found, group, count, zero());
+  if (tiles.order == TileOrder::Numbers)
+    all = Int32(b, valueOfLane(b, scan(count, larger), constI32(b, kWarp - 1)));
+  auto loop = scf::ForOp::create(b, zero(), all, Int32(b, int64_t(1)));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Int32 tile(b, loop.getInductionVar()), first = tile * tiles.rows;
+  std::array<Int32, 4> row = {begin + first, after.end, group, before.scaleRows + first};
+  if (tiles.order != TileOrder::Numbers)
+    return writeRow(place + tile, row);
+  place = ofCta + placeOf(found, group, count, tile);
+  when(b, tile < count, [&] { writeRow(place, row); });
+}
+
+/// Writes what is behind a group, and behind all of them.
+void TableKernel::writeEnds(Int32 group, const Rows &rows, const Place &before) {
+  Place after = advance(before, rows);
+  Int32 begin = larger(before.end, rows.begin);
   if (tiles.hasGaps)
     writeRow(group + tiles.gapPlace(), {before.end, begin, zero(), zero()});
   when(b, compare(arith::CmpIPredicate::eq, group, Int32(b, groups() - 1)), [&] {
@@ -251,7 +302,8 @@ void TableKernel::writeGroups(const Groups &found) {
               select(isIt, place.scaleRows, before.scaleRows)};
   }
   Int32 group = firstGroup(block) + warp;
-  when(b, group < groups(), [&] { writeGroup(group, rows, before); });
+  writeTiles(found, group, rows, before);
+  when(b, group < groups(), [&] { writeEnds(group, rows, before); });
 }
 
 void TableKernel::emit() {

@@ -17,6 +17,14 @@
 
 namespace fp4 {
 
+/// The order of the tiles of a table. Among groups of several CTAs of the kernel it holds for those
+/// of each CTA.
+enum class TileOrder : uint8_t {
+  Groups,        ///< as groups are
+  LargestGroups, ///< those of the largest group first
+  Numbers,       ///< first tiles of all groups, then second ones
+};
+
 struct GroupTiles {
   GroupOffsets offsets;
   int64_t rows; ///< rows of a tile
@@ -26,6 +34,7 @@ struct GroupTiles {
   bool hasGaps = false;
   /// Rows behind the last group are one more group.
   bool hasRest = false;
+  TileOrder order = TileOrder::Groups;
 
   /// The place of the number of tiles, and the first of what lies before groups.
   Int32 countPlace() const { return places; }

@@ -73,10 +73,11 @@ static int64_t keysOfTile(AttentionOp op, int32_t groups) {
 
 /// The keys of a block: as many as registers have room for beside the sums of a head of values, or
 /// fewer where less of the last block is beyond the keys. Blocks of whole pages take the fewest
-/// boxes, and smaller blocks are shared more evenly.
+/// boxes, and smaller blocks are shared more evenly. Tiles of packed sequences with a causal mask
+/// end anywhere.
 static int64_t keysOfBlock(AttentionOp op, int32_t groups, bool isShared) {
   int64_t elements = op.getValueElements();
-  if (op.getPages() || isShared)
+  if (op.getPages() || isShared || (op.isPacked() && op.getCausal() && elements == 128))
     return elements <= 128 ? 128 : 64;
   // The fastest on an H200.
   int64_t most = groups == 3 ? 128 : elements <= 128 ? 160 : elements <= 192 ? 112 : 80;
@@ -196,13 +197,14 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &,
 static constexpr int64_t kCachedBytes = 36 << 20;
 
 /// The order of tiles. Tiles of one head share its keys. With causal masks alone they are the
-/// longer the later their queries are: the longest tiles come first, and each CTA gets as many of
-/// each length. Such an order has tiles of as many heads as there are SMs, or half or a quarter, if
-/// keys and values of so many heads fit in the L2 cache; else of all heads.
+/// longer the later their queries are, and those of packed sequences differ too: the longest tiles
+/// come first, and each CTA gets as many of each length. Such an order has tiles of as many heads
+/// as there are SMs, or half or a quarter, if keys and values of so many heads fit in the L2 cache;
+/// else of all heads.
 static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
                                                      const hw::TargetModel &target) {
   MLIRContext *context = op.getContext();
-  if (!op.getCausal() || op.getWindow())
+  if (op.getWindow() || (!op.getCausal() && !op.isPacked()))
     return neighboursAlongM(context);
   int64_t bytes = op.getKeyType().getElementTypeBitWidth() / 8;
   int64_t ofHead = bytes * op.getKeyTokens() * (op.getElements() + op.getValueElements());

@@ -26,6 +26,15 @@ static Value allocateReport(OpBuilder &b, AttentionOp op, StringRef name) {
   return alloc.getMemref();
 }
 
+/// The order in which the attention of tiles takes less and less time, or with a causal mask more
+/// and more, since the kernel begins with the last one then (AttentionKernel.cpp). So no CTA has
+/// long tiles left when others have none (rasterOfTiles).
+static TileOrder orderOf(Attention &attention) {
+  if (attention.window())
+    return TileOrder::Groups;
+  return attention.op.getCausal() ? TileOrder::Numbers : TileOrder::LargestGroups;
+}
+
 /// Builds the kernel: its arguments are the offsets and their report, of queries and of packed
 /// keys, the table, and the numbers of rows of the table, of queries and of packed keys.
 static gpu::GPUFuncOp buildTable(RewriterBase &rewriter, Attention &attention,
@@ -40,6 +49,7 @@ static gpu::GPUFuncOp buildTable(RewriterBase &rewriter, Attention &attention,
   };
   GroupTiles tiles{offsets(0), attention.tileTokens(), rowsOfTable - 1};
   tiles.hasRest = true;
+  tiles.order = orderOf(attention);
   bool hasKeys = attention.hasPackedKeys();
   emitGroupTiles(b, tiles, kernel.pointer(1), kernel.pointer(hasKeys ? 4 : 2));
   if (!hasKeys)
