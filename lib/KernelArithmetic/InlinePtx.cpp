@@ -516,7 +516,21 @@ SmallVector<Value> fp4::startBytes(ImplicitLocOpBuilder &b, const ByteMma &produ
   return fieldsOf(b, b.getLoc(), multiply.getRes(), int64_t(count));
 }
 
+Value fp4::addressHere(OpBuilder &b, Location loc, Type type, StringRef symbol) {
+  return emit(b, loc, type, ValueRange(), ("mov.u64 $0, " + symbol + ";").str(), "=l",
+              /*hasSideEffects=*/false)
+      .getRes();
+}
+
 SmallVector<Value> fp4::awaitSums(ImplicitLocOpBuilder &b, ValueRange sums) {
   return emitThrough(b, b.getLoc(), sums, "wgmma.wait_group.sync.aligned 0;",
+                     /*hasSideEffects=*/true);
+}
+
+/// The branch is never taken, because no grid is empty.
+SmallVector<Value> fp4::awaitSumsHere(ImplicitLocOpBuilder &b, ValueRange sums) {
+  return emitThrough(b, b.getLoc(), sums,
+                     "{\n.reg .pred p;\n.reg .b32 n;\nBEHIND:\nmov.u32 n, %nctaid.x;\n"
+                     "setp.eq.u32 p, n, 0;\n@p bra BEHIND;\nwgmma.wait_group.sync.aligned 0;\n}",
                      /*hasSideEffects=*/true);
 }

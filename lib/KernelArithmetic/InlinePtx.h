@@ -21,6 +21,9 @@ llvm::SmallVector<mlir::Value> waitForLoaded(mlir::OpBuilder &, mlir::Location,
 llvm::SmallVector<mlir::Value> computeHere(mlir::OpBuilder &, mlir::Location,
                                            mlir::ValueRange registers);
 
+/// The address of `symbol`, of which ptxas knows here that it is the same in all lanes.
+mlir::Value addressHere(mlir::OpBuilder &, mlir::Location, mlir::Type type, llvm::StringRef symbol);
+
 /// Returns `numbers` (f32 each), which are computed before everything that follows.
 llvm::SmallVector<mlir::Value> finishHere(mlir::OpBuilder &, mlir::Location, mlir::ValueRange numbers);
 
@@ -177,6 +180,9 @@ struct ByteMma {
 /// sums.
 llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b, const ByteMma &product);
 llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
+/// The same behind a branch: ptxas moves a wait in front of all that its block of code computes, so
+/// that threads would compute while the tensor core has nothing to do.
+llvm::SmallVector<mlir::Value> awaitSumsHere(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 
 /// `accumulator`, f32 each, plus the MMA. The sums of all MMAs that the warpgroup has issued, once
 /// they are complete.

@@ -250,6 +250,7 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
     state.facts.hidesPlaces = state.facts.hasSizes && !promotes(kernel);
     if (failed(fp4::takeTurns(kernel, state)))
       return failure();
+    SmallVector<Value> bases = fp4::emitOwnBases(kernel, state);
     fp4::PipeTypeConverter converter;
     RewritePatternSet patterns(&getContext());
     populatePatterns(converter, patterns, state);
@@ -262,7 +263,10 @@ struct ConvertPipeToNVVM : fp4::impl::ConvertPipeToNVVMBase<ConvertPipeToNVVM> {
         [](Operation *op) { return !fp4::isApproximate(op); });
     target.addDynamicallyLegalOp<vector::BitCastOp, vector::ShuffleOp>(
         [&](Operation *op) { return converter.isLegal(op); });
-    return applyPartialConversion(kernel, target, std::move(patterns));
+    if (failed(applyPartialConversion(kernel, target, std::move(patterns))))
+      return failure();
+    fp4::useOwnBases(bases, state);
+    return success();
   }
 
   /// Runs step 3 of the file comment.

@@ -199,6 +199,13 @@ struct MmaTurn;
 /// The turn in which the warpgroup of a thread begins `op`, and MMAs that it leads (Turns.cpp).
 MmaTurn turnOf(mlir::ImplicitLocOpBuilder &b, pipe::MmaOp op, const KernelState &state);
 
+/// Gives roles that multiply 16-bit floats an address of shared memory of their own. ptxas keeps a
+/// common one in registers of threads where another role is the code of one thread, and then moves
+/// every address that follows from it to registers of the warp, three for each MMA. Before and
+/// after patterns lower the code of roles.
+llvm::SmallVector<mlir::Value> emitOwnBases(mlir::gpu::GPUFuncOp kernel, const KernelState &state);
+void useOwnBases(llvm::ArrayRef<mlir::Value> bases, const KernelState &state);
+
 /// Returns true when roles have numbers that come with a call, or with a table of groups.
 bool hasSizes(mlir::gpu::GPUFuncOp kernel);
 

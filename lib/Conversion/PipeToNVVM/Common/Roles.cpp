@@ -493,6 +493,38 @@ fp4::KernelState fp4::emitPrologue(gpu::GPUFuncOp kernel, const hw::TargetModel 
   return state;
 }
 
+SmallVector<Value> fp4::emitOwnBases(gpu::GPUFuncOp kernel, const KernelState &state) {
+  SmallVector<Value> bases;
+  for (auto region : kernel.getOps<pipe::RoleRegionOp>()) {
+    auto multiplies = [](pipe::MmaOp mma) {
+      return mma.getForm() == hw::MmaForm::WgmmaFloat ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+    };
+    if (!region.getBody().walk(multiplies).wasInterrupted())
+      continue;
+    OpBuilder b = OpBuilder::atBlockBegin(&region.getBody().front());
+    bases.push_back(addressHere(b, region.getLoc(), state.sharedBase.getType(), kSharedSymbol));
+  }
+  return bases;
+}
+
+void fp4::useOwnBases(ArrayRef<Value> bases, const KernelState &state) {
+  for (Value base : bases) {
+    auto isInside = [&](Operation *op) {
+      return base.getParentBlock()->findAncestorOpInBlock(*op) != nullptr;
+    };
+    auto usesInside = [&](OpOperand &use) { return isInside(use.getOwner()); };
+    OpBuilder b(base.getContext());
+    b.setInsertionPointAfterValue(base);
+    for (Operation *user : llvm::to_vector(state.sharedBase.getUsers())) {
+      bool isPlace = isa<LLVM::GEPOp>(user) && !isInside(user); // of a channel, for all roles
+      if (isPlace && llvm::any_of(user->getUsers(), isInside))
+        user->getResult(0).replaceUsesWithIf(b.clone(*user)->getResult(0), usesInside);
+    }
+    Value(state.sharedBase).replaceUsesWithIf(base, usesInside);
+  }
+}
+
 bool fp4::hasSizes(gpu::GPUFuncOp kernel) {
   auto isSize = [](Type type) { return type.isInteger(32); };
   return llvm::any_of(kernel.getArgumentTypes(), isSize) ||
