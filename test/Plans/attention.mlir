@@ -29,7 +29,7 @@ func.func @odd(%q: !t, %k: !t, %v: !t) -> !t {
 
 // Three warpgroups have registers for the sums of 64 elements.
 // CHECK-LABEL: func.func @narrow
-// CHECK: tile = [192, 128, 1], {{.*}}math warps 0 to 12 drives [tensor, threads] registers 160, {{.*}}stages = 4
+// CHECK: tile = [192, 128, 1], {{.*}}math warps 0 to 12 drives [tensor, threads] registers 160 in_turn products, {{.*}}stages = 4
 !t = tensor<1x1024x8x64xbf16>
 func.func @narrow(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 : !t, !t, !t -> !t
