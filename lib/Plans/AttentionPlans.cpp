@@ -264,8 +264,8 @@ static KernelPlan proposeBytes(AttentionOp op, const KernelPlan &partial,
   return plan;
 }
 
-/// Work that warpgroups have in turn. Three that begin their products in turn are up to 7 % faster on
-/// an H200. Two are up to 3 % slower: they find their phases by themselves.
+/// Work that warpgroups have in turn. Three that begin their products in turn are up to 7 % faster
+/// on an H200. Two are up to 3 % slower: they find their phases by themselves.
 static pipe::Turns turnsOfGroups(int32_t groups) {
   return groups == 3 ? pipe::Turns::Products : pipe::Turns::Nothing;
 }
