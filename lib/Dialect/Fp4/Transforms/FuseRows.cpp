@@ -18,6 +18,7 @@
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -93,7 +94,7 @@ public:
   /// Reports each operation that needs rows, or reads one that does, and is not in the kernel.
   void reportRejected() {
     for (auto &[op, reason] : rejected)
-      if (isa<TopKOp>(op) || isRowReduction(op) || readsByRows(op) || readsReduction(op))
+      if (isa<TopKOp>(op) || isa<tensor::TensorDialect>(op->getDialect()) || needsRowsItself(op))
         remark::missed(op->getLoc(), named()) << remark::reason("{0}", reason);
   }
 
@@ -110,6 +111,10 @@ private:
       Operation *producer = operand.getDefiningOp();
       return producer && isRowReduction(producer);
     });
+  }
+
+  static bool needsRowsItself(Operation *op) {
+    return isRowReduction(op) || readsByRows(op) || readsReduction(op);
   }
 
   bool isMember(Operation *op) {
@@ -136,10 +141,29 @@ private:
   void addProducers(Operation *op, SmallVector<linalg::GenericOp> &candidates) {
     for (Value operand : op->getOperands()) {
       auto producer = operand.getDefiningOp<linalg::GenericOp>();
+      noteView(op, operand.getDefiningOp());
       if (producer && producer->getBlock() == root->getBlock() && !isMember(producer) &&
           !producer->hasAttr(kPrologueAttr) && !llvm::is_contained(candidates, producer))
         candidates.push_back(producer);
     }
+  }
+
+  /// Notes an operation that gives a member other rows of what a chain computes, as views do: the
+  /// chain ends there.
+  void noteView(Operation *reader, Operation *producer) {
+    auto isView = [](Operation *op) {
+      return op && isa<tensor::TensorDialect>(op->getDialect()) && op->getNumOperands() > 0;
+    };
+    Operation *source = producer;
+    while (isView(source))
+      source = source->getOperand(0).getDefiningOp();
+    if (source == producer || !isa_and_present<linalg::GenericOp>(source) ||
+        !needsRowsItself(source))
+      return;
+    std::string view = producer->getName().getStringRef().str();
+    rejected.emplace_back(producer, "'" + view + "' is between the chain and '" +
+                                        reader->getName().getStringRef().str() +
+                                        "', which reads its result from memory");
   }
 
   /// The last candidate of the program: its readers have been decided.
@@ -244,8 +268,17 @@ static std::string whyNotRoot(Operation *op) {
   return amax && quantizerOfRows(amax) ? "a quantizer has the amax to itself" : whyNotRowKernel(op);
 }
 
+/// Reports a reduction that no kernel by rows computes.
+static void reportNoReduction(linalg::GenericOp op) {
+  if (op.getNumReductionLoops() == 0 || isRowReduction(op))
+    return;
+  remark::missed(op->getLoc(), named()) << remark::reason("{0}", whyNotRowReduction(op));
+}
+
 bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   auto generic = dyn_cast<linalg::GenericOp>(root);
+  if (generic)
+    reportNoReduction(generic);
   if (root->hasAttr(kPrologueAttr) && !isa<TopKOp>(root))
     return false;
   Chain chain(root);
