@@ -15,13 +15,19 @@ def halves(x: Any) -> Any:
 
 def row_sum(x: Any) -> Any:
     """The sum of each row in the order of docs/reference/semantics.md: chunks of 16 by halves,
-    segments of 32 chunks by halves, and up to 32 segments in order."""
-    if x.shape[1] > 32 * 512:
-        raise ValueError("rows of more segments have another order")
+    segments of 32 chunks by halves, and up to 32 segments in order. Each of 32 lanes has every
+    32nd of more segments in order, and lanes are added by halves."""
     full = torch.nn.functional.pad(x, (0, -x.shape[1] % 512), value=-0.0)
-    chunks = halves(full.view(x.shape[0], full.shape[1] // 512, 32, 16))
+    segments = halves(halves(full.view(x.shape[0], full.shape[1] // 512, 32, 16)))
+    if segments.shape[1] > 32:
+        missing = -segments.shape[1] % 32
+        lanes = torch.nn.functional.pad(segments, (0, missing), value=-0.0).unflatten(1, (-1, 32))
+        sums = lanes[:, 0]
+        for more in lanes.unbind(1)[1:]:
+            sums = sums + more
+        return torch.zeros(x.shape[0], 1) + halves(sums)[:, None]
     total = torch.zeros(x.shape[0])
-    for segment in halves(chunks).unbind(1):
+    for segment in segments.unbind(1):
         total = total + segment
     return total[:, None]
 

@@ -160,6 +160,20 @@ class Norms(unittest.TestCase):
             self.assertEqual((gate.data.shape, gate.scales.shape), ((rows, 48), (rows, 1)))
         self.assertEqual(len(self.compiled), 3)
 
+    def test_plans_of_few_and_many_rows(self) -> None:
+        """A program has a kernel for few rows of 4112 elements and one for many, of which a call
+        launches one. The CTAs of a cluster may have a row of 20480 elements."""
+        for columns, counts in ((4112, (3, 150)), (20480, (2,))):
+            w, _ = weights(columns)
+            for rows in counts:
+                x = formulas.data(rows, columns)
+                for format in ("nvfp4", "fp8_row"):
+                    with self.subTest(columns=columns, rows=rows, format=format):
+                        found = ft.rms_norm_quantize(x, w, format=format, amax=amax_for(format))
+                        self.check(found.quantized, formulas.norm(x, w), format)
+        self.assertEqual([len(program.kernels) for program in self.compiled], [2, 2, 1, 1])
+        self.compiled.clear()  # what is compiled elsewhere has one
+
     def test_dimensions_and_strides(self) -> None:
         """Rows with gaps are read where they are, and other strides from a copy."""
         whole, (w, _) = formulas.data(12, 320, 2), weights(96)
