@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import kit
+import norm_peers
 import norms
 import routing
 
@@ -39,7 +40,7 @@ def programs():
 
 
 def pack(build, folder):
-    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__, routing.__file__)
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, *norms.FILES, routing.__file__)
     norms.save_amax(folder)
     for plan, options in PLANS.items():
         kit.compile_programs(build, folder, [(f"{kind}_{plan}_{columns}", text) for kind, columns, text in programs()],
@@ -52,8 +53,7 @@ def in_torch(kind, rows, columns, torch):
         function, arguments = routing.in_torch(kind, rows, torch)
         torch._dynamo.reset()
         return torch.compile(function, dynamic=False), arguments
-    x = torch.randn(rows, columns, device="cuda").bfloat16()
-    return norms.compiled_norm(kind, torch), [x, x[0].contiguous(), x.clone()]
+    return norm_peers.compiled(kind, torch), norm_peers.arguments(rows, columns, torch)
 
 
 def measure(folder, tokens_of):

@@ -40,7 +40,7 @@ def compile_kinds(build, folder, plan, options, columns):
 
 
 def pack(build, folder, *others):
-    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__)
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, *norms.FILES)
     norms.save_amax(folder)
     for columns in COLUMNS:
         compile_kinds(build, folder, "chosen", [], columns)

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Norms and what follows them, by rows, beside a copy and torch.compile.
 
-  benchmarks/norms.py pack BUILD FOLDER     compiles the programs for sm_90a into FOLDER
-  benchmarks/norms.py run FOLDER [--json=FILE]
+  benchmarks/norms.py pack BUILD FOLDER [--kinds=... --columns=...]     compiles the programs for sm_90a into FOLDER
+  benchmarks/norms.py run FOLDER [--json=FILE] [--kinds=... --columns=... --rows=... --compiled=...]
 
-`run` needs a Hopper GPU and PyTorch, verifies each program, times it with a cold L2
-beside a copy of as many bytes, and times the code that torch.compile makes of the same function. A
-line of JSON for each program and shape has microseconds.
+`run` needs a Hopper GPU and PyTorch. `run` verifies each program with a plan for few rows and one for
+many, times it with a cold L2 beside a copy of as many bytes, and then what torch.compile makes of
+the same function. A line of JSON for each program and shape has microseconds; FILE has each line as
+soon as it is measured.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import statistics
@@ -17,9 +19,16 @@ import subprocess
 import sys
 
 import kit
+import norm_peers
 
 COLUMNS = (2048, 4096, 7168, 8192, 16384)
-ROWS = (64, 4096, 16384)
+ROWS = (64, 4096, 16384, 65536)
+#: What a folder needs to run this module.
+FILES = (__file__, norm_peers.__file__)
+#: Rows up to which fp4-run times kernels, which it also verifies: more take the reference long.
+FEW = 132
+#: Rows with which the plan for many is verified.
+VERIFIED = 200
 MAPS = "#mm = affine_map<(i, j) -> (i, j)>\n#row = affine_map<(i, j) -> (i)>\n#column = affine_map<(i, j) -> (j)>\n"
 
 
@@ -37,12 +46,13 @@ def sum_of(name, inputs, columns, element):
 
 
 def program(kind, columns):
-    """The MLIR of a kind: [add_]rms, layer or none, and what follows: bf16, nvfp4, fp8_row, or
-    nvfp4 behind the amax of each row (token) or of all rows (amax). A kind that ends with "_apart"
-    has a kernel for the amax of rows."""
+    """The MLIR of a kind: [add_]rms, layer or none, and what follows: bf16, nvfp4, mxfp4, mxfp8,
+    fp8_row, fp8_block (a scale for 128 elements), or nvfp4 behind the amax of each row (token) or of
+    all rows (amax). A kind that ends with "_apart" has a kernel for the amax of rows."""
     norm, after = kind.rsplit("-", 1)
     x = f"tensor<?x{columns}xbf16>"
-    arguments = [f"%x: {x}"] + [f"%w: tensor<{columns}xbf16>"] * (norm != "none")
+    named = '{fp4.dims = ["M", ""]}'
+    arguments = [f"%x: {x} {named}"] + [f"%w: tensor<{columns}xbf16>"] * (norm != "none")
     results, returned = [], []
     body = """  %c0 = arith.constant 0 : index
   %rows = tensor.dim %x, %c0 : X
@@ -53,7 +63,7 @@ def program(kind, columns):
 """.replace("X", x)
     h = "%x"
     if norm == "add_rms":
-        arguments.append(f"%r: {x}")
+        arguments.append(f"%r: {x} {named}")
         body += f"  %h = arith.addf %x, %r : {x}\n"
         h = "%h"
         results.append(x)
@@ -99,12 +109,21 @@ def ending(body, after, y, x, columns, arguments, results, returned):
     amax, attributes = "tensor<f32>", "format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>"
     if after == "bf16":
         results, returned = [*results, x], [*returned, y]
-    elif after == "fp8_row":
-        codes, scales = f"tensor<?x{columns}xf8E4M3FN>", "tensor<?x1xf32>"
-        body += f"""  %q, %s = fp4.quantize {y} {{format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {columns}>}}
+    elif after in F32_SCALES:
+        codes, scales = f"tensor<?x{columns}xf8E4M3FN>", f"tensor<?x{1 if after == 'fp8_row' else columns // 128}xf32>"
+        block = f", block = array<i64: 1, {columns}>" if after == "fp8_row" else ""
+        body += f"""  %q, %s = fp4.quantize {y} {{format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>{block}}}
       : ({x}) -> ({codes}, {scales})
 """
         results, returned = [*results, codes, scales], [*returned, "%q", "%s"]
+    elif after in MICROSCALED:
+        format, recipe, element = MICROSCALED[after]
+        codes, scales = f"tensor<?x{columns}x{element}>", f"tensor<?x{columns // 32}xf8E8M0FNU>"
+        tiled = scales.replace(">", ", #fp4.scale_layout<tiled_128x4>>")
+        body += f"""  %q, %s = fp4.quantize {y} {{format = #fp4.format<{format}>, recipe = #fp4.recipe<{recipe}>}} : ({x}) -> ({codes}, {scales})
+  %t = fp4.swizzle_scales %s : {scales} -> {tiled}
+"""
+        results, returned = [*results, codes, tiled], [*returned, "%q", "%t"]
     else:
         if after == "nvfp4":
             arguments.append("%a: tensor<f32>")
@@ -122,21 +141,28 @@ def ending(body, after, y, x, columns, arguments, results, returned):
             f"  return {', '.join(returned)} : {types}\n}}\n")
 
 
-KINDS = ("rms-bf16", "layer-bf16", "rms-nvfp4", "add_rms-nvfp4", "rms-fp8_row", "add_rms-fp8_row", "rms-amax", "rms-token",
-         "none-token", "none-token_apart")
+#: Formats whose scales are fp32, and those with a scale for 32 elements: format, recipe, element.
+F32_SCALES = ("fp8_row", "fp8_block")
+MICROSCALED = {"mxfp4": ("mxfp4", "ocp_floor", "f4E2M1FN"), "mxfp8": ("mxfp8_e4m3", "mxfp8_e4m3_floor", "f8E4M3FN")}
+AFTER = ("bf16", "nvfp4", "mxfp4", "mxfp8", *F32_SCALES)
+KINDS = tuple(f"{norm}-{after}" for norm in ("rms", "layer", "add_rms") for after in AFTER)
+#: Kinds with amaxes that are not given.
+OF_AMAXES = ("rms-amax", "rms-token", "none-token", "none-token_apart")
 
 
 def bytes_of(kind, rows, columns):
     """Bytes that the program reads and writes."""
     norm, after = kind.rsplit("-", 1)
     elements = rows * columns
-    written = {"bf16": 2 * elements, "fp8_row": elements + 4 * rows}.get(after, elements // 2 + elements // 16)
-    return 2 * elements + (4 * elements if norm == "add_rms" else 0) + written
+    written = {"bf16": 2 * elements, "fp8_row": elements + 4 * rows, "fp8_block": elements + elements // 32,
+               "mxfp8": elements + elements // 32, "mxfp4": elements // 2 + elements // 32}
+    return (2 * elements + (4 * elements if norm == "add_rms" else 0) +
+            written.get(after, elements // 2 + elements // 16))
 
 
 #: An amax that the results of norms of Gaussian numbers hardly exceed: elements of a block that
 #: does saturate, and are quantized by a slower path.
-AMAX = 16.0
+AMAX = norm_peers.AMAX
 
 
 def save_amax(folder):
@@ -146,11 +172,12 @@ def save_amax(folder):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack("<f", AMAX))
 
 
-def pack(build, folder):
-    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__)
+def pack(build, folder, kinds, columns_of):
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), *FILES)
+    kit.copy_package(build, folder)
     save_amax(folder)
     kit.compile_programs(build, folder, [(f"{kind}_{columns}", program(kind, columns))
-                                         for kind in KINDS for columns in COLUMNS])
+                                         for kind in kinds for columns in columns_of])
 
 
 def fp4_run(folder, kind, rows, columns, *options):
@@ -174,11 +201,6 @@ def time_kernels(folder, kind, rows, columns, *options):
             "copy": 1e3 * kernels[0]["copy"]["median_ms"] if "copy" in kernels[0] else None, "kernels": len(kernels)}
 
 
-def time_ours(folder, kind, rows, columns):
-    found = time_kernels(folder, kind, rows, columns)
-    return {"ours": found["ours"], **({"copy": found["copy"]} if found["kernels"] == 1 else {})}
-
-
 def time_torch(function, sets, flush, torch):
     """Median microseconds with a cold L2."""
     for arguments in sets[:1]:
@@ -196,33 +218,12 @@ def time_torch(function, sets, flush, torch):
     return statistics.median(times)
 
 
-def compiled_norm(kind, torch):
-    norm, after = kind.rsplit("-", 1)
-
-    def function(x, w, r):
-        h = x + r if norm == "add_rms" else x
-        f = h.float()
-        if norm == "layer":
-            f = f - f.mean(-1, keepdim=True)
-        y = (f * torch.rsqrt(f.square().mean(-1, keepdim=True) + 1e-5) * w.float()).bfloat16()
-        if after == "fp8_row":
-            scale = y.float().abs().amax(-1, keepdim=True) / 448
-            y = (y.float() / scale).to(torch.float8_e4m3fn), scale
-        return (h, y) if norm == "add_rms" else y
-
-    torch._dynamo.reset()
-    return torch.compile(function, dynamic=False)
-
-
 def report(rows, path):
-    """Prints each row as it is measured, and writes all of them to `path` if there is one."""
-    table = []
-    for row in rows:
-        table.append(row)
-        print(json.dumps(row), flush=True)
-    if path:
-        with open(path, "w") as file:
-            json.dump(table, file)
+    """Prints each row as it is measured, and writes it to `path` if there is one."""
+    with open(path or os.devnull, "w") as file:
+        for row in rows:
+            print(json.dumps(row), flush=True)
+            print(json.dumps(row), file=file, flush=True)
 
 
 def run_by_tokens(documentation, pack, measure, tokens):
@@ -240,19 +241,55 @@ def run_by_tokens(documentation, pack, measure, tokens):
         report(measure(options.folders[0], options.tokens), options.json)
 
 
-def measure(folder, columns_of, rows_of, compiled_columns):
-    import torch
+def verify(folder, kinds, columns_of):
+    """Has fp4-run compare the results of the programs with the reference, with many rows."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(fp4_run, folder, kind, VERIFIED, columns) for kind in kinds for columns in columns_of]:
+            done.result()
+
+
+def time_few(folder, kind, rows, columns):
+    found = time_kernels(folder, kind, rows, columns)
+    return {"ours": found["ours"], **({"copy": found["copy"]} if found["kernels"] == 1 else {})}
+
+
+def time_many(program, kind, rows, columns, flush, torch):
+    """Times a program on tensors of torch, and a copy of as many bytes."""
+    x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
+    arguments = [x, *([x[0].contiguous()] if not kind.startswith("none") else [])]
+    arguments += [x.flip(0)] if kind.startswith("add_rms") else []
+    arguments += [torch.tensor(AMAX, device="cuda")] if kind.endswith("nvfp4") else []
+    results = program(*arguments)
+    half = torch.empty(bytes_of(kind, rows, columns) // 2, dtype=torch.uint8, device="cuda")
+    other = torch.empty_like(half)
+    return {"ours": time_torch(lambda: program(*arguments, out=results), [()], flush, torch),
+            "copy": time_torch(lambda: other.copy_(half), [()], flush, torch)}
+
+
+def measure(folder, kinds, columns_of, rows_of, compiled_columns):
+    verify(folder, kinds, columns_of)
+    torch = kit.open_package(folder)
+    import fp4
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    for kind in KINDS:
-        for columns in columns_of:
-            for rows in rows_of:
+    for rows in rows_of:
+        for kind in kinds:
+            for columns in columns_of:
                 row = {"kind": kind, "rows": rows, "columns": columns, "bytes": bytes_of(kind, rows, columns)}
-                row.update(time_ours(folder, kind, rows, columns))
-                if kind.endswith(("bf16", "fp8_row")) and columns in compiled_columns:
-                    x = torch.randn(rows, columns, device="cuda").bfloat16()
-                    row["compiled"] = time_torch(compiled_norm(kind, torch), [(x, x[0].contiguous(), x.clone())], flush,
-                                                 torch)
+                if rows <= FEW:
+                    row.update(time_few(folder, kind, rows, columns))
+                else:
+                    library = fp4.load(os.path.join(folder, f"{kind}_{columns}.so"))
+                    row.update(time_many(library, kind, rows, columns, flush, torch))
                 yield row
+    for columns in compiled_columns:
+        for kind in kinds:
+            if kind in OF_AMAXES:
+                continue
+            function = norm_peers.compiled(kind, torch)
+            for rows in rows_of:
+                arguments = norm_peers.arguments(rows, columns, torch)
+                yield {"kind": kind, "rows": rows, "columns": columns,
+                       "compiled": time_torch(function, [arguments], flush, torch)}
 
 
 def main():
@@ -261,14 +298,15 @@ def main():
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--json")
     numbers = lambda text: [int(number) for number in text.split(",") if number]
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
     parser.add_argument("--rows", type=numbers, default=ROWS)
     parser.add_argument("--columns", type=numbers, default=COLUMNS)
-    parser.add_argument("--compiled", type=numbers, default=(4096, 16384), help="columns that torch.compile is timed with")
+    parser.add_argument("--compiled", type=numbers, default=(8192,), help="columns that torch.compile is timed with")
     options = parser.parse_args()
     if options.command == "pack":
-        pack(*options.folders)
+        pack(*options.folders, options.kinds, options.columns)
     else:
-        report(measure(options.folders[0], options.columns, options.rows, options.compiled), options.json)
+        report(measure(options.folders[0], options.kinds, options.columns, options.rows, options.compiled), options.json)
 
 
 if __name__ == "__main__":

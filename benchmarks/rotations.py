@@ -184,7 +184,7 @@ def options_of(kind, tokens):
 
 
 def pack(build, folder):
-    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__)
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, *norms.FILES)
     kit.compile_programs(build, folder, [(f"{kind}_0", rotation(kind) if "rope" in kind else gathering(kind))
                                          for kind in KINDS])
 

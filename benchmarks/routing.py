@@ -42,7 +42,7 @@ def program(kind):
 
 
 def pack(build, folder):
-    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, norms.__file__)
+    kit.begin(folder, os.path.join(build, "bin", "fp4-run"), __file__, *norms.FILES)
     kit.compile_programs(build, folder, [(f"{kind}_0", program(kind))
                                          for kind in KINDS])
 
