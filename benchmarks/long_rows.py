@@ -53,7 +53,7 @@ def in_torch(kind, rows, columns, torch):
         function, arguments = routing.in_torch(kind, rows, torch)
         torch._dynamo.reset()
         return torch.compile(function, dynamic=False), arguments
-    return norm_peers.compiled(kind, torch), norm_peers.arguments(rows, columns, torch)
+    return norm_peers.compiled(kind, torch), norm_peers.arguments(kind, rows, columns, torch)
 
 
 def measure(folder, tokens_of):

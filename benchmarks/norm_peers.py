@@ -53,25 +53,22 @@ def quantized(y, after, torch):
 
 
 def compiled(kind, torch):
-    """The function of a kind, for any number of rows."""
+    """The function of a kind, which PyTorch compiles for each number of rows."""
     norm, after = kind.rsplit("-", 1)
 
-    def function(x, w, r):
-        h = x + r if norm == "add_rms" else x
+    def function(x, w, *residual):
+        h = x + residual[0] if residual else x
         f = h.float()
         if norm == "layer":
             f = f - f.mean(-1, keepdim=True)
         y = (f * torch.rsqrt(f.square().mean(-1, keepdim=True) + 1e-5) * w.float()).bfloat16()
         result = quantized(y, after, torch)
-        return (h, result) if norm == "add_rms" else result
+        return (h, result) if residual else result
 
     torch._dynamo.reset()
-    return torch.compile(function)
+    return torch.compile(function, dynamic=False)
 
 
-def arguments(rows, columns, torch):
+def arguments(kind, rows, columns, torch):
     x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
-    found = x, x[0].contiguous(), x.flip(0)
-    for matrix in (found[0], found[2]):
-        torch._dynamo.mark_dynamic(matrix, 0)
-    return found
+    return [x, x[0].contiguous(), *([x.flip(0)] if kind.startswith("add_rms") else [])]

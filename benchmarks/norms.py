@@ -207,7 +207,7 @@ def time_torch(function, sets, flush, torch):
         for _ in range(3):
             function(*arguments)
     times = []
-    for i in range(30):
+    for i in range(20):
         flush.zero_()
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
@@ -287,7 +287,7 @@ def measure(folder, kinds, columns_of, rows_of, compiled_columns):
                 continue
             function = norm_peers.compiled(kind, torch)
             for rows in rows_of:
-                arguments = norm_peers.arguments(rows, columns, torch)
+                arguments = norm_peers.arguments(kind, rows, columns, torch)
                 yield {"kind": kind, "rows": rows, "columns": columns,
                        "compiled": time_torch(function, [arguments], flush, torch)}
 
