@@ -39,7 +39,7 @@ def of_fp8(y, block, torch):
 
 
 def quantized(y, after, torch):
-    """What follows a norm: `after` as norms.program has it."""
+    """The results of what follows a norm: `after` as norms.program has it."""
     if after == "bf16":
         return y
     wide = y.float()
