@@ -415,7 +415,7 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
   int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, perThread));
   plan.threads = threads < kFew ? kFew / threads * threads : threads;
   if (perThread == 4) // an H200: FP8 of rows of 8192 columns in 101 us instead of 105
-    plan.ctasPerSm = ctasOfFourChunks(*plan.threads);
+    plan.ctasPerSm = ctasOfFourChunks(partial.threads.value_or(*plan.threads));
   else if (*plan.threads > kSome) // and of 16384 columns in 65 us instead of 98
     plan.ctasPerSm = 2;
   return plan;

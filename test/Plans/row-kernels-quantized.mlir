@@ -1,4 +1,5 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-generalize-elementwise -fp4-fuse -fp4-plan-kernels | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-generalize-elementwise -fp4-fuse "-fp4-plan-kernels=plans={reduce_rows, threads = 256}" | FileCheck %s --check-prefix=GIVEN
 // Threads of a quantizer have four chunks of a row of 8192 elements and more, where there are more rows than SMs and
 // registers keep the row, and so many CTAs that these registers are enough.
 
@@ -8,6 +9,9 @@
 // Four chunks.
 // CHECK-LABEL: func @four
 // CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128, ctas_per_sm = 5>
+// Registers of more threads that somebody asks for do not spill.
+// GIVEN-LABEL: func @four
+// GIVEN: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 256, ctas_per_sm = 2>
 func.func @four(%x: tensor<4096x8192xbf16>) -> (tensor<4096x8192xf8E4M3FN>, tensor<4096x1xf32>) {
   %zeros = arith.constant dense<0.0> : tensor<4096xf32>
   %e = tensor.empty() : tensor<4096x8192xbf16>
