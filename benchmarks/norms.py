@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Norms and what follows them, by rows, beside a copy and torch.compile.
 
-  benchmarks/norms.py pack BUILD FOLDER [--kinds=... --columns=...]     compiles the programs for sm_90a into FOLDER
+  benchmarks/norms.py pack BUILD FOLDER [--kinds=... --columns=...]     compiles for sm_90a
   benchmarks/norms.py run FOLDER [--json=FILE] [--kinds=... --columns=... --rows=... --compiled=...]
 
-`run` needs a Hopper GPU and PyTorch. `run` verifies each program with a plan for few rows and one for
+`run` needs a Hopper GPU and PyTorch. It verifies each program with a plan for few rows and one for
 many, times it with a cold L2 beside a copy of as many bytes, and then what torch.compile makes of
 the same function. A line of JSON for each program and shape has microseconds; FILE has each line as
 soon as it is measured.
@@ -47,8 +47,8 @@ def sum_of(name, inputs, columns, element):
 
 def program(kind, columns):
     """The MLIR of a kind: [add_]rms, layer or none, and what follows: bf16, nvfp4, mxfp4, mxfp8,
-    fp8_row, fp8_block (a scale for 128 elements), or nvfp4 behind the amax of each row (token) or of
-    all rows (amax). A kind that ends with "_apart" has a kernel for the amax of rows."""
+    fp8_row, fp8_block (a scale for 128 elements), or nvfp4 behind the amax of each row (token) or
+    of all rows (amax). A kind that ends with "_apart" has a kernel for the amax of rows."""
     norm, after = kind.rsplit("-", 1)
     x = f"tensor<?x{columns}xbf16>"
     named = '{fp4.dims = ["M", ""]}'

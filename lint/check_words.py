@@ -13,7 +13,7 @@ import sys
 
 from report import finish, parser_of
 
-BUDGETS = {"hand-written": 40_500, "generated": 86_200}
+BUDGETS = {"hand-written": 40_500, "generated": 87_000}
 PAGE = 3_000
 PAGES = {"docs/reference/simulator.md": 5_000}  # the one reference of instructions, policies and checks
 WHOLE = re.compile(r"<!-- (?:Made by docgen/|docgen/\S+ writes this page)")

@@ -1,4 +1,4 @@
-"""mma.sync beside arithmetic of the same warps, and the ends of CTAs that hand on what they stored."""
+"""mma.sync beside arithmetic of the same warps, and ends of CTAs that hand on what they stored."""
 from __future__ import annotations
 
 import statistics

@@ -5,13 +5,13 @@
 
 A family is a group of rows of benchmarks/results: attention, caches, norms, GEMMs by operands, and
 so on. Points that were measured again, with the kernels of that day, have that time
-(drawn_points_h200). N points (166) are drawn with the seed (63), from each family as many as its share says, and
-are simulated at the clock of the table of rates, with `--time-only`. A prediction is the sum of the
-times of a program's kernels at the clock that the power limit leaves them. Kernels of one GEMM that
-took turns had the clock of their mean power, which one of them does not tell: their families are
-"in cycles", that is at the clock that was measured. No rate was fitted to one of these times;
-power.py fits rates of power to clocks of other GEMMs. The table has errors for each family, and
-FILE all points. The exit code is 1 if a point has no prediction.
+(drawn_points_h200). N points (166) are drawn with the seed (63), from each family as many as its
+share says, and are simulated at the clock of the table of rates, with `--time-only`. A prediction
+is the sum of the times of a program's kernels at the clock that the power limit leaves them.
+Kernels of one GEMM that took turns had the clock of their mean power, which one of them does not
+tell: their families are "in cycles", that is at the clock that was measured. No rate was fitted to
+one of these times; power.py fits rates of power to clocks of other GEMMs. The table has errors for
+each family, and FILE all points. The exit code is 1 if a point has no prediction.
 """
 from __future__ import annotations
 

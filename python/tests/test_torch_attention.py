@@ -309,7 +309,8 @@ class Attention(unittest.TestCase):
     def test_refusals(self) -> None:
         q = heads(1, 4, 1, 64)
         for arguments, text in (((q[0], q, q), "'query' must be batches x tokens x heads"),
-                                ((q, q.float(), q), "'key' must be bfloat16, float16 or float8_e4m3fn as 'query'"),
+                                ((q, q.float(), q), "'key' must be bfloat16, float16 or "
+                                 "float8_e4m3fn as 'query'"),
                                 ((q.float(), q, q), "'query' must be bfloat16, float16 or float8")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.attention(*arguments)
