@@ -59,6 +59,15 @@ def microseconds_of(call, times=1):
     return begin.elapsed_time(end) * 1e3 / times
 
 
+def driver():
+    """The version of the driver, or "" where there is none. Several GPUs have the same one."""
+    try:
+        found = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
+    except OSError:
+        return ""
+    return (found.stdout.splitlines() or [""])[0]
+
+
 def processor():
     """The name of this host's processor, and the short one of files."""
     lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()

@@ -254,8 +254,7 @@ def document(rows, options, folder):
     import datetime
 
     import torch
-    found = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True, text=True)
-    driver = (found.stdout.splitlines() or [""])[0]
+    driver = kit.driver()
     names = [name for name, _, _ in COLUMNS]
     tidy = [{name: round(row[name], 4) if isinstance(row[name], float) else row[name] for name in names} for row in rows]
     revision = folder / "revision"

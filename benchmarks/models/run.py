@@ -470,8 +470,7 @@ def document(area, rows, options, revision, clocks):
     names = [name for name, _, _ in columns]
     tidy = [{name: round(value, 3) if isinstance(value := row[name], float) else value
              for name in names if row.get(name, "") != ""} for row in rows]
-    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
-                            text=True).stdout.strip()
+    driver = kit.driver()
     suffix = "" if options.model == "llama" else f"-{options.model}"
     return {"area": area + suffix, "card": card, "device": torch.cuda.get_device_name(), "driver": driver,
             "date": datetime.date.today().isoformat(), "revision": revision or None,

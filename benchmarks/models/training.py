@@ -309,8 +309,7 @@ COLUMNS = {
 def document(area, rows, options, revision):
     """A result as docgen/result_tables.py reads it."""
     import torch
-    driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"], capture_output=True,
-                            text=True).stdout.strip()
+    driver = kit.driver()
     names = [name for name, _, _ in COLUMNS[area]]
     tidy = [{name: round(value, 3) if isinstance(value := row[name], float) else value for name in names if name in row}
             for row in rows]
