@@ -103,6 +103,7 @@ class Ranks(unittest.TestCase):
             decoder.decoder.exchange.reason = "a CPU"
             with mock.patch.multiple(one, prepared=lambda model: (None, {}, {}, {}),
                                      shared=lambda ids: {1: None, 2: None},
+                                     ways_of=lambda model: ("",),
                                      checked=lambda *_: (decoder, True), profiled=mock.Mock(),
                                      row=lambda *_: {}):
                 found = []

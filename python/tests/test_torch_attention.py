@@ -221,7 +221,7 @@ class Attention(unittest.TestCase):
         for change, text in (({"dropout_p": 0.5}, "'dropout_p' must be left out"),
                              ({"enable_gqa": False}, "must have the 4 heads of 'query'"),
                              ({"attn_mask": torch.ones(9, 9, dtype=torch.bool)}, "'attn_mask' and"),
-                             ({"query": query.float()}, "'query' must be bfloat16 or float16"),
+                             ({"query": query.float()}, "'query' must be bfloat16, float16"),
                              ({"key": key[0]}, "'key' must be batches x heads x tokens x elements,"
                               r".*\n.*x\.unsqueeze\(0\)")):
             with self.assertRaisesRegex(fp4.UsageError, text):
@@ -310,7 +310,7 @@ class Attention(unittest.TestCase):
         q = heads(1, 4, 1, 64)
         for arguments, text in (((q[0], q, q), "'query' must be batches x tokens x heads"),
                                 ((q, q.float(), q), "'key' must be bfloat16, float16 or "
-                                 "float8_e4m3fn as 'query'"),
+                                 "float8_e4m3fn, as 'query', but"),
                                 ((q.float(), q, q), "'query' must be bfloat16, float16 or float8")):
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.attention(*arguments)

@@ -47,6 +47,14 @@ class Gates(unittest.TestCase):
             with self.subTest(columns=columns, dtype=dtype):
                 self.check(*self.operands(rows, columns, dtype=dtype))
 
+    def test_opcheck(self) -> None:
+        x, dy = self.operands(5, 64)
+        found = torch.library.opcheck(torch.ops.fp4.silu_and_mul.default, (x.requires_grad_(),))
+        self.assertEqual(set(found.values()), {"SUCCESS"})
+        found = torch.library.opcheck(torch.ops.fp4.silu_and_mul_backward.default,
+                                      (dy, x.detach()))
+        self.assertEqual(set(found.values()), {"SUCCESS"})
+
     def test_strides_ranks_and_rows(self) -> None:
         wide, dy = self.operands(6, 128)
         self.check(wide[:, 64:192], dy[:, 32:96])

@@ -457,7 +457,8 @@ def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor,
     is_code = name != "query" and (tensor.dtype in _CODES or tensor.dtype == torch.uint8) and (
         query.dtype != torch.float8_e4m3fn)
     if query.dtype not in _ELEMENTS or (tensor.dtype != query.dtype and not is_code):
-        raise UsageError(f"'{name}' must be bfloat16, float16 or float8_e4m3fn as 'query', but got "
+        like = "" if name == "query" else ", as 'query'"
+        raise UsageError(f"'{name}' must be bfloat16, float16 or float8_e4m3fn{like}, but got "
                          f"{said(tensor)}", "convert it with .to(torch.bfloat16)")
 
 
