@@ -4,8 +4,8 @@
   benchmarks/norms.py pack BUILD FOLDER [--kinds=... --columns=...]     compiles for sm_90a
   benchmarks/norms.py run FOLDER [--json=FILE] [--kinds=... --columns=... --rows=... --compiled=...]
 
-`run` needs a Hopper GPU and PyTorch. It verifies each program with a plan for few rows and one for
-many, times it with a cold L2 beside a copy of as many bytes, and then what torch.compile makes of
+`run` needs a Hopper GPU and PyTorch. Each program is verified with a plan for few rows and one for
+many, and timed with a cold L2 beside a copy of as many bytes, and then what torch.compile makes of
 the same function. A line of JSON for each program and shape has microseconds; FILE has each line as
 soon as it is measured.
 """

@@ -388,7 +388,8 @@ Value RowTeam::meetLargest(Value segments, int64_t count) {
 
 SmallVector<Value> RowTeam::largest(bool unrolled,
                                     llvm::function_ref<Value(const Chunk &)> magnitudes) {
-  bool isOneSegment = isInWarp(), areTogether = unrolled && ctas == 1;
+  bool areTogether = unrolled && ctas == 1;
+  bool isOneSegment = isInWarp() || (areTogether && threads <= kWarp); // all lanes have it
   Value segments = isOneSegment ? Value() : placesOfSegments();
   SmallVector<Value> found;
   forEachRow([&] {

@@ -102,7 +102,7 @@ def Pipe_TransposeTileOp : Pipe_EngineOp<
     ```mlir
     %t = pipe.transpose_tile %v : !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
         -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-    pipe.transpose_tile %v[64] into %slot : !pipe.shared<64x128xf8E4M3FN, swizzle_128B>,
+    pipe.transpose_tile %few[64] into %slot : !pipe.shared<64x128xf8E4M3FN, swizzle_128B>,
         !pipe.shared<64x64xf8E4M3FN, swizzle_64B>
     ```
   }];
