@@ -12,11 +12,9 @@ nvcc 13; no GPU. --sources FOLDER names checkouts that are there already, by the
 """
 import argparse
 import datetime
-import itertools
 import json
 import pathlib
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))

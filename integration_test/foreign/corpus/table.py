@@ -2,7 +2,6 @@
 import datetime
 import json
 import os
-import pathlib
 import re
 import subprocess
 import sys
