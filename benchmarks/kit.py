@@ -38,6 +38,21 @@ def compile_programs(build, folder, programs, options=()):
                         stem + ".so", *options], check=True)
 
 
+def write_revision(folder):
+    """Writes the commit of this tree into the folder, where results find it."""
+    found = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    pathlib.Path(folder, "revision").write_text(found.stdout.strip())
+
+
+def assemble(found, gpus):
+    """Compiles what `execution.collecting` found, for pairs of a target and a product."""
+    from fp4.torch import programs
+    with programs.assembling():
+        for make, facts, _, _ in found:
+            for gpu in gpus:
+                make(*facts, gpu)
+
+
 def open_package(folder):
     """Makes the package of the folder importable, and returns torch."""
     os.environ["FP4_LIBRARY"] = os.path.join(folder, "libfp4rt.so")
@@ -57,6 +72,23 @@ def microseconds_of(call, times=1):
     end.record()
     torch.cuda.synchronize()
     return begin.elapsed_time(end) * 1e3 / times
+
+
+def captured(call, warm=3, **options):
+    """A graph of `call`, which has its result as `kept`; `warm` calls on another stream come
+    before. Options are those of torch.cuda.graph."""
+    import torch
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(warm):
+            call()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, **options):
+        kept = call()
+    graph.kept = kept
+    return graph
 
 
 def driver():

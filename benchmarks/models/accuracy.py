@@ -79,7 +79,7 @@ def collect(gpus):
     import formats
     import fp4.torch
     import torch
-    from fp4.torch import execution, programs
+    from fp4.torch import execution
     torch.set_default_dtype(torch.float32)
     calls = [(one.numbers, (256, 256)) for one in formats.CACHES.values()]
     weights = [*(one.numbers for one in formats.WEIGHTS.values()), *formats.INPUTS.values()]
@@ -99,10 +99,7 @@ def collect(gpus):
             fp4.torch.quantize_(one, weight_only=True, format=format)
             numbers_of_layers(one, one)
             one(torch.zeros(1, 2, dtype=torch.int64))
-    with programs.assembling():
-        for make, facts, _, _ in found:
-            for gpu in gpus:
-                make(*facts, gpu)
+    kit.assemble(found, gpus)
 
 
 def join(pieces, folder):

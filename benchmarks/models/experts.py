@@ -76,10 +76,11 @@ def unit_of(gate, up, down):
 def pack(build, folder, gpus, ranks):
     kit.begin(folder, HERE, *(HERE.with_name(f"{name}.py") for name in ("host", "logits", "ranks")))
     kit.copy_package(build, folder)
+    kit.write_revision(folder)
     os.environ.update(FP4_LIBRARY=str(build / "lib" / "libfp4.so"), FP4_CACHE=str(folder / "cache"))
     sys.path.insert(0, str(folder))
     import torch
-    from fp4.torch import execution, programs
+    from fp4.torch import execution
     with torch.no_grad(), execution.collecting() as found:
         whole, *parts = hollow(ranks)
         for tokens in TOKENS:  # plans of parts depend on their number
@@ -89,10 +90,7 @@ def pack(build, folder, gpus, ranks):
             for part in parts:
                 part._write_into(torch.empty(x.shape), x)
                 part.experts._write_into(torch.empty(x.shape), x, ids, weights)
-    with programs.assembling():
-        for make, facts, _, _ in found:
-            for gpu in gpus:
-                make(*facts, gpu)
+    kit.assemble(found, gpus)
 
 
 def hollow(ranks):
@@ -165,18 +163,9 @@ class Rank:
 
     def captured(self, call):
         """The replay of a graph of `call`, on a CPU `call`."""
-        import torch
         if self.is_small:
             return call
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(2):
-                call()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            graph.result = call()
+        graph = kit.captured(call, 2, capture_error_mode="thread_local")
         self.__dict__.setdefault("graphs", []).append(graph)  # they live as long as the process
         return graph.replay
 

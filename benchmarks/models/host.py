@@ -39,17 +39,14 @@ def pack(build, folder):
     os.environ.update(FP4_LIBRARY=str(build / "lib" / "libfp4.so"), FP4_CACHE=str(folder / "cache"))
     sys.path.insert(0, str(folder))
     import torch
-    from fp4.torch import execution, programs
+    from fp4.torch import execution
     with torch.no_grad(), execution.collecting() as found:
         for rows, columns in SHAPES:
             linear = torch.nn.Linear(columns, rows, bias=False, dtype=torch.bfloat16)
             for layer in layers_of(linear).values():
                 layer(torch.zeros(1, columns, dtype=torch.bfloat16))
                 layer.weight.to(torch.float32)
-    with programs.assembling():
-        for make, facts, _, _ in found:
-            for gpu in GPUS:
-                make(*facts, gpu)
+    kit.assemble(found, GPUS)
 
 
 def layers_of(linear):
@@ -200,21 +197,6 @@ def step_times(decoders, functions):
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def captured(function):
-    import torch
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            function()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kept = function()
-    graph.kept = kept
-    return graph.replay
-
-
 def model_of(layers=LAYERS, **sizes):
     from transformers import LlamaConfig, LlamaForCausalLM
     return LlamaForCausalLM(LlamaConfig(**{
@@ -242,7 +224,7 @@ def steps(device="cuda", batches=BATCHES, **sizes):
             decoders = {"bf16": Decoder(plain, batch), "W4A16": Decoder(ours, batch)}
             if device == "cuda":
                 times = step_times(decoders, {name: one.step for name, one in decoders.items()})
-                graphs = step_times(decoders, {name: captured(one.step) for name, one in decoders.items()})
+                graphs = step_times(decoders, {name: kit.captured(one.step).replay for name, one in decoders.items()})
             else:
                 times = graphs = {name: one.step().float().std().item() for name, one in decoders.items()}
         for kind, found in (("eager", times), ("graph", graphs)):

@@ -60,13 +60,12 @@ LAYERS = {"gemma3": 6}  # that have all programs; else 2, since gpt-oss has a wi
 def pack(build, folder, gpus, name, count):
     kit.begin(folder, HERE, *(HERE.with_name(f"{name}.py") for name in ("host", "logits", "ranks", "stacks")))
     kit.copy_package(build, folder)
-    revision = subprocess.run(["git", "-C", kit.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    (folder / "revision").write_text(revision.stdout.strip())
+    kit.write_revision(folder)
     os.environ.update(FP4_LIBRARY=str(build / "lib" / "libfp4.so"), FP4_CACHE=str(folder / "cache"))
     sys.path.insert(0, str(folder))
     import fp4.torch
     import torch
-    from fp4.torch import execution, programs
+    from fp4.torch import execution
     torch.set_default_dtype(torch.bfloat16)
     with torch.no_grad(), execution.collecting() as found:
         model = MODELS[name](LAYERS.get(name, 2), vocab_size=128).eval()
@@ -92,10 +91,7 @@ def pack(build, folder, gpus, name, count):
             decoder.prefill(torch.zeros(batch, prompt, dtype=torch.int64))
             if room > prompt:
                 decoder.step()
-    with programs.assembling():
-        for make, facts, _, _ in found:
-            for gpu in gpus:
-                make(*facts, gpu)
+    kit.assemble(found, gpus)
 
 
 def shapes_of(model):
@@ -197,7 +193,7 @@ class Steps:
         self.inner = host.Decoder(model, batch)
         self.inner.token = self.inner.token[:, 0].clone()[:, None]
         self.best = self.inner.token[:, 0].clone()
-        self.replay = host.captured(self.step)
+        self.replay = kit.captured(self.step).replay
 
     def step(self):
         import torch

@@ -31,7 +31,6 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import time
 
@@ -52,13 +51,12 @@ def pack(build, folder, gpus):
     build, folder = pathlib.Path(build).resolve(), pathlib.Path(folder).resolve()
     kit.begin(folder, HERE, HERE.with_name("llama.py"))
     kit.copy_package(build, folder)
-    revision = subprocess.run(["git", "-C", kit.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    (folder / "revision").write_text(revision.stdout.strip())
+    kit.write_revision(folder)
     os.environ.update(FP4_LIBRARY=str(build / "lib" / "libfp4.so"), FP4_CACHE=str(folder / "cache"))
     sys.path.insert(0, str(folder))
     import fp4.torch
     import torch
-    from fp4.torch import execution, programs
+    from fp4.torch import execution
     with execution.collecting() as found:
         for hidden in SHAPES:
             for way in ("NVFP4", "NVFP4 fused"):
@@ -73,10 +71,7 @@ def pack(build, folder, gpus):
         fp4.torch.cross_entropy(torch.zeros(16, VOCABULARY, dtype=torch.bfloat16, requires_grad=True),
                                 torch.zeros(16, dtype=torch.int64)).backward()
     print(f"{len(found)} programs", file=sys.stderr)
-    with programs.assembling():
-        for make, facts, _, _ in found:
-            for gpu in gpus:
-                make(*facts, gpu)
+    kit.assemble(found, gpus)
 
 
 def collect_layers(model):
@@ -126,21 +121,12 @@ class Step:
 
     def captured(self):
         """The step as one graph; what lives as long is an attribute of the result."""
-        import torch
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(2):
-                self()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            loss = self()
+        graph = kit.captured(self, 2)
 
         def replay():
             graph.replay()
-            return loss
-        replay.alive = self, graph
+            return graph.kept
+        replay.alive = self
         return replay
 
 
