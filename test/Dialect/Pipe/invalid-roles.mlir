@@ -53,66 +53,6 @@ gpu.func @bad(%c0: i32) kernel {
 
 // -----
 
-#twin = #pipe.role<convert warps 4 to 12 drives [threads] in_turn stages auxiliary>
-// (C497)
-// expected-error @+2 {{role convert in turn must have several warpgroups, but got warps 4 to 8}}
-// expected-note @+1 {{give the role 8 or more warps, a multiple of 4, from a multiple of 4 on, or leave 'in_turn' out}}
-#role = #pipe.role<convert warps 4 to 8 drives [threads] in_turn stages auxiliary>
-
-// -----
-
-// (C497)
-// expected-error @+2 {{role math in turn must drive threads and nothing else}}
-// expected-note @+1 {{write 'drives [threads]', or leave 'in_turn' out}}
-#role = #pipe.role<math warps 0 to 8 drives [tensor, threads] in_turn stages>
-
-// -----
-
-#twin = #pipe.role<math warps 0 to 8 drives [tensor, threads] in_turn products>
-// (C497)
-// expected-error @+2 {{role math with products in turn must drive tensor and threads}}
-// expected-note @+1 {{write 'drives [tensor, threads]', or leave 'in_turn' out}}
-#role = #pipe.role<math warps 0 to 8 drives [threads] in_turn products>
-
-// -----
-
-#twin = #pipe.role<math warps 0 to 12 drives [tensor, threads] in_turn products>
-// (C497)
-// expected-error @+2 {{'in_turn' must have stages or products behind it, but got tiles}}
-// expected-note @+1 {{with 'stages' a warpgroup has stages of its own, and with 'products' warpgroups begin their MMAs one after the other}}
-#role = #pipe.role<math warps 0 to 12 drives [tensor, threads] in_turn tiles>
-
-// -----
-
-!a = !pipe.shared<128x64xbf16, swizzle_128B>
-!b = !pipe.shared<64x64xbf16, swizzle_128B>
-!sums = !pipe.fragment<64x64xf32, wgmma>
-gpu.module @m {
-gpu.func @twin(%a: !a, %b: !b, %c0: i32, %c1: i32, %c4: i32) kernel {
-  pipe.role math warps 0 to 8 drives [tensor, threads] in_turn products {
-    %acc = pipe.accumulator : !sums
-    scf.for %i = %c0 to %c4 step %c1 : i32 {
-      pipe.mma %acc, %a, %b : !sums, !a, !b
-    }
-  }
-  gpu.return
-}
-gpu.func @branch(%a: !a, %b: !b, %more: i1) kernel {
-  // expected-note @+1 {{the role begins here; leave 'in_turn' out where warpgroups multiply by themselves}}
-  pipe.role math warps 0 to 8 drives [tensor, threads] in_turn products {
-    %acc = pipe.accumulator : !sums
-    scf.if %more {
-      // (C498)
-      // expected-error @+1 {{must multiply 16-bit floats by wgmma, and be in loops alone, because the warpgroups of its role have products in turn}}
-      pipe.mma %acc, %a, %b : !sums, !a, !b
-    }
-  }
-  gpu.return
-}
-}
-
-// -----
-
 #twin = #pipe.role<prefetch warps 4 to 5 drives [threads] auxiliary>
 // (C631)
 // expected-error @+2 {{role prefetch that is auxiliary must drive threads, and at most tensor beside}}
@@ -134,38 +74,6 @@ gpu.func @branch(%a: !a, %b: !b, %more: i1) kernel {
 // expected-error @+2 {{engine threads must be driven by one role, but math and one drive it}}
 // expected-note @+1 {{write 'auxiliary' at one of them, whose ops name it}}
 #plan = #pipe.role_plan<math warps 0 to 4 drives [threads], one warps 4 to 5 drives [threads]>
-
-// -----
-
-!w = !pipe.shared<128x128xf4E2M1FN, swizzle_64B>
-!ws = !pipe.channel<!w>
-gpu.module @m {
-gpu.func @twin(%c0: i32, %c1: i32, %c4: i32) kernel {
-  %ws = pipe.channel from tma to threads(128) : !ws
-  pipe.role convert warps 4 to 12 drives [threads] in_turn stages auxiliary {
-    scf.for %k = %c0 to %c4 step %c1 : i32 {
-      %step = arith.constant 1 : i32
-    }
-    %one = arith.constant 1 : i32
-    scf.for %k = %c0 to %c4 step %one : i32 {
-      %w = pipe.consumer_wait %ws : !ws
-      pipe.consumer_release %ws : !ws
-    }
-  }
-  gpu.return
-}
-gpu.func @bad() kernel {
-  %ws = pipe.channel from tma to threads(128) : !ws
-  // expected-note @+1 {{the role begins here; leave 'in_turn' out where a role takes stages outside of such a loop}}
-  pipe.role convert warps 4 to 12 drives [threads] in_turn stages auxiliary {
-    // (C498)
-    // expected-error @+1 {{must be directly in a loop with step 1, because the warpgroups of its role have its stages in turn}}
-    %w = pipe.consumer_wait %ws : !ws
-    pipe.consumer_release %ws : !ws
-  }
-  gpu.return
-}
-}
 
 // -----
 
@@ -471,72 +379,6 @@ func.func private @twin(!pipe.shared<1048576x256xf4E2M1FN, swizzle_128B>)
 // expected-error @+2 {{dimensions of a tile must be 1 to 1048576, but got 1048577}}
 // expected-note @+1 {{cut the matrix into tiles that a memory on the chip holds}}
 func.func private @bad(!pipe.shared<1048577x256xf4E2M1FN, swizzle_128B>)
-
-// -----
-
-func.func @constant_bytes() {
-  %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
-  // (C139)
-  // expected-error @+2 {{bytes must be as many as 'memref<2xbf16>' has, but got 5}}
-  // expected-note @+1 {{write an i8 for each byte of the buffer}}
-  %bad = pipe.device_constant dense<1> : tensor<5xi8> -> memref<2xbf16>
-  return
-}
-
-// -----
-
-func.func @constant_elements() {
-  %twin = pipe.device_constant dense<1> : tensor<4xi8> -> memref<2xbf16>
-  // (C139)
-  // expected-error @+2 {{bytes must be a tensor of i8, but got 'tensor<1xi32>'}}
-  // expected-note @+1 {{bitcast the elements to bytes}}
-  %bad = pipe.device_constant dense<1> : tensor<1xi32> -> memref<2xbf16>
-  return
-}
-
-// -----
-
-func.func @view_offset(%x: memref<8x64xbf16>) {
-  %twin = pipe.view %x offset 32 : memref<8x64xbf16> -> memref<4x64xbf16>
-  // (C128)
-  // expected-error @+2 {{offset must be a multiple of 32, but got 16}}
-  // expected-note @+1 {{buffers begin at multiples of 32 bytes, so that vectors and TMA can reach them}}
-  %bad = pipe.view %x offset 16 : memref<8x64xbf16> -> memref<4x64xbf16>
-  return
-}
-
-// -----
-
-func.func @view_end(%x: memref<8x64xbf16>) {
-  %twin = pipe.view %x offset 512 : memref<8x64xbf16> -> memref<4x64xbf16>
-  // (C128)
-  // expected-error @+2 {{result must end within the 1024 bytes of the source, but has 512 from 544 on}}
-  // expected-note @+1 {{allocate a larger source, or take fewer elements}}
-  %bad = pipe.view %x offset 544 : memref<8x64xbf16> -> memref<4x64xbf16>
-  return
-}
-
-// -----
-
-func.func @view_rows(%x: memref<?x64xbf16>, %rows: index) {
-  %twin = pipe.view %x rows %rows : memref<?x64xbf16> -> memref<?x32xbf16>
-  // (C128)
-  // expected-error @+2 {{rows must be there for a result with one dynamic dimension, but got 'memref<?x32xbf16>'}}
-  // expected-note @+1 {{add 'rows %m' for a dynamic first dimension, and leave it out for a static one}}
-  %bad = pipe.view %x : memref<?x64xbf16> -> memref<?x32xbf16>
-  return
-}
-
-// -----
-
-func.func @view_strides(%x: memref<8x64xbf16, strided<[128, 1]>>, %y: memref<8x64xbf16>) {
-  %twin = pipe.view %y : memref<8x64xbf16> -> memref<512xbf16>
-  // (C128)
-  // expected-error @+2 {{source and result must be row-major memrefs of numbers}}
-  // expected-note @+1 {{copy a strided memref first}}
-  %bad = pipe.view %x : memref<8x64xbf16, strided<[128, 1]>> -> memref<512xbf16>
-  return
-}
 
 // -----
 
