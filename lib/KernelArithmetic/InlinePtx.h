@@ -180,7 +180,7 @@ struct ByteMma {
 /// sums.
 llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b, const ByteMma &product);
 llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
-/// The same behind a branch: ptxas moves a wait in front of all that its block of code computes, so
+/// awaitSums behind a branch: ptxas moves a wait in front of all that its block of code computes, so
 /// that threads would compute while the tensor core has nothing to do.
 llvm::SmallVector<mlir::Value> awaitSumsHere(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 
