@@ -90,6 +90,20 @@ class Schemes(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, "'targets' of .* but have Conv2d\nnote: leave"):
             self.scheme(["Conv2d"], [])
 
+    def test_caches(self) -> None:
+        from fp4.vllm._scheme import scheme_of
+        scheme = {"type": "float", "num_bits": 8, "strategy": "tensor"}
+        section = SECTIONS["compressed-tensors, nvfp4"]
+        self.assertEqual(scheme_of(section).cache, "")
+        self.assertEqual(scheme_of({**section, "kv_cache_scheme": scheme}).cache, "fp8")
+        for wrong in ({"strategy": "attn_head"}, {"num_bits": 4}, {"symmetric": False}):
+            with self.assertRaisesRegex(fp4.UsageError, "'kv_cache_scheme' must have floats of 8 "
+                                                        "bits with one .*\nnote: leave out"):
+                scheme_of({**section, "kv_cache_scheme": {**scheme, **wrong}})
+        for algorithm, cache in (("FP8", "fp8"), ("NVFP4", "nvfp4"), (None, "")):
+            found = scheme_of({**SECTIONS["modelopt"], "kv_cache_quant_algo": algorithm})
+            self.assertEqual(found.cache, cache)
+
 
 @unittest.skipIf(bool(REASON), REASON)
 class Plugin(unittest.TestCase):
@@ -184,6 +198,32 @@ class Plugin(unittest.TestCase):
         config.packed_modules_mapping = {"qkv_proj": ["q_proj", "lm_head"]}
         with self.assertRaisesRegex(fp4.UsageError, "must all be in 4 bits or none"):
             config.get_quant_method(layer, "qkv_proj")
+
+    def test_scales_of_keys_and_values(self) -> None:
+        """An attention of vLLM, whose own kernels are not made, has parameters for the scales that
+        a checkpoint states, and none for others."""
+        from fp4.vllm._config import FP4Config
+        from vllm.model_executor.layers.attention import Attention, attention
+        fp8 = {"type": "float", "num_bits": 8, "strategy": "tensor", "symmetric": True}
+        for name, more, has_scales in (
+                ("modelopt", {"kv_cache_quant_algo": "FP8"}, True),
+                ("modelopt", {"kv_cache_scheme": {"type": "float", "num_bits": 8}}, True),
+                ("compressed-tensors, nvfp4", {"kv_cache_scheme": fp8}, True),
+                ("compressed-tensors, nvfp4", {"kv_cache_scheme": None}, False)):
+            with self.subTest(name, more=more):
+                config = FP4Config.from_config({**SECTIONS[name], **more})
+                self.assertEqual(config.kv_cache_scheme is not None, has_scales)
+                layer = Attention.__new__(Attention)
+                torch.nn.Module.__init__(layer)
+                layer.kv_cache_dtype = "fp8"
+                attention._init_kv_cache_quant(layer, config, "model.layers.0.self_attn.attn")
+                self.assertEqual(hasattr(layer, "k_scale"), has_scales)
+                if has_scales:
+                    for parameter, value in ((layer.k_scale, 0.5), (layer.v_scale, 0.25)):
+                        parameter.weight_loader(parameter, torch.tensor([value]))
+                    layer.quant_method.process_weights_after_loading(layer)
+                self.assertEqual((layer._k_scale_float, layer._v_scale_float),
+                                 (0.5, 0.25) if has_scales else (1.0, 1.0))
 
     def experts(self, name: str, activation: Any, **options: Any) -> Any:
         """A layer with the attributes of vLLM's RoutedExperts, whose method has made its

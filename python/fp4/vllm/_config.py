@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import torch
+from vllm.model_executor.layers.attention import Attention, MLAAttention
 from vllm.model_executor.layers.fused_moe.routed_experts import RoutedExperts
 from vllm.model_executor.layers.linear import LinearBase, UnquantizedLinearMethod
 from vllm.model_executor.layers.quantization import register_quantization_config
@@ -13,6 +14,7 @@ from vllm.model_executor.layers.quantization.base_config import (
     QuantizationConfig,
     QuantizeMethodBase,
 )
+from vllm.model_executor.layers.quantization.kv_cache import BaseKVCacheMethod
 
 from ._experts import ExpertsMethod
 from ._linear import FP4LinearMethod
@@ -23,11 +25,17 @@ METHOD = "fp4"
 
 @register_quantization_config(METHOD)
 class FP4Config(QuantizationConfig):  # type: ignore[misc]
-    """Gives layers of a checkpoint in NVFP4 or MXFP4 the kernels of fp4."""
+    """Gives layers of a checkpoint in NVFP4 or MXFP4 the kernels of fp4. Scales of keys and values
+    go to vLLM's own attention.
+
+    Attributes:
+        kv_cache_scheme: asks vLLM for a cache in FP8, if the user chooses none; or None.
+    """
 
     def __init__(self, scheme: Scheme) -> None:
         super().__init__()
         self.scheme = scheme
+        self.kv_cache_scheme = {"strategy": "tensor"} if scheme.cache == "fp8" else None
 
     def get_name(self) -> str:
         return METHOD
@@ -76,6 +84,8 @@ class FP4Config(QuantizationConfig):  # type: ignore[misc]
             return UnquantizedLinearMethod() if keeps else FP4LinearMethod(self.scheme)
         if isinstance(layer, RoutedExperts) and not self.scheme.stays_experts(prefix):
             return ExpertsMethod(self.scheme, layer.moe_config)
+        if isinstance(layer, (Attention, MLAAttention)) and self.scheme.cache:
+            return BaseKVCacheMethod(self)
         return None
 
     def _keeps(self, prefix: str) -> bool:

@@ -45,14 +45,16 @@ class Scheme:
         experts_alone: linear layers stay, and experts have biases, as those of gpt-oss.
         targets: names or patterns of the layers that are in 4 bits, where FusedMoE names all
             experts; none: all are.
+        cache: of keys and values, whose scales the checkpoint has: "fp8", or what ModelOpt calls
+            it; "" without scales.
     """
 
     format: str
     names: Names
     ignored: tuple[str, ...] = ()
     experts_alone: bool = False
-
     targets: tuple[str, ...] = ()
+    cache: str = ""
 
     def stays(self, layer: str, parts: Sequence[str]) -> bool:
         """Returns True for a layer that stays as it is: all `parts` of it that the checkpoint has
@@ -112,8 +114,20 @@ def _of_compressed_tensors(section: Mapping[str, Any]) -> Scheme:
     if format == "nvfp4":
         names = Names("weight_packed", "weight_global_scale",
                       "input_global_scale" if has_inputs else "", is_encode=True)
-    return Scheme(format, names, tuple(section.get("ignore") or ()),
-                  targets=_targets_of(groups))
+    return Scheme(format, names, tuple(section.get("ignore") or ()), targets=_targets_of(groups),
+                  cache=_cache_of(section))
+
+
+def _cache_of(section: Mapping[str, Any]) -> str:
+    """The cache that `kv_cache_scheme` of compressed-tensors has scales for."""
+    scheme = section.get("kv_cache_scheme")
+    if not scheme:
+        return ""
+    found = scheme.get("type"), scheme.get("num_bits"), scheme.get("strategy")
+    if found != ("float", 8, "tensor") or not scheme.get("symmetric", True):
+        raise UsageError("'kv_cache_scheme' must have floats of 8 bits with one symmetric scale of "
+                         f"the tensor, but is {dict(scheme)}", _REMEDY)
+    return "fp8"
 
 
 def _targets_of(groups: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -133,8 +147,12 @@ def _of_modelopt(section: Mapping[str, Any]) -> Scheme:
         raise UsageError("'quant_algo' must be NVFP4 or W4A16_NVFP4, but is "
                          f"{algorithm}", _REMEDY)
     ignored: Sequence[str] = inner.get("exclude_modules") or inner.get("ignore") or ()
+    cache = inner.get("kv_cache_scheme") or inner.get("kv_cache_quant_algo") or ""
+    if not isinstance(cache, str):
+        cache = f"{cache.get('type')}{cache.get('num_bits')}".replace("float8", "fp8")
     return Scheme("nvfp4", Names("weight", "weight_scale_2",
-                                 "input_scale" if algorithm == "NVFP4" else ""), tuple(ignored))
+                                 "input_scale" if algorithm == "NVFP4" else ""), tuple(ignored),
+                  cache=cache.lower())
 
 
 def _matches(layer: str, pattern: str) -> bool:
