@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ("docs/performance/*.md", "docs/concepts/*.md", "docs/guides/models.md", "docs/guides/python.md",
            "docs/reference/simulator.md")
 UNITS = ("TFLOP/s", "TB/s", "GB/s", "us", "ms", "seconds", "bytes received", "M warp instructions/s",
-         "thousand products/s", "G multiply-adds/s")
+         "thousand products/s", "G multiply-adds/s", "nats")
 NO_UNIT = re.compile(r"ratio|against|of copy|of twin|difference|by$|source|cosine|least|ranks|nearest|result|hazards| / |date|Hz$|%$")
 NUMBER = re.compile(r"\**(\d[\d,]*(?:\.\d+)?)(?![\w.])")
 COLORS = ("#2a6fb0", "#d9822b", "#4c9f50", "#a4479e", "#777777", "#b9a52c", "#3aa6a6", "#c44e52")

@@ -3,6 +3,7 @@
 
   benchmarks/models/losses.py pack BUILD FOLDER
   benchmarks/models/losses.py run FOLDER [--theirs=FOLDER] [--steps=2000] [--json=FILE]
+                                                     [--validation=FILE]
 
 The model, its text and its steps are those of examples/python/train.py; a step, one CUDA graph, has
 2048 tokens. All ways begin with the same weights and see the same batches:
@@ -13,9 +14,9 @@ The model, its text and its steps are those of examples/python/train.py; a step,
   TransformerEngine    the quantizers of TransformerEngine's own reference of its NVFP4 recipe, which
                        is in Python and rounds to nearest; matmuls of the numbers they give, in f32
 
-`run` needs a Hopper GPU and PyTorch, and no compiler. --theirs has reference_nvfp4.py,
-reference_utils.py and gemm.py of transformer_engine/pytorch/custom_recipes, which the person who
-runs it puts there; the kernels of TransformerEngine itself need a Blackwell GPU. Before anything is
+`run` needs a Hopper GPU and PyTorch, and no compiler. --theirs has the modules reference_nvfp4,
+reference_utils and gemm of transformer_engine.pytorch.custom_recipes, which the person who runs it
+puts there; the kernels of TransformerEngine itself need a Blackwell GPU. Before anything is
 trained, codes and scales of fp4 and of this reference are compared bit for bit, and the matmul of
 its numbers with the reference's own. Without --theirs there is no such way.
 """
@@ -44,6 +45,7 @@ SMALL = ((64, 128), (128, 64))
 LAYER_ROWS = 1536
 #: Errors of the order of sums: in f32, and with one rounding to bf16.
 MOST_OF_MATMUL, MOST_OF_LAYER = 1e-4, 4e-3
+AREAS = ("losses", "losses-validation")
 #: Names in a result of the ways of a step.
 COLUMNS = {"bf16": "bf16", "NVFP4": "nvfp4", "NVFP4, to nearest": "nearest", TRANSFORMER_ENGINE: "theirs"}
 
@@ -71,9 +73,9 @@ def pack(build, folder, gpus):
 
 
 def reference(folder):
-    """The module reference_nvfp4 of `folder`. Its scalars are made once for a device, and one
-    question to the GPU about a scale that may be 0 becomes the branch that it has for rows, because
-    a graph may not wait for the GPU."""
+    """The module reference_nvfp4 of `folder`. Scalars are made once for a device, and one question
+    to the GPU about a scale that may be 0 becomes the branch for rows, because a graph may not wait
+    for the GPU."""
     import torch
     package = "transformer_engine.pytorch.custom_recipes"
     for name in ("transformer_engine", "transformer_engine.pytorch", package):
@@ -187,8 +189,7 @@ def tensors_of(shapes, device):
 
 
 def ours(shapes, device):
-    """What fp4 makes of these tensors: codes, linear scales and amax of each, and those of the
-    transpose, as bytes."""
+    """Codes, linear scales and amax that fp4 makes of these tensors, and those of the transpose."""
     import fp4.torch
     import torch
     from fp4.torch import layers
@@ -223,7 +224,7 @@ def compare(theirs, shapes, device):
 
 
 def matmul_error(theirs, x, weight):
-    """How far the matmul of numbers is from the reference's own, of its largest result."""
+    """The distance of the matmul of numbers from the reference's own, of its largest result."""
     import torch
     a, b = theirs.quantizers["rows"].quantize(x), theirs.quantizers["weight"].quantize(weight)
     own = a._quantizer.qgemm(a.data, b.data, None, torch.float32, a.scale, b.scale, qresult_x=a, qresult_w=b)
@@ -232,7 +233,7 @@ def matmul_error(theirs, x, weight):
 
 
 def layer_errors(theirs, x, weight):
-    """How far Y, dX and dW of two layers of one weight differ, as norms: sums have other orders."""
+    """Differences of Y, dX and dW of two layers of one weight, as norms: sums have other orders."""
     import fp4.torch
     import torch
     made, weight = [], weight[:LAYER_ROWS]
@@ -288,11 +289,15 @@ class Step:
         self.model, self.window = model, window
         self.rate = torch.tensor(rate, device=window.device)
         self.optimizer = torch.optim.AdamW(model.parameters(), self.rate, (0.9, 0.95), weight_decay=0.1, capturable=True)
-        before = copy.deepcopy(model.state_dict())
+        self.before = copy.deepcopy(model.state_dict())
         self.graph = kit.captured(self.call)
-        with torch.no_grad():  # the calls before the capture trained
-            for name, value in model.state_dict().items():
-                value.copy_(before[name])
+        self.forget()  # the calls before the capture trained
+
+    def forget(self):
+        import torch
+        with torch.no_grad():
+            for name, value in self.model.state_dict().items():
+                value.copy_(self.before[name])
             for state in self.optimizer.state.values():
                 for value in state.values():
                     value.zero_()
@@ -308,6 +313,25 @@ class Step:
         return loss.detach()
 
 
+def graph_beside_eager(step, steps=8):
+    """The largest difference of losses of replays from those of the same steps without a graph."""
+    import torch
+    found = []
+    for call in (step.call, lambda: (step.graph.replay(), step.graph.kept)[1]):
+        torch.manual_seed(2)
+        found.append([call().item() for _ in range(steps)])
+        step.forget()
+    return max(abs(one - other) for one, other in zip(*found))
+
+
+def nudge(model):
+    """Moves all weights by one unit in the last place, which later differences come from."""
+    import torch
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.nextafter(parameter, parameter.new_tensor(torch.inf)))
+
+
 def trained(model, batches, options):
     """(step, mean training loss since the row before, validation loss) of some steps."""
     import math
@@ -316,6 +340,7 @@ def trained(model, batches, options):
     import train
     generator, warmup, rate = torch.Generator().manual_seed(1), max(1, options.steps // 20), 1e-3
     step = Step(model, batches.draw("train", torch.Generator().manual_seed(1)))
+    print(json.dumps({"graph_beside_eager": graph_beside_eager(step)}), flush=True)
     torch.manual_seed(2)  # of stochastic rounding
     losses = torch.zeros(options.every, device=step.window.device)
     for number in range(options.steps):
@@ -330,25 +355,20 @@ def trained(model, batches, options):
 # ===--- The run ----------------------------------------------------------=== #
 
 
-def columns_of(ways):
-    titles = {TRANSFORMER_ENGINE: "TransformerEngine's reference"}
-    return [("step", "step", None), *((COLUMNS[way] + suffix, titles.get(way, way) + title, None) for suffix, title in (
-        ("", ""), ("_valid", ", validation")) for way in ways)]
-
-
-def document(curves, options, revision):
-    """A result as docgen/result_tables.py reads it."""
+def document(area, curves, options, revision):
+    """A result as docgen/result_tables.py reads it: losses of training, or of validation."""
     import torch
-    rows = {}
+    titles, place, rows = {TRANSFORMER_ENGINE: "TransformerEngine's reference"}, AREAS.index(area) + 1, {}
     for way, curve in curves.items():
-        for step, loss, valid in curve:
-            rows.setdefault(step, {"step": step}).update({COLUMNS[way]: round(loss, 4), f"{COLUMNS[way]}_valid": round(valid, 4)})
-    return {"area": "losses", "card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name(),
+        for row in curve:
+            rows.setdefault(row[0], {"step": row[0]})[COLUMNS[way]] = round(row[place], 4)
+    columns = [("step", "step", None), *((COLUMNS[way], titles.get(way, way), "nats") for way in curves)]
+    return {"area": area, "card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name(),
             "driver": kit.driver(), "date": datetime.date.today().isoformat(), "revision": revision or None, "clock": None,
             "command": "benchmarks/models/losses.py run FOLDER --theirs=FOLDER",
-            "program": f"6 layers of 512, {options.batch * options.context} tokens a step, nats for each byte of text, torch "
+            "program": f"6 layers of 512, {options.batch * options.context} tokens a step, a token is a byte, means of {options.every} steps, torch "
                        f"{torch.__version__.split('+')[0]}",
-            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns_of(curves)],
+            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
             "key": ["step"], "rows": list(rows.values())}
 
 
@@ -368,12 +388,15 @@ def run(options):
     curves, revision = {}, (folder / "revision").read_text().strip()
     for name in options.ways or models:
         begin, curves[name] = time.perf_counter(), []
+        if options.nudged:
+            nudge(models[name])
         for row in trained(models[name], batches, sizes):
             curves[name].append(row)
             print(json.dumps({"way": name, "step": row[0], "loss": row[1], "validation": row[2],
                               "seconds": round(time.perf_counter() - begin, 1)}), flush=True)
-            if options.json:
-                options.json.write_text(json.dumps(document(curves, sizes, revision), indent=1) + "\n")
+            for area, file in zip(AREAS, (options.json, options.validation)):
+                if file:
+                    file.write_text(json.dumps(document(area, curves, sizes, revision), indent=1) + "\n")
 
 
 def main():
@@ -389,8 +412,10 @@ def main():
     running.add_argument("--steps", type=int, default=2000)
     running.add_argument("--every", type=int, default=200, help="steps of a row")
     running.add_argument("--ways", nargs="+", help="all without it")
+    running.add_argument("--nudged", action="store_true", help="first weights are one unit in the last place larger")
     running.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: the comparison alone, simulated")
-    running.add_argument("--json", type=pathlib.Path)
+    running.add_argument("--json", type=pathlib.Path, help="losses of training")
+    running.add_argument("--validation", type=pathlib.Path, help="losses of validation")
     options = parser.parse_args()
     if options.command == "pack":
         return pack(options.build.resolve(), options.folder.resolve(), options.gpus)

@@ -4,7 +4,7 @@
 
 The plugin is an entry point of vllm.general_plugins, and needs no import. Checkpoints are those of
 compressed-tensors and ModelOpt in NVFP4, of compressed-tensors in MXFP4, and gpt-oss. Activations
-stay 16 bits. Where a checkpoint has scales of keys and values, vLLM's cache is in FP8 with them.
+stay 16 bits. Scales of keys and values go to vLLM's cache in FP8.
 """
 
 from __future__ import annotations
