@@ -21,7 +21,7 @@ tie, so that a mixture is judged by the mean of several prompts. With `--ranks`,
 decoder (ranks.py), and those of gpt-oss its experts or columns of all of them.
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
-next, in replays of the graph, medians over the layers. A matmul has the rate at which it reads its
+next, in replays of the graph, medians over the layers, and a step of a graph of eight. A matmul has the rate at which it reads its
 weights, and this rate beside that of a copy, which reads and writes. "Alone" is a graph of one
 matmul of all layers.
 """
@@ -45,6 +45,7 @@ import ranks  # noqa: E402
 from logits import LONG, MOST_ERROR, Wide, equalize, has_experts, in_4_bits, prompt_of, verify  # noqa: E402
 
 PROMPT, ROOM, BATCHES = 128, 256, (1, 8, 64)
+STEPS = 8  # of one graph
 ATTENTION = ("norm", "qkv", "heads", "attention", "out", "norm behind")
 PARTS = {"llama": (*ATTENTION, "unit", "down"),
          "gpt_oss": (*ATTENTION, "router", "sums of the router", "top k", "order of experts", "rows of tokens",
@@ -211,7 +212,7 @@ class Ours:
     def ready(self, batch):
         self.inner.truncate()
         self.inner.prefill(prompt_of(batch, PROMPT))
-        self.inner.capture()
+        self.inner.capture(STEPS)
         self.replay = self.inner.step
 
     def forget(self):
@@ -233,6 +234,29 @@ def milliseconds_of(decoders, steps=16, rounds=12):
             if number >= 2:
                 times[name].append((time.perf_counter() - begin) * 1e3 / steps)
     return {name: statistics.median(values) for name, values in times.items()}
+
+
+def of_several(decoder, rounds=12):
+    """Median microseconds of a step where a graph has STEPS, whose tokens must be those of single
+    steps."""
+    import torch
+    decoder.forget()
+    first, chosen = decoder.inner.token.clone(), []
+    for _ in range(2 * STEPS):
+        decoder.replay()
+        chosen.append(decoder.inner.token.clone())
+    times = []
+    for _ in range(rounds + 2):
+        decoder.forget()
+        decoder.inner.token.copy_(first)
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        found = decoder.inner.advance(2 * STEPS)
+        torch.cuda.synchronize()
+        times.append((time.perf_counter() - begin) * 1e6 / (2 * STEPS))
+        if not torch.equal(found, torch.stack(chosen, 1)):
+            raise RuntimeError("tokens of a graph of several steps must be those of single steps")
+    return statistics.median(times[2:])
 
 
 def kernels_of(decoder):
@@ -325,7 +349,9 @@ def steps(plain, ours, exact, wide, other_stacks, kernels, layers):
         count = len(kernels_of(others["bf16"]))
         found = kernels_of(mine)
         yield row_of(layers, f"decode, batch {batch}", batch, times, len(found), count, ratios[batch])
+        several = of_several(mine)
         if kernels:
+            kernels({"layers": layers, "step": f"batch {batch}", "kernel": f"all, {STEPS} steps in a graph", "microseconds": several})
             breakdown(f"batch {batch}", found, ours, batch, rate, lambda row: kernels({"layers": layers, **row}))
             if "humming" in other_stacks:
                 alone(plain, batch, rate, lambda row: kernels({"layers": layers, **row}))

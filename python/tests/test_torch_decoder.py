@@ -9,6 +9,7 @@ errors are sums of different roundings, so that one of so few logits may be twic
 """
 
 import copy
+import types
 import unittest
 import warnings
 from typing import Any
@@ -134,6 +135,34 @@ class Decoding(unittest.TestCase):
         self.assertEqual(decoder.used, 15)
         decoder.truncate(12)  # the same step again
         self.assertTrue(torch.equal(decoder.step(found[:, 0]).argmax(-1), found[:, 1]))
+
+    def test_several_steps(self) -> None:
+        """Tokens of a graph of three steps, whose replay makes them anew, are those of steps."""
+        ours, _ = made("Llama")
+        decoder, ids = ft.Decoder(ours, 2, 32, page_tokens=16), tokens(2, 6)
+        expected = decoder.generate(ids, 9)
+        decoder.truncate(6)
+        decoder.token.copy_(expected[:, 0])
+        self.assertTrue(torch.equal(decoder.advance(8), expected[:, 1:]))
+        chosen, replays = torch.zeros(3, 2, dtype=torch.int64), []
+
+        def replay() -> None:
+            replays.append(decoder.used)
+            chosen.copy_(decoder._chosen(3))
+
+        decoder._several = types.SimpleNamespace(replay=replay), chosen
+        decoder.truncate()
+        with torch.no_grad():
+            self.assertTrue(torch.equal(decoder.generate(ids, 9), expected))
+        self.assertEqual(replays, [9, 12])  # and two steps
+        self.assertEqual((decoder.used, decoder.caches[0].lengths.tolist()), (14, [14, 14]))
+        for call, words in (
+                (lambda: decoder.advance(19), "must be room for 19 more tokens, but 14"),
+                (lambda: decoder.advance(0), "'count' must be at least 1, but got 0"),
+                (lambda: decoder.capture(0), "'steps' must be at least 1, but got 0")):
+            with self.assertRaisesRegex(fp4.UsageError, words):
+                call()
+        self.assertEqual(decoder.used, 14)
 
     def test_weights_are_shared(self) -> None:
         """The layers of the model read the tiles of the merged layer, and have their bits."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import math
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ..dist.exchange import Exchange
     from ..dist.groups import Group
 
+_Graph = tuple[torch.cuda.CUDAGraph, torch.Tensor]
 #: Stands for a row that no head has, whatever is added to it.
 _NOWHERE = -(2**62)
 
@@ -46,7 +48,7 @@ class Decoder:
         print(decoder.generate(ids, 100))            # ids [2, S], greedy
 
         logits = decoder.prefill(ids)                # or step by step: [2, vocabulary]
-        decoder.capture()                            # on a GPU: a step is one CUDA graph
+        decoder.capture(steps=8)                     # on a GPU: CUDA graphs of 1 and 8 steps
         for _ in range(100):
             logits = decoder.step()                  # of decoder.token, the best of the logits
 
@@ -130,7 +132,8 @@ class Decoder:
                                       self._places.tokens, device)
                         for kind in {layer.kind for layer in self._layers}}
         self._family = family_of(self._config)
-        self._graph: tuple[torch.cuda.CUDAGraph, torch.Tensor] | None = None
+        self._graph: _Graph | None = None  # of a step, and its logits
+        self._several: _Graph | None = None  # of some steps, and the tokens that they choose
         self._used = 0
 
     @property
@@ -191,28 +194,48 @@ class Decoder:
         """Appends `ids` [sequences, S] and then `count` tokens, each the best behind those before
         it. Returns the tokens, int64 [sequences, count]; nothing else waits for the device."""
         self.prefill(ids)
-        found = [self.token.clone()]
-        for _ in range(count - 1):
-            self.step()
-            found.append(self.token.clone())
+        first = self.token.clone()[:, None]
+        return torch.cat((first, self.advance(count - 1)), 1) if count > 1 else first
+
+    @torch.no_grad()
+    def advance(self, count: int) -> torch.Tensor:
+        """Makes `count` steps, and returns the tokens that they choose, [sequences, count]."""
+        if count < 1:
+            raise UsageError(f"'count' must be at least 1, but got {count}", "a step has one token")
+        self._check_room(count)
+        found: list[torch.Tensor] = []
+        while len(found) < count:
+            several = self._several
+            if several is None or len(found) + len(several[1]) > count:
+                self.step()
+                found.append(self.token.clone())
+                continue
+            self._take(len(several[1]))
+            several[0].replay()
+            found += several[1].clone()
         return torch.stack(found, 1)
 
     @torch.no_grad()
-    def capture(self) -> None:
+    def capture(self, steps: int = 1) -> None:
         """Makes the step one CUDA graph, which later calls of `step` replay. The caches keep the
         tokens that they have.
+
+        Args:
+            steps: of one more graph, which `advance` and `generate` replay.
 
         Raises:
             UsageError: the model is not on a GPU, its exchange is none of a graph, or there is no
                 room for a token.
         """
+        if steps < 1:
+            raise UsageError(f"'steps' must be at least 1, but got {steps}", "1 is one step")
         if self.exchange is not None and not self.exchange.can_capture:
             raise UsageError("the exchange of a captured step must be peer memory or nccl, but is "
                              f"{self.exchange.name}", "make an NCCL group, or do not capture steps")
         if self.token.device.type != "cuda":
             raise UsageError(f"the model must be on a GPU, but is on {self.token.device}",
                              "a step on the CPU runs as it is")
-        self._graph = None
+        self._graph = self._several = None
         self._check_room(1)
         token = self.token.clone()
         side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -222,13 +245,27 @@ class Decoder:
                 self._run(self.token[:, None])
                 self._places.move(self._used)
         torch.cuda.current_stream().wait_stream(side)
+        self._graph = self._captured(lambda: self._run(self.token[:, None]))
+        if steps > 1:
+            self._several = self._captured(lambda: self._chosen(steps))
+        self.token.copy_(token)
+
+    def _captured(self, call: Callable[[], torch.Tensor]) -> _Graph:
+        """A graph of `call`, and its result."""
         graph = torch.cuda.CUDAGraph()
         # Threads of a process group ask for events meanwhile.
         mode = "global" if self.exchange is None else "thread_local"
         with torch.cuda.graph(graph, capture_error_mode=mode):
-            logits = self._run(self.token[:, None])
-        self._graph = graph, logits
-        self.token.copy_(token)
+            result = call()
+        return graph, result
+
+    def _chosen(self, steps: int) -> torch.Tensor:
+        """The tokens that steps choose, [steps, sequences]."""
+        found = []
+        for _ in range(steps):
+            self._run(self.token[:, None])
+            found.append(self.token.clone())
+        return torch.stack(found)
 
     def _check_room(self, count: int) -> None:
         if self._used + count > self._places.tokens:
