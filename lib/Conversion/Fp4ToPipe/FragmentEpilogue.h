@@ -47,11 +47,12 @@ private:
   /// The place of columns from `first` on of a fragment.
   Place behind(Place place, int64_t first);
   /// A thread has alphas of many rows, which it asks for before it stores: they wait for memory
-  /// once, and take registers that sums had. Beside more columns they would be too many, unless the
-  /// tensor core adds all sums, so that a thread has them once.
+  /// once, and take registers that sums had. Beside more columns, or the sums of a second GEMM,
+  /// they would be too many, unless the tensor core adds all sums, so that a thread has them once.
   bool loadsAlphasAhead() const {
     const int64_t mostColumns = gemm.route().accumulate == route::Accumulate::Fast ? 256 : 128;
-    return gemm.transposes() && gemm.takesBytes() && fragments.size[1] <= mostColumns;
+    return gemm.transposes() && gemm.takesBytes() && !gemm.problem.dual &&
+           fragments.size[1] <= mostColumns;
   }
   /// The alphas of each part of a fragment whose columns are rows of the result.
   llvm::SmallVector<Value> alphasOfPart(Place place);
