@@ -207,6 +207,16 @@ class WeightOnly(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "size mismatch for packed"):
             layer("mxfp4").load_state_dict(made.state_dict())
 
+    def test_memory(self) -> None:
+        """Tiles have at most 5 % more bytes than codes and scales, for layers of models."""
+        for rows, columns in ((4096, 4096), (1024, 4096), (14336, 4096), (4096, 14336),
+                              (2880, 2880), (5120, 2880)):
+            for format, block in (("nvfp4", 16), ("mxfp4", 32)):
+                data = torch.empty(rows, columns // 2, dtype=torch.uint8, device="meta")
+                scales = torch.empty(rows, columns // block, dtype=torch.uint8, device="meta")
+                packed = torch.ops.fp4.prepack(data.view(torch.float4_e2m1fn_x2), scales, format)
+                self.assertLess(packed.nbytes, 1.05 * (data.nbytes + scales.nbytes))
+
     def test_a_model(self) -> None:
         model = torch.nn.Sequential(source(), torch.nn.ReLU(), source(128, N))
         x, weights = matrix(2, K), [model[0].weight, model[2].weight]
