@@ -11,8 +11,8 @@ The model, its text and its steps are those of examples/python/train.py; a step,
   bf16                 torch.nn.Linear under torch.autocast
   NVFP4                fp4.torch.Linear, whose gradients are rounded stochastically
   NVFP4, to nearest    the same with gradients rounded to nearest
-  TransformerEngine    the quantizers of TransformerEngine's own reference of its NVFP4 recipe, which
-                       is in Python and rounds to nearest; matmuls of the numbers they give, in f32
+  TransformerEngine    quantizers of TransformerEngine's own reference of its recipe, which is in
+                       Python and rounds to nearest; matmuls of the numbers that they give, in f32
 
 `run` needs a Hopper GPU and PyTorch, and no compiler. --theirs has the modules reference_nvfp4,
 reference_utils and gemm of transformer_engine.pytorch.custom_recipes, which the person who runs it

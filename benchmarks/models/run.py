@@ -21,9 +21,9 @@ tie, so that a mixture is judged by the mean of several prompts. With `--ranks`,
 decoder (ranks.py), and those of gpt-oss its experts or columns of all of them.
 
 The rows of --kernels are where the time of a step goes: from the end of a kernel to that of the
-next, in replays of the graph, medians over the layers, and a step of a graph of eight. A matmul has the rate at which it reads its
-weights, and this rate beside that of a copy, which reads and writes. "Alone" is a graph of one
-matmul of all layers.
+next, in replays of the graph, medians over the layers, and a step of a graph of eight. A matmul has
+the rate at which it reads its weights, and this rate beside that of a copy, which reads and writes.
+"Alone" is a graph of one matmul of all layers.
 """
 import argparse
 import copy
