@@ -166,6 +166,32 @@ class OtherPackages(Folder):
                                     "fp4.transformers.register was called for modelopt"):
             self.load("modelopt")
 
+    def test_the_config_of_transformers_that_quantizes(self) -> None:
+        """NVFP4Config makes the layers of FP4Config, and the model is saved as one of fp4."""
+        import fp4.transformers
+
+        model("Llama").save_pretrained(f"{self.folder}/16")
+        auto, ids = transformers.AutoModelForCausalLM, tokens(2)
+
+        def load(config: Any) -> Any:
+            return auto.from_pretrained(f"{self.folder}/16", dtype=torch.bfloat16,
+                                        quantization_config=config)
+
+        kept = ["lm_head", "model.layers.0.mlp.down_proj"]
+        with self.assertRaisesRegex((ImportError, RuntimeError), "kernels|CUDA"):
+            load(transformers.NVFP4Config(modules_to_not_convert=kept))
+        with fp4.transformers.register("nvfp4"):
+            found = load(transformers.NVFP4Config(modules_to_not_convert=kept))
+        expected = load(fp4.transformers.FP4Config(modules_to_not_convert=kept))
+        layer = found.model.layers[0]
+        self.assertIs(type(layer.mlp.down_proj), torch.nn.Linear)
+        self.assertIsInstance(layer.mlp.up_proj, ft.WeightOnlyLinear)
+        found.save_pretrained(f"{self.folder}/4")
+        again = auto.from_pretrained(f"{self.folder}/4", dtype=torch.bfloat16)
+        with torch.no_grad():
+            for one in (found, again):
+                self.assertTrue(torch.equal(one(ids).logits, expected(ids).logits))
+
     def test_the_choice_is_explicit(self) -> None:
         import fp4.transformers
         from transformers.quantizers import auto

@@ -13,7 +13,7 @@ import torch
 from transformers.conversion_mapping import get_model_conversion_mapping
 from transformers.core_model_loading import WeightConverter, WeightRenaming, rename_source_key
 from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING, AUTO_QUANTIZER_MAPPING
-from transformers.utils.quantization_config import QuantizationConfigMixin
+from transformers.utils.quantization_config import NVFP4Config, QuantizationConfigMixin
 
 from .. import checkpoints
 from ..checkpoints._files import INDEX
@@ -21,10 +21,12 @@ from ..checkpoints._loading import Loading, Options
 from ..errors import UsageError
 from ..torch import QuantizedLinear, WeightOnlyLinear
 from ..torch.convert import put, tell_transformers
+from ._config import FP4Config
 from ._layers import LayersHfQuantizer, forget_ties, refuse_offload
+from ._quantizer import FP4HfQuantizer
 
 #: The values of quant_method in config.json that `register` takes.
-METHODS = ("compressed-tensors", "modelopt", "mxfp4")
+METHODS = ("compressed-tensors", "modelopt", "mxfp4", "nvfp4")
 
 
 def register(*methods: str, weight_only: bool | None = True) -> contextlib.ExitStack:
@@ -35,8 +37,8 @@ def register(*methods: str, weight_only: bool | None = True) -> contextlib.ExitS
         with fp4.transformers.register("modelopt"): ...  # for these calls
 
     Args:
-        methods: "compressed-tensors", "modelopt" or "mxfp4", the quant_method of config.json.
-            Checkpoints of the method in other formats are refused then.
+        methods: "compressed-tensors", "modelopt" or "mxfp4", the quant_method of config.json, whose
+            other formats are refused then; "nvfp4", that of NVFP4Config.
         weight_only: as in fp4.checkpoints.load_into.
     """
     if not methods:
@@ -47,12 +49,21 @@ def register(*methods: str, weight_only: bool | None = True) -> contextlib.ExitS
                              "it is the quant_method of config.json")
     stack = contextlib.ExitStack()
     for method in methods:
-        kind = type("StoredHfQuantizer", (_StoredHfQuantizer,), {"weight_only": weight_only})
-        for mapping, new in ((AUTO_QUANTIZER_MAPPING, kind),
-                             (AUTO_QUANTIZATION_CONFIG_MAPPING, StoredConfig)):
+        quantizer, config = _classes_of(method, weight_only)
+        for mapping, new in ((AUTO_QUANTIZER_MAPPING, quantizer),
+                             (AUTO_QUANTIZATION_CONFIG_MAPPING, config)):
             stack.callback(_restore, mapping, method, mapping.get(method))
             mapping[method] = new
     return stack
+
+
+def _classes_of(method: str, weight_only: bool | None) -> tuple[type, type]:
+    """The quantizer of a method and the class of its config."""
+    if method == "nvfp4":
+        return type("NVFP4HfQuantizer", (_NVFP4HfQuantizer,), {
+            "weight_only": weight_only is not False}), NVFP4Config
+    return type("StoredHfQuantizer", (_StoredHfQuantizer,), {
+        "weight_only": weight_only}), StoredConfig
 
 
 def _restore(mapping: dict[str, Any], method: str, old: Any) -> None:
@@ -60,6 +71,18 @@ def _restore(mapping: dict[str, Any], method: str, old: Any) -> None:
         mapping.pop(method, None)
     else:
         mapping[method] = old
+
+
+class _NVFP4HfQuantizer(FP4HfQuantizer):
+    """Makes layers of fp4 where NVFP4Config asks for those of a kernel for Blackwell. Layers that
+    have no kernel stay, as those do there that its kernel does not take."""
+
+    weight_only = True
+
+    def __init__(self, quantization_config: NVFP4Config, **options: Any) -> None:
+        super().__init__(FP4Config(
+            weight_only=self.weight_only, skip_unsupported=True,
+            modules_to_not_convert=quantization_config.modules_to_not_convert), **options)
 
 
 class StoredConfig(QuantizationConfigMixin):  # type: ignore[misc]
