@@ -1,16 +1,21 @@
 //===- WaitGraph.cpp - Chains of waits -------------------------------------===//
 #include "WaitGraph.h"
+#include "ArrivalsAhead.h"
 #include "Sim/Decode/Modifiers/Copy.h"
 #include "TicketQueue.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace fp4::sim {
 namespace {
 
+constexpr std::string_view kFirstParity =
+    " (the wait for a stage that nobody has filled yet begins with parity 1)";
 constexpr int kLanesRank = 2; ///< rankOf of lanes that wait for others of their warp
 
 using WarpId = std::pair<uint32_t, uint32_t>; ///< rank of the CTA, index
@@ -22,6 +27,7 @@ enum class Verdict : uint8_t {
   Bytes,
   Exited,
   Other,
+  Unannounced,
   Partial,
   Ring,
   Nobody,
@@ -33,11 +39,12 @@ struct Chain {
   std::string text;
   const Blocked *last = nullptr; ///< the group that waits at the end
   size_t length = 0;             ///< objects at which somebody waits
+  size_t ahead = 0;              ///< arrivals of which the text alone tells
 
   /// The longest of chains that end alike explains most waits.
   bool explainsMoreThan(const Chain &other) const {
-    return !other.last || verdict < other.verdict ||
-           (verdict == other.verdict && length > other.length);
+    return !other.last || std::tuple(verdict, ahead, other.length) <
+                              std::tuple(other.verdict, other.ahead, length);
   }
 };
 
@@ -105,10 +112,15 @@ private:
   }
   bool endsHere(const Blocked &at, Chain &chain) const;
   std::string alike(const Blocked &at, const std::vector<WarpId> *among = nullptr) const;
-  void endAt(const Awaited &at, const std::vector<WarpId> &gone, Chain &chain) const;
+  void endAt(const Blocked &at, const std::vector<WarpId> &gone, Chain &chain) const;
+  const std::vector<ArrivalAhead> &aheadOf(const Awaited &at) const;
+  bool goesAhead(const Blocked &at, Chain &chain, const Blocked *&next) const;
+  bool firstWait(const Blocked &at) const;
+  bool closesRing(const Blocked &at, const std::vector<const Blocked *> &seen, Chain &chain) const;
 
   const Cluster &cluster;
   const std::vector<Blocked> &blocked;
+  mutable std::map<std::pair<uint32_t, uint32_t>, std::vector<ArrivalAhead>> ahead;
 };
 
 std::vector<WarpId> warpsOf(const ArrivalEvents &events) {
@@ -294,13 +306,67 @@ std::string Walk::alike(const Blocked &at, const std::vector<WarpId> *among) con
   return nameWarps(warps);
 }
 
+/// Returns true when a warp has never passed an mbarrier, and nobody has arrived there.
+bool Walk::firstWait(const Blocked &at) const {
+  const Mbarrier *barrier =
+      at.awaited && at.awaited->what == Awaited::What::Mbarrier ? mbarrierOf(*at.awaited) : nullptr;
+  return barrier && !barrier->describeParity(at.warp->index, 0).empty();
+}
+
+/// The arrivals that the text has ahead of waiting groups, at an mbarrier at which nobody arrived.
+const std::vector<ArrivalAhead> &Walk::aheadOf(const Awaited &at) const {
+  const auto [place, fresh] = ahead.try_emplace({at.rank, at.object});
+  const Mbarrier *barrier = at.what == Awaited::What::Mbarrier ? mbarrierOf(at) : nullptr;
+  if (fresh && barrier && !barrier->phase && barrier->arrivals.empty() && !barrier->tx &&
+      twinsOf(at).empty())
+    place->second = arrivalsAhead(cluster, blocked, at);
+  return place->second;
+}
+
+/// Goes on to a group ahead of which the text has an arrival here, or ends at lanes that wait for
+/// lanes of their own warp, which wait here.
+bool Walk::goesAhead(const Blocked &at, Chain &chain, const Blocked *&next) const {
+  const std::vector<ArrivalAhead> &arrivals = aheadOf(*at.awaited);
+  if (arrivals.empty())
+    return false;
+  const ArrivalAhead &first = arrivals.front();
+  const WarpId warp{first.by->cta->rank, first.by->warp->index};
+  const std::string place = describePoint(cluster.launch, first.at);
+  if (first.by->warp == at.warp && first.by != &at && rankOf(*first.by) == kLanesRank) {
+    const uint32_t pc = waitingAt(*first.by->group);
+    const uint32_t line = cluster.launch->kernel->code[pc].line;
+    chain.verdict = Verdict::Split;
+    chain.text += fmt::format(
+        " <- lanes {:#010x} of warp {}, which would arrive at {}, and wait at "
+        "{} for the lanes that wait here",
+        first.by->group->mask, at.warp->index, place, describePoint(cluster.launch, {pc, line}));
+    return true;
+  }
+  std::vector<WarpId> among;
+  for (const ArrivalAhead &one : arrivals)
+    if (one.at.pc == first.at.pc)
+      among.emplace_back(one.by->cta->rank, one.by->warp->index);
+  next = rankOf(*first.by) < kLanesRank ? first.by : waitOf(warp);
+  if (!next)
+    return false;
+  ++chain.ahead;
+  chain.text += fmt::format(" <- {} (arrival ahead: {})",
+                            next->awaited ? alike(*next, &among) : nameWarps({warp}), place);
+  return true;
+}
+
 /// Nobody else is expected, or somebody who has exited.
-void Walk::endAt(const Awaited &at, const std::vector<WarpId> &gone, Chain &chain) const {
+void Walk::endAt(const Blocked &end, const std::vector<WarpId> &gone, Chain &chain) const {
+  const Awaited &at = *end.awaited;
   const Mbarrier *barrier = at.what == Awaited::What::Mbarrier ? mbarrierOf(at) : nullptr;
   if (!gone.empty()) {
     chain.verdict = Verdict::Exited;
     chain.text += fmt::format(" <- {}, which {} exited and without which it never completes",
                               nameWarps(gone), gone.size() > 1 ? "have" : "has");
+  } else if (barrier && barrier->tx < 0) {
+    chain.verdict = Verdict::Unannounced;
+    chain.text += fmt::format(": {} bytes came that nobody of its CTA announced ({})", -barrier->tx,
+                              barrier->describeBytes(cluster.launch));
   } else if (barrier && !barrier->arrivals.empty()) {
     chain.verdict = Verdict::Partial;
     chain.text += fmt::format(": {} of {} arrivals are pending behind those of {}{}",
@@ -310,9 +376,23 @@ void Walk::endAt(const Awaited &at, const std::vector<WarpId> &gone, Chain &chai
     chain.verdict = Verdict::Nobody;
     const std::string twins = barrier ? twinsOf(at) : "";
     chain.text += ": nobody else has ever arrived there" + twins;
-    if (barrier && twins.empty() && !barrier->phase)
-      chain.text += " (the wait for a stage that nobody has filled yet begins with parity 1)";
+    if (twins.empty() && firstWait(end))
+      chain.text += kFirstParity;
   }
+}
+
+/// Ends a chain at an object that it has met.
+bool Walk::closesRing(const Blocked &at, const std::vector<const Blocked *> &seen,
+                      Chain &chain) const {
+  const auto begin = std::ranges::find_if(
+      seen, [&](const Blocked *one) { return one->awaited->sameObject(*at.awaited); });
+  if (begin == seen.end())
+    return false;
+  chain.verdict = Verdict::Ring;
+  chain.text += ": a ring, in which each waits for the next";
+  if (std::all_of(begin, seen.end(), [&](const Blocked *one) { return firstWait(*one); }))
+    chain.text += kFirstParity;
+  return true;
 }
 
 Chain Walk::from(const Blocked &start) const {
@@ -323,26 +403,28 @@ Chain Walk::from(const Blocked &start) const {
     return chain;
   }
   chain.text = start.awaited ? alike(start) : nameWarps({{start.cta->rank, start.warp->index}});
-  std::vector<const Awaited *> seen;
+  std::vector<const Blocked *> seen;
   for (const Blocked *at = &start;;) {
     chain.last = at;
     if (endsHere(*at, chain))
       return chain;
     const Awaited &awaited = *at->awaited;
     chain.text += " <- " + nameOf(awaited);
-    if (std::ranges::any_of(seen, [&](const Awaited *a) { return a->sameObject(awaited); })) {
-      chain.verdict = Verdict::Ring;
-      chain.text += ": a ring, in which each waits for the next";
+    if (closesRing(*at, seen, chain))
       return chain;
-    }
-    seen.push_back(&awaited);
+    seen.push_back(at);
     ++chain.length;
     const std::vector<WarpId> missing = missingAt(awaited);
     std::vector<WarpId> gone;
     std::ranges::copy_if(missing, std::back_inserter(gone),
                          [&](const WarpId &warp) { return exited(warp); });
+    if (missing.empty() && goesAhead(*at, chain, at)) {
+      if (chain.verdict == Verdict::Split)
+        return chain;
+      continue;
+    }
     if (missing.empty() || !gone.empty()) {
-      endAt(awaited, gone, chain);
+      endAt(*at, gone, chain);
       return chain;
     }
     if (splitsAt(missing, chain))
