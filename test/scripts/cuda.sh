@@ -132,6 +132,11 @@ nvcc -std=c++17 "$root/integration_test/sim/faults.cu" -o "$work/static" || fail
 expect 5 "0 bytes past the end of 'cudaMalloc #1'" "$sim" run -- "$work/static" beyond
 nvcc -std=c++17 -Xlinker -s "$root/integration_test/sim/faults.cu" -o "$work/static" || fail "nvcc fails"
 expect 2 "has the CUDA runtime linked in statically, and no names" "$sim" run -- "$work/static"
+expect 2 "has the CUDA runtime linked in statically, and no names" "$sim" run -- sh -c "$work/static"
+nvcc -std=c++17 "$root/integration_test/sim/limits.cu" -L"$build/lib/fp4-cuda/stubs" -lcuda -o "$work/static" ||
+  fail "nvcc fails on limits"
+expect 0 "all as expected" "$sim" run -- "$work/static"
+expect 0 "all as expected" "$sim" run -- sh -c "$work/static; $work/static" # a script starts it
 
 # Programs of the driver API link with the stub.
 cat > "$work/driver.cpp" << 'CPP'

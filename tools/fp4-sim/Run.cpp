@@ -10,13 +10,14 @@
 #include "Child.h"
 #include "Explore.h"
 #include "fp4/Harness/Runner.h"
-#include "fp4/SimCuda/ElfFile.h"
+#include "fp4/SimCuda/LinkedRuntime.h"
 #include "fp4/Support/InputFile.h"
 #include "fp4/Support/JsonText.h"
 #include "fp4/Support/OutputFile.h"
 #include "fp4/Support/Process.h"
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -55,49 +56,25 @@ Expected<fs::path> libraryFolder() {
       "build the target fp4-cuda, or install the project as a whole");
 }
 
-/// The simulator's runtime that a program gets; none if it loads one later, as Python modules do.
-struct Runtime {
-  std::string library;   ///< libcudart.so.13, ...
-  /// The program has one linked in, whose functions the simulator takes over.
-  bool isStatic = false;
-};
-
-/// The version of a runtime that is linked in. A linked runtime knows its functions by name,
-/// whether the program was stripped or not. The simulator finds them by the symbol table.
-Expected<Runtime> staticRuntime(const ElfFile &elf, std::span<const std::byte> file,
-                                const std::string &program) {
-  const std::string_view text(reinterpret_cast<const char *>(file.data()), file.size());
-  const auto has = [&](std::string_view name) { // the text may be the end of another name
-    return text.find(std::string(name) + '\0') != std::string_view::npos;
-  };
-  if (!elf.section(".nv_fatbin") || !has("cudaLaunchKernel"))
-    return Runtime();
-  if (!elf.section(".strtab"))
-    return makeError(ErrorKind::Usage,
-                     fmt::format("'{}' has the CUDA runtime linked in statically, and no names of "
-                                 "its functions",
-                                 program),
-                     "link it without stripping it, or with nvcc -cudart=shared");
-  return Runtime{has("cudaGetDeviceProperties_v2") ? "libcudart.so.12" : "libcudart.so.13", true};
-}
-
-Expected<Runtime> neededRuntime(const std::string &program) {
+/// The simulator's runtime that a program gets: libcudart.so.13, ...; none if it loads one later, as
+/// Python modules do.
+Expected<std::string> neededRuntime(const std::string &program) {
   FP4_ASSIGN(auto bytes, readBytes(program));
   if (!ElfFile::isElf(bytes))
-    return Runtime();
+    return "";
   auto elf = ElfFile::open(bytes);
   if (!elf)
     return makeError(ErrorKind::Usage, fmt::format("'{}' is {}", program, elf.error().message));
   for (const std::string &library : elf->neededLibraries()) {
     if (library == "libcudart.so.12" || library == "libcudart.so.13")
-      return Runtime{library};
+      return library;
     if (library.substr(0, 13) == "libcudart.so.")
       return makeError(
           ErrorKind::Usage,
           fmt::format("'{}' needs {}, but versions 12 and 13 are simulated", program, library),
           "compile it with a newer toolkit");
   }
-  return staticRuntime(*elf, bytes, program);
+  return linkedRuntime(*elf, bytes, program);
 }
 
 void putFirst(const char *variable, const std::string &value, char separator) {
@@ -131,7 +108,7 @@ const char *timeOf(const ProgramOptions &options) {
   return options.timesOnly ? "only" : options.quietTimes ? "quiet" : options.time ? "1" : "0";
 }
 
-void setEnvironment(const ProgramOptions &options, const fs::path &folder, const Runtime &runtime,
+void setEnvironment(const ProgramOptions &options, const fs::path &folder, const std::string &runtime,
                     const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
@@ -151,7 +128,6 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   setenv("FP4_SIM_DUMP_PTX", absolute(options.dumpPtx).c_str(), 1);
   setenv("FP4_SIM_PTX_DIR", absolute(options.ptxDir).c_str(), 1);
   setenv("FP4_SIM_PROCESS", std::to_string(getpid()).c_str(), 1);
-  setenv("FP4_SIM_STATIC", runtime.isStatic ? "1" : "0", 1);
   setenv("FP4_SIM_STATS", options.statistics ? "1" : "0", 1);
   setenv("FP4_SIM_TIMELINE", absolute(options.timeline).c_str(), 1);
   setenv("FP4_SIM_TIMELINE_SMS", std::to_string(options.timelineSms).c_str(), 1);
@@ -163,9 +139,10 @@ void setEnvironment(const ProgramOptions &options, const fs::path &folder, const
   putFirst("LD_LIBRARY_PATH", folder.string(), ':');
   putFirst("PYTHONPATH", (folder / "python").string(), ':'); // a sitecustomize for cuda.bindings
   // A run path in the program would find CUDA's libraries first.
-  if (!runtime.library.empty())
-    putFirst("LD_PRELOAD",
-             (folder / "libcuda.so.1").string() + " " + (folder / runtime.library).string(), ' ');
+  if (!runtime.empty())
+    putFirst("LD_PRELOAD", (folder / "libcuda.so.1").string() + " " + (folder / runtime).string(),
+             ' ');
+  putFirst("LD_PRELOAD", (folder / "libfp4child.so").string(), ' '); // for what the program starts
   preloadSanitizer();
 }
 
@@ -264,8 +241,9 @@ std::string countsOf(const nlohmann::ordered_json &hazards) {
 
 void summarize(const Findings &found, int status, bool statistics) {
   if (WIFSIGNALED(status))
-    fmt::print(stderr, "fp4-sim: the program ended by signal {} ({})\n", WTERMSIG(status),
-               strsignal(WTERMSIG(status)));
+    fmt::print(stderr, "fp4-sim: the program ended by signal {} ({}{})\n", WTERMSIG(status),
+               strsignal(WTERMSIG(status)),
+               WTERMSIG(status) == SIGKILL ? "; the host may have had no memory left" : "");
   std::string names;
   for (const std::string &name : found.missing)
     names += (names.empty() ? "" : ", ") + name;

@@ -11,6 +11,7 @@
 #include "fp4/Support/Error.h"
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,11 +24,16 @@ class WriteJournal;
 /// Frees the storage of an allocation unless it belongs to the host.
 struct StorageDeleter {
   bool owned = true;
-  void operator()(std::byte *bytes) const {
-    if (owned)
-      delete[] bytes;
-  }
+  uint64_t mapped = 0; ///< bytes of storage that takes pages of the host only where it is written
+  void operator()(std::byte *bytes) const;
 };
+using Storage = std::unique_ptr<std::byte[], StorageDeleter>;
+
+/// A bit for each byte. The host clears pages when they are used first.
+struct WrittenBitsDeleter {
+  void operator()(uint64_t *bits) const { std::free(bits); }
+};
+using WrittenBits = std::unique_ptr<uint64_t[], WrittenBitsDeleter>;
 
 /// A named allocation of device memory. `bytes.get()` is the host storage of [address,
 /// address+size).
@@ -35,11 +41,11 @@ struct Allocation {
   std::string name;
   uint64_t address = 0; ///< 512-byte aligned fake device pointer, or that of the host's memory
   uint64_t size = 0;    ///< bytes
-  std::unique_ptr<std::byte[], StorageDeleter> bytes;
-  bool readOnly = false;               ///< .const variables: the device may not write them
-  bool polled = false;                 ///< memory that the host reads while kernels run
-  bool lent = false;                   ///< host memory that the host leaves alone while kernels run
-  std::unique_ptr<uint64_t[]> written; ///< a bit per byte; null: nobody keeps track
+  Storage bytes;
+  bool readOnly = false; ///< .const variables: the device may not write them
+  bool polled = false;   ///< memory that the host reads while kernels run
+  bool lent = false;     ///< host memory that the host leaves alone while kernels run
+  WrittenBits written;   ///< null: nobody keeps track
 
   /// Returns true when host and device share the memory and use one address.
   bool shared() const { return !bytes.get_deleter().owned; }

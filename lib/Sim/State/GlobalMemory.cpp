@@ -1,11 +1,11 @@
 //===- GlobalMemory.cpp - The simulated device memory ---------------------===//
 #include "fp4/Sim/GlobalMemory.h"
 #include "PastWrites.h"
+#include "Sim/State/Storage.h"
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
-#include <new>
 
 using namespace fp4;
 using namespace fp4::sim;
@@ -13,19 +13,15 @@ using namespace fp4::sim;
 static constexpr uint64_t kAlign = 512;
 static constexpr uint64_t kGap = 4096; ///< bytes between allocations, which are never valid
 
-static std::unique_ptr<uint64_t[]> makeBits(uint64_t bytes) {
-  return std::make_unique<uint64_t[]>(bytes / 64 + 1);
-}
-
 static auto lowerBound(const std::vector<std::unique_ptr<Allocation>> &table, uint64_t address) {
   return std::lower_bound(table.begin(), table.end(), address,
                           [](const auto &a, uint64_t value) { return a->address < value; });
 }
 
 uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
-  std::unique_ptr<std::byte[], StorageDeleter> storage(
-      size >> 40 ? nullptr : new (std::nothrow) std::byte[std::max<uint64_t>(size, 1)]);
-  if (!storage)
+  Storage storage = makeStorage(size);
+  WrittenBits written = tracking && storage ? makeBits(size) : nullptr;
+  if (!storage || (tracking && !written))
     return 0;
   uint64_t address = nextAddress;
   nextAddress += (size + kGap + kAlign - 1) / kAlign * kAlign;
@@ -37,9 +33,7 @@ uint64_t GlobalMemory::allocate(uint64_t size, std::string name) {
   allocation->address = address;
   allocation->size = size;
   allocation->bytes = std::move(storage);
-  std::memset(allocation->bytes.get(), 0xCD, size);
-  if (tracking)
-    allocation->written = makeBits(size);
+  allocation->written = std::move(written);
   inUse += size;
   table.insert(lowerBound(table, address), std::move(allocation));
   return address;
@@ -153,11 +147,11 @@ Status GlobalMemory::write(uint64_t address, const void *source, uint64_t bytes)
 }
 
 Status GlobalMemory::fill(uint64_t address, uint8_t value, uint64_t bytes) {
-  std::byte *destination = translate(address, bytes);
-  if (!destination)
+  const Allocation *allocation = find(address, bytes);
+  if (!allocation)
     return makeError(ErrorKind::Device, "fill of device memory is out of bounds",
                      explain(address, bytes));
-  std::memset(destination, value, bytes);
+  fillStorage(allocation->bytes, address - allocation->address, value, bytes);
   markWritten(address, bytes);
   return {};
 }

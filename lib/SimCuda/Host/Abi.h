@@ -28,6 +28,7 @@ enum Code : int {
   InvalidContext = 201,
   NoKernelImageForDevice = 209,
   InvalidPtx = 218,
+  UnsupportedExecAffinity = 224,
   FileNotFound = 301,
   OperatingSystem = 304,
   InvalidResourceHandle = 400,

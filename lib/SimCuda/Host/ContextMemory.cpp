@@ -132,12 +132,13 @@ Code Context::fill(const char *function, void *destination, uint32_t value, unsi
   if (traced)
     trace(fmt::format("{}: {} times {:#x} in {} bytes to {}", function, count, value, width,
                       destination));
+  if (width == 1 || value == 0) {
+    (void)simulator->memory().fill(deviceAddress(destination), uint8_t(value), bytes);
+    return Success;
+  }
   auto *to = simulator->memory().translate(deviceAddress(destination), bytes);
-  if (width == 1)
-    std::memset(to, static_cast<int>(value & 0xFF), count);
-  else
-    for (uint64_t i = 0; i < count; ++i)
-      std::memcpy(to + i * width, &value, width);
+  for (uint64_t i = 0; i < count; ++i)
+    std::memcpy(to + i * width, &value, width);
   simulator->memory().markWritten(deviceAddress(destination), bytes);
   return Success;
 }

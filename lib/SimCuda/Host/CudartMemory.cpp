@@ -143,13 +143,23 @@ FP4_ENTRY int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind
 }
 FP4_PER_THREAD(cudaMemcpyAsync, _ptsz)
 
-FP4_ENTRY int cudaMemcpyPeer(void *to, int, const void *from, int, size_t bytes) {
-  return copyIn(__func__, nullptr, to, from, bytes, DeviceToDevice);
+static Code copyPeer(const char *function, StreamHandle stream, void *to, int toDevice,
+                     const void *from, int fromDevice, size_t bytes) {
+  if (toDevice || fromDevice)
+    return context().fail(function, InvalidDevice,
+                          fmt::format("expects device 0, the only one, but got {} and {}", toDevice,
+                                      fromDevice));
+  return copyIn(function, stream, to, from, bytes, DeviceToDevice);
 }
 
-FP4_ENTRY int cudaMemcpyPeerAsync(void *to, int, const void *from, int, size_t bytes,
-                                  StreamHandle stream) {
-  return copyIn(__func__, stream, to, from, bytes, DeviceToDevice);
+FP4_ENTRY int cudaMemcpyPeer(void *to, int toDevice, const void *from, int fromDevice,
+                             size_t bytes) {
+  return copyPeer(__func__, nullptr, to, toDevice, from, fromDevice, bytes);
+}
+
+FP4_ENTRY int cudaMemcpyPeerAsync(void *to, int toDevice, const void *from, int fromDevice,
+                                  size_t bytes, StreamHandle stream) {
+  return copyPeer(__func__, stream, to, toDevice, from, fromDevice, bytes);
 }
 
 static Code copyRows(const char *function, StreamHandle stream, CopyWork work) {

@@ -107,7 +107,21 @@ static Code checkContext(const char *function, const void *handle) {
 }
 
 FP4_ENTRY int cuCtxCreate_v2(void **handle, unsigned, int) { return giveContext(handle); }
-FP4_ENTRY int cuCtxCreate_v4(void **handle, void *, unsigned, int) { return giveContext(handle); }
+
+/// CUctxCreateParams
+struct ContextParameters {
+  const void *affinities;
+  int affinityCount;
+  const void *graphics;
+};
+
+FP4_ENTRY int cuCtxCreate_v4(void **handle, const ContextParameters *parameters, unsigned, int) {
+  if (parameters && parameters->affinityCount)
+    return context().fail("cuCtxCreate", UnsupportedExecAffinity,
+                          "a part of the SMs is for programs under MPS, which is not simulated",
+                          "create a context of all SMs");
+  return giveContext(handle);
+}
 FP4_ENTRY int cuCtxDestroy_v2(void *handle) { return checkContext("cuCtxDestroy", handle); }
 FP4_ENTRY int cuCtxGetCurrent(void **handle) { return giveContext(handle); }
 FP4_ENTRY int cuCtxSetCurrent(void *handle) { return checkContext(__func__, handle); }

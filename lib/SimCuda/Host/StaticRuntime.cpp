@@ -3,16 +3,13 @@
 // nvcc links the CUDA runtime statically unless it is told otherwise. Such a program names no
 // library that we could stand for, but its symbol table names the functions. Before it starts, each
 // of them begins with a jump to ours; the runtime that it carries never runs. A program without a
-// symbol table is refused by fp4-sim run, which also says that this one has to be looked at
-// (FP4_SIM_STATIC).
+// symbol table is refused.
 //
 //===----------------------------------------------------------------------===//
 #include "EntryPoint.h"
-#include "fp4/SimCuda/ElfFile.h"
-#include "fp4/Support/InputFile.h"
+#include "fp4/SimCuda/LinkedRuntime.h"
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
@@ -104,14 +101,15 @@ size_t takeOver(const std::vector<NamedFunction> &functions) {
 
 /// Runs before the constructors of the program, which register its kernels.
 __attribute__((constructor)) void replaceStaticRuntime() {
-  const char *wanted = std::getenv("FP4_SIM_STATIC");
-  if (!wanted || *wanted != '1')
+  const OwnFile file;
+  if (!ElfFile::isElf(file.bytes()))
     return;
-  unsetenv("FP4_SIM_STATIC"); // a child of the program is another program
+  const auto elf = ElfFile::open(file.bytes());
+  const auto runtime = elf ? linkedRuntime(*elf, file.bytes(), "the program") : std::string();
+  if (runtime && *runtime != fmt::format("libcudart.so.{}", FP4_CUDART_MAJOR))
+    return;
 #ifdef __x86_64__
-  auto bytes = readBytes("/proc/self/exe");
-  auto elf = bytes ? ElfFile::open(*bytes) : makeError(ErrorKind::Usage, "no file");
-  if (elf && takeOver(functionsOf(*elf)) > 0)
+  if (runtime && takeOver(functionsOf(*elf)) > 0)
     return;
 #endif
   const Error error{ErrorKind::Usage, "the CUDA runtime that is linked in cannot be replaced",
