@@ -41,8 +41,7 @@ static void *mapPart(std::byte *at, uint64_t bytes, int file) {
 
 static Storage makeLarge(uint64_t size) {
   const uint64_t bytes = (size + kPart - 1) / kPart * kPart;
-  void *place =
-      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *place = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (place == MAP_FAILED)
     return nullptr;
   Storage storage(static_cast<std::byte *>(place), StorageDeleter{.mapped = bytes});

@@ -146,9 +146,9 @@ FP4_PER_THREAD(cudaMemcpyAsync, _ptsz)
 static Code copyPeer(const char *function, StreamHandle stream, void *to, int toDevice,
                      const void *from, int fromDevice, size_t bytes) {
   if (toDevice || fromDevice)
-    return context().fail(function, InvalidDevice,
-                          fmt::format("expects device 0, the only one, but got {} and {}", toDevice,
-                                      fromDevice));
+    return context().fail(
+        function, InvalidDevice,
+        fmt::format("expects device 0, the only one, but got {} and {}", toDevice, fromDevice));
   return copyIn(function, stream, to, from, bytes, DeviceToDevice);
 }
 
