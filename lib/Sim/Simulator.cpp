@@ -377,40 +377,14 @@ static bool beginsEarly(const SimOptions &options, uint64_t number) {
   return options.policy == CompletionPolicy::Lazy || mixed >> 63;
 }
 
-/// Returns true when a later launch may begin beside the end of this one.
-static bool mayTrigger(const Kernel &kernel) {
-  return std::ranges::any_of(kernel.code, [](const Insn &insn) {
-    return opcodeTable()[insn.row].base == "griddepcontrol";
-  });
-}
-
-/// Returns true for code that no other cluster may run beside: it tells them something, looks at
-/// the time, prints, or takes their place.
-static bool mustTakeTurns(const Kernel &kernel) {
-  const auto isPrivate = [](Space space) {
-    return space == Space::SharedCta || space == Space::SharedCluster || space == Space::Local ||
-           space == Space::Param;
-  };
-  return mayTrigger(kernel) ||
-         std::ranges::any_of(
-             kernel.callSites,
-             [](const CallSite &site) { return site.builtin == findBuiltin("vprintf"); }) ||
-         std::ranges::any_of(kernel.code, [&](const Insn &insn) {
-           if (const auto *access = insn.get<MemoryModifiers>())
-             return access->order != MemOrder::Weak && !isPrivate(access->space);
-           if (const auto *atomic = insn.get<AtomicModifiers>())
-             return !isPrivate(atomic->space);
-           return insn.get<ClockModifiers>() || insn.get<CancelModifiers>();
-         });
-}
-
 /// Returns the observer of clusters that run at the same time, or null if they may not.
 static ApartObserver *apartObserver(const Launch &launch) {
   const SimOptions &options = *launch.options;
   const bool ordered = options.stepper || options.policy == CompletionPolicy::Timed ||
                        launch.config.gridWorkspace || launch.queue.nextCluster ||
                        launch.queue.totalClusters < 2 || threadCount(options.hostThreads) < 2;
-  if (ordered || !launch.observer || launch.memory->isPolled() || mustTakeTurns(*launch.kernel) ||
+  if (ordered || !launch.observer || launch.memory->isPolled() ||
+      launch.kernel->neighbours.takesTurns ||
       std::ranges::any_of(launch.memory->allocations(),
                           [](const auto &allocation) { return allocation->hostWrites(); }))
     return nullptr;
@@ -454,7 +428,7 @@ static Status runBeside(Launch &launch, Grid &grid, PastWrites &past) {
     return runAlone(launch, grid);
   PastWrites::Beside beside = past.besideOf(dependence);
   std::shared_ptr<WriteJournal> journal;
-  if (dependence.mark && (past.used() || mayTrigger(*launch.kernel)))
+  if (dependence.mark && (past.used() || launch.kernel->neighbours.triggers))
     journal = std::make_shared<WriteJournal>(*launch.memory);
   if (!journal && beside.empty())
     return runAlone(launch, grid);
@@ -487,6 +461,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
                      fmt::format("'{}' has no kernel '{}'", program.name(), kernelName));
   Launch launch;
   launch.options = &settings;
+  launch.target = target;
   launch.program = &program.impl();
   launch.kernel = kernel;
   launch.memory = &global;

@@ -31,10 +31,10 @@ std::string_view trimmed(std::string_view text) {
 } // namespace
 
 TicketQueue::TicketQueue(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.size()) {
-  const hw::TargetModel *target = hw::lookupTarget(cluster.launch->options->target);
+  const hw::TargetLimits &limits = cluster.launch->target->limits;
   for (CtaAsync &cta : ctas)
-    if (target && target->limits.tmemColumns)
-      cta.tmem.setColumns(target->limits.tmemExclusiveColumns);
+    if (limits.tmemColumns)
+      cta.tmem.setColumns(limits.tmemExclusiveColumns);
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 #include "Sim/Decode/Decoder.h"
 #include "Sim/Decode/Handlers.h"
 #include "Sim/Decode/LaneOrder.h"
+#include "Sim/Decode/Neighbours.h"
 #include "Sim/Decode/PoisonRules.h"
 #include "Sim/Decode/Unsupported.h"
 #include "fp4/Numerics/Float16.h"
@@ -74,8 +75,10 @@ void KernelDecoder::run(std::vector<DecodeError> *errors) {
   keepRegisterNames();
   registers.finish();
   kernel.info.instructions = static_cast<uint32_t>(kernel.code.size() - 1 - callees.size());
-  if (!errors || errors->empty())
+  if (!errors || errors->empty()) {
     orderLanes(kernel);
+    findNeighbours(kernel);
+  }
 }
 
 void KernelDecoder::decodeBody(const ptx::Function &body, std::vector<DecodeError> *errors) {

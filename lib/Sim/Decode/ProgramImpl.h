@@ -76,6 +76,13 @@ struct LaneTurn {
   uint32_t until = 0; ///< end of the block: up to it, order follows the text
 };
 
+/// Uses of what is outside of a cluster. The decoder finds them once for all launches.
+struct Neighbours {
+  bool triggers = false;   ///< a later launch may begin beside the end of this one
+  bool takesTurns = false; ///< no other cluster may run beside
+  bool readsClock = false, prints = false;
+};
+
 struct Kernel {
   KernelInfo info;
   std::vector<Insn> code;      ///< every body ends with an exit or return that the decoder appends
@@ -93,6 +100,7 @@ struct Kernel {
   std::string sharedSymbol(uint32_t offset) const;
   /// The register that has the place in bank 0; empty when its name was not kept.
   std::string registerName(uint32_t offset) const;
+  Neighbours neighbours;
   uint32_t stackTop = 0; ///< stack's top in local memory; 0: the kernel has no stack (Stack.cpp)
   uint32_t registerBytes = 0;       ///< bank 0, a multiple of 64
   uint32_t sharedBytes = 0;         ///< end of the static variables, counted from kSharedBase

@@ -19,13 +19,8 @@ static constexpr uint64_t kSpinRounds = 64;
 
 Scheduler::Scheduler(Cluster &cluster)
     : cluster(cluster), cx(cluster), stepper(cluster.launch->options->stepper),
-      clockless(std::ranges::none_of(
-          cluster.launch->kernel->code,
-          [](const Insn &insn) { return insn.get<ClockModifiers>() != nullptr; })),
-      parkable(clockless && !stepper &&
-               std::ranges::none_of(cluster.launch->kernel->callSites, [](const CallSite &site) {
-                 return site.builtin == findBuiltin("vprintf");
-               })) {}
+      clockless(!cluster.launch->kernel->neighbours.readsClock),
+      parkable(clockless && !stepper && !cluster.launch->kernel->neighbours.prints) {}
 
 //===----------------------------------------------------------------------===//
 // Rounds

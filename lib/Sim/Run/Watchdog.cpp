@@ -180,10 +180,7 @@ static std::string describeUnstarted(const Cluster &cluster) {
 
 /// The launches that cannot change what a loop reads.
 static std::string describeLaunches(const Launch &launch) {
-  const bool triggers = std::ranges::any_of(launch.kernel->code, [](const Insn &insn) {
-    return opcodeTable()[insn.row].base == "griddepcontrol";
-  });
-  if (launch.config.dependence.mark && triggers)
+  if (launch.config.dependence.mark && launch.kernel->neighbours.triggers)
     return "a dependent launch begins only when every CTA of this one has executed "
            "griddepcontrol.launch_dependents or has ended, and may begin later: do not wait for it";
   return "launches run in the order in which the program makes them: one that is made later, also "

@@ -10,6 +10,10 @@
 #include <atomic>
 #include <mutex>
 
+namespace fp4::hw {
+struct TargetModel;
+}
+
 namespace fp4::sim {
 
 /// Each quarter of an SM has the registers of every fourth warp, so that the last warps of a CTA
@@ -56,6 +60,7 @@ struct ClusterQueue {
 /// Immutable while clusters run, except what `lock` guards.
 struct Launch {
   const SimOptions *options = nullptr;
+  const hw::TargetModel *target = nullptr; ///< that of the options
   const ProgramImpl *program = nullptr;
   const Kernel *kernel = nullptr;
   GlobalMemory *memory = nullptr;

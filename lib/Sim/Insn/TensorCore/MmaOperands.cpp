@@ -302,9 +302,7 @@ bool decodeOperands(ExecContext &cx, const Insn &insn, int lane, MmaRequest &mma
 
 Status checkMmaTarget(ExecContext &cx, const MmaRequest &mma) {
   using hw::TargetFeatures;
-  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
-  if (!target)
-    return {};
+  const hw::TargetModel *target = cx.launch().target;
   if (mma.variant.depth == hw::MmaDepth::K96)
     FP4_TRY(hw::requireFeature(*target, &TargetFeatures::hasFp4K96, "product of K = 96"));
   if (mma.variant.depth == hw::MmaDepth::Double)

@@ -180,9 +180,8 @@ uint32_t addHalves(uint32_t a, uint32_t b) {
 
 /// Returns true when the unit multiplies f16, not the fp8 that the instruction names.
 bool goesByHalves(ExecContext &cx, const MmaModifiers &mma) {
-  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
-  return containerBits(mma.aType) == 8 && mma.scaling == Scaling::Unscaled && target &&
-         !target->features.hasFp8MmaSync;
+  return containerBits(mma.aType) == 8 && mma.scaling == Scaling::Unscaled &&
+         !cx.launch().target->features.hasFp8MmaSync;
 }
 
 void multiplyFloats(const MmaModifiers &mma, Tile &tile) {

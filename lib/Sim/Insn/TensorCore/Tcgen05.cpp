@@ -7,8 +7,7 @@
 namespace fp4::sim {
 
 bool hasWideDescriptors(ExecContext &cx) {
-  const hw::TargetModel *target = hw::lookupTarget(cx.launch().options->target);
-  return target && target->limits.sharedOversizedBytes != 0;
+  return cx.launch().target->limits.sharedOversizedBytes != 0;
 }
 
 std::vector<uint32_t> groupRanks(ExecContext &cx, uint32_t ctaGroup) {
