@@ -8,6 +8,8 @@
 //   marks   warp, at, name, line, name of the mbarrier
 //   async   cluster, kind, from, length, name, line, warp
 //
+// `barriers` has the variable of each mbarrier by its address.
+//
 // A name is an index of `names`. Times are nanoseconds, or numbers of events, since the launch.
 //
 //===----------------------------------------------------------------------===//
@@ -49,6 +51,7 @@ public:
     scale = launch["unit"] == "ns" ? 1000 : 1;
     for (const char *key : {"warps", "spans", "marks", "async"})
       launch[key] = Json::array();
+    launch["barriers"] = Json::object();
   }
 
   void read(const Json &event) {
@@ -131,6 +134,8 @@ private:
       close(warp, when);
     if (phase == "X")
       slice(warp, event, arguments, when);
+    if (const std::string symbol = arguments.value("symbol", ""); !symbol.empty())
+      launch["barriers"][arguments.value("mbarrier", "")] = symbol;
     if (phase == "i")
       put("marks", {warp.index, when, names(event.value("name", "")),
                     warp.line = arguments.value("ptx line", int64_t(0)),

@@ -28,6 +28,8 @@
 
 namespace fp4::sim {
 
+struct Kernel;
+
 class Timeline final : public Observer {
 public:
   /// A wait of fewer nanoseconds belongs to the stretch in which a warp runs.
@@ -76,6 +78,7 @@ private:
   void span(char phase, const Actor &actor, CodePoint at, std::string_view category,
             std::string_view name, uint64_t id);
   void mbarrier(const BarrierEvent &event);
+  std::string objectOf(const BarrierEvent &event) const;
   void endTracks(uint32_t cluster);
 
   static uint64_t ctaOf(const Actor &actor) { return uint64_t(actor.cluster) << 8 | actor.ctaRank; }
@@ -86,6 +89,7 @@ private:
   double latest = 0;         ///< begin of the next launch
   const double *clock = nullptr;
   uint64_t launches = 0;
+  const Kernel *launched = nullptr; ///< kernel of the launch, whose variables have names
   uint32_t sms;
   std::map<uint64_t, Track> tracks;                         ///< tracks of this launch
   std::unordered_map<uint64_t, uint64_t> smOfCta;           ///< SM of each CTA of this launch

@@ -41,7 +41,8 @@ function showBarriers(launch) {
   for (const name of ["mbarrier", ...kindsOf, "phases", "waited"]) make("th", { textContent: name }, head);
   for (const entry of list) {
     const row = make("tr", {}, table);
-    make("td", { textContent: addressText(entry.object) }, row);
+    const name = (launch.barriers || {})[entry.object];
+    make("td", { textContent: name ? `${name} (${addressText(entry.object)})` : addressText(entry.object) }, row);
     for (const kind of kindsOf) lineButtons(make("td", {}, row), launch, entry.lines.get(kind) || new Set(), entry.counts.get(kind) || 0);
     make("td", { className: "n", textContent: Math.max(0, entry.phases) }, row);
     make("td", { className: "n", textContent: launch.unit === "ns" ? timeText(entry.waited) : "" }, row);

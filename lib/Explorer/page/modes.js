@@ -26,7 +26,7 @@ CodeMirror.defineSimpleMode("ptx", {
 
 CodeMirror.defineSimpleMode("sass", {
   start: [lineComment, { regex: /\/\*[\da-f]{4,}\*\//, token: "meta" }, { regex: /\/\*.*?\*\//, token: "comment" }, quotedText,
-    { regex: /@!?U?P[T\d]+/, token: "atom" }, { regex: /\b(?:UR?|R|P|UP|SR|SB)(?:\d+|Z|T)\b(?:\.reuse)?/, token: "variable" },
+    { regex: /@!?U?P[T\d]+/, token: "atom" }, { regex: /\b(?:UR?|R|P|UP|SR|SB)(?:\d+|Z|T)\b(?:\.reuse)?|\bSR_[\w.]+/, token: "variable" },
     { regex: /\.L_[\w]+|`\([^)]*\)/, token: "def" }, { regex: /\b[A-Z][A-Z0-9_]+(?:\.[\w.]+)*/, token: "keyword" },
     { regex: /-?\b(?:0x[\da-f]+|\d+(?:\.\d+)?)\b/, token: "number" }, { regex: /\.[a-z][\w.]*/, token: "attribute" }, { regex: /\w+/, token: null }],
 });

@@ -30,15 +30,16 @@ function foldRegion(cm, region) {
     cm.foldCode(CodeMirror.Pos(region.first, 0), { rangeFinder: () => ({ from, to }) }, "fold");
 }
 
-/** The first line of `text` from which PTX of the kernel came; 0 for none. */
+/** The line of `text` from which the first PTX of the kernel came, its head and not that of a function
+    within it; 0 for none. */
 function firstOfKernel(text, kernel) {
   const ptx = findText("ptx", kernel.module), region = ptx && regionOf(ptx, kernel);
   if (!region) return 0;
-  let first = 0;
-  for (let i = region.first; i <= region.last; ++i)
-    for (const line of ancestorsOf(ptx)[i].get(text.index) || [])
-      if (!first || line < first) first = line;
-  return first;
+  for (let i = region.first; i <= region.last; ++i) {
+    const lines = [...ancestorsOf(ptx)[i].get(text.index) || []];
+    if (lines.length) return Math.min(...lines);
+  }
+  return 0;
 }
 
 function scrollTo(pane, line, where) {

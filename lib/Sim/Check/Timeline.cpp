@@ -106,6 +106,7 @@ void Timeline::onLaunch(const LaunchEvent &event) {
   tracks.clear();
   phases.clear();
   smOfCta.clear();
+  launched = event.program.impl().find(event.kernel);
   const std::string program = plain(event.program.name()), kernel = plain(event.kernel);
   write(fmt::format(
       R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{} {}","program":"{}","kernel":"{}","unit":"{}"}}}})",
@@ -202,16 +203,25 @@ void Timeline::mbarrier(const BarrierEvent &event) {
   span('b', event.actor, event.at, "mbarrier", name(next), event.object);
 }
 
+/// The mbarrier as arguments of an event; the first one says its name too.
+std::string Timeline::objectOf(const BarrierEvent &event) const {
+  if (event.op < BarrierOp::MbarInit)
+    return "";
+  const auto offset = uint32_t(event.object) & kSharedOffsetMask;
+  const std::string name =
+      launched && event.op == BarrierOp::MbarInit ? plain(launched->sharedSymbol(offset)) : "";
+  return fmt::format(R"(,"mbarrier":"{:#x}")", event.object) +
+         (name.empty() ? "" : fmt::format(R"(,"symbol":"{}")", name));
+}
+
 void Timeline::onBarrier(const BarrierEvent &event) {
   if (event.op == BarrierOp::Exchange || !tick(event.actor))
     return;
   if (event.op == BarrierOp::MbarInit || event.op == BarrierOp::MbarInval ||
       event.op == BarrierOp::MbarPhaseDone)
     mbarrier(event);
-  if (event.actor.ticket == 0)
-    instant(event.actor, event.at, nameOf(event.op),
-            event.op >= BarrierOp::MbarInit ? fmt::format(R"(,"mbarrier":"{:#x}")", event.object)
-                                            : "");
+  if (event.actor.ticket == 0 || event.op == BarrierOp::MbarArrive)
+    instant(event.actor, event.at, nameOf(event.op), objectOf(event));
 }
 
 void Timeline::onFence(const FenceEvent &event) {
