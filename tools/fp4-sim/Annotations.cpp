@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Annotations.h"
+#include "fp4/Sim/Program.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <regex>
@@ -42,12 +43,12 @@ std::string annotation(const std::string &file, const std::string &line, const s
 std::string harness::annotationOf(const nlohmann::ordered_json &hazard) {
   static const std::regex located("(.+):([0-9]+):([0-9]+)");
   const auto &second = hazard["second"], &first = hazard["first"];
-  const std::string message =
-      fmt::format("kernel '{}': {} ({})\n{}: {}\n{}: {}\nmissing: {}",
-                  hazard["kernel"].get<std::string>(), hazard["message"].get<std::string>(),
-                  hazard["place"].get<std::string>(), first["what"].get<std::string>(),
-                  first["source"].get<std::string>(), second["what"].get<std::string>(),
-                  second["source"].get<std::string>(), hazard["missing"].get<std::string>());
+  const std::string message = fmt::format(
+      "kernel '{}': {} ({})\n{}: {}\n{}: {}\nmissing: {}",
+      sim::displayName(hazard["kernel"].get<std::string>()), hazard["message"].get<std::string>(),
+      hazard["place"].get<std::string>(), first["what"].get<std::string>(),
+      first["source"].get<std::string>(), second["what"].get<std::string>(),
+      second["source"].get<std::string>(), hazard["missing"].get<std::string>());
   const std::string origin = second.value("origin", ""), rule = hazard["rule"];
   if (std::smatch at; std::regex_match(origin, at, located))
     return annotation(at[1], at[2], at[3], rule, message);

@@ -353,6 +353,16 @@ std::string harness::describeStop(const Json &event) {
                             event["column"].get<uint32_t>(), placeText(event));
 }
 
+/// Where the answer to a break says that it stops.
+static std::string breakpointPlaces(const Json &value, bool atKernel) {
+  const auto line = value["stops_at"].get<uint32_t>();
+  const auto places = value.value("places", size_t(1));
+  if (!line)
+    return atKernel ? "" : ", nowhere in this kernel";
+  return places > 1 ? fmt::format(" at {} places, the first at line {}", places, line)
+                    : fmt::format(" at line {}", line);
+}
+
 std::string harness::describeAnswer(const Json &command, const Json &answer,
                                     const DebugFocus &focus) {
   if (answer.is_null())
@@ -363,10 +373,7 @@ std::string harness::describeAnswer(const Json &command, const Json &answer,
   const Json value = answer.value("value", Json());
   if (what == "break")
     return fmt::format("  breakpoint {}{}\n", value["breakpoint"].get<int>(),
-                       value["stops_at"].get<uint32_t>()
-                           ? fmt::format(" at line {}", value["stops_at"].get<uint32_t>())
-                       : command.contains("kernel") ? ""
-                                                    : ", nowhere in this kernel");
+                       breakpointPlaces(value, command.contains("kernel")));
   if (what == "delete" || what == "breakpoints") {
     std::string text;
     for (const Json &b : value)

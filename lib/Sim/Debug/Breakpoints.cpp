@@ -76,6 +76,8 @@ uint32_t Breakpoints::lineOf(int id) const {
   return breakpoint->file.empty() ? insn.line : insn.debugLine;
 }
 
+size_t Breakpoints::placesOf(int id) const { return size_t(std::ranges::count(byPc, id)); }
+
 void Breakpoints::place() {
   byPc.assign(kernel ? kernel->code.size() : 0, 0);
   begin = 0;

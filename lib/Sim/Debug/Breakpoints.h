@@ -36,6 +36,8 @@ public:
   int atBegin() const { return begin; }
   /// The line where a breakpoint of this kernel stops; 0: nowhere in it.
   uint32_t lineOf(int id) const;
+  /// The number of instructions of this kernel at which a breakpoint stops.
+  size_t placesOf(int id) const;
 
 private:
   void place();

@@ -183,7 +183,9 @@ Json DebugServer::describeBreakpoints() const {
 Json DebugServer::addBreakpoint(const Json &request) {
   const int id = breakpoints.add({0, request.value("file", ""), request.value("line", 0u),
                                   request.value("opcode", ""), request.value("kernel", "")});
-  return {{"breakpoint", id}, {"stops_at", breakpoints.lineOf(id)}};
+  return {{"breakpoint", id},
+          {"stops_at", breakpoints.lineOf(id)},
+          {"places", breakpoints.placesOf(id)}};
 }
 
 Expected<Json> DebugServer::look(const std::string &what, const Json &request) {
