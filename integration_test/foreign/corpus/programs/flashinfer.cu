@@ -18,15 +18,15 @@
 #include "renorm.cu"
 #include "rope.cu"
 #include "sampling.cu"
+#include "tensors.h"
 
 void single_decode(TensorView q, TensorView k, TensorView v, TensorView partial, TensorView out) {
   using Number = nv_bfloat16;
-  auto at = [](TensorView tensor) { return static_cast<Number *>(tensor.data_ptr()); };
   const uint32_t heads = q.size(0), keys = k.size(0), groups = k.size(1);
-  SingleDecodeParams<Number, Number, Number> params(at(q), at(k), at(v), at(out), nullptr, keys, heads, groups, QKVLayout::kNHD, 128, -1,
-                                                    0.0f, 1.0f / std::sqrt(128.0f), 1.0f, 1e4f);
+  SingleDecodeParams<Number, Number, Number> params(at<Number>(q), at<Number>(k), at<Number>(v), at<Number>(out), nullptr, keys, heads, groups,
+                                                    QKVLayout::kNHD, 128, -1, 0.0f, 1.0f / std::sqrt(128.0f), 1.0f, 1e4f);
   const cudaError_t status = SingleDecodeWithKVCacheDispatched<128, PosEncodingMode::kNone, DefaultAttention<false, false, false, false>>(
-      params, at(partial), get_stream(q.device()));
+      params, at<Number>(partial), get_stream(q.device()));
   TVM_FFI_ICHECK(status == cudaSuccess) << cudaGetErrorString(status);
 }
 

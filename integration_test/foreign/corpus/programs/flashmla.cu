@@ -1,6 +1,5 @@
 // Operators over FlashMLA's kernels, which TVM FFI calls: parameters as the project's own interface fills them for contiguous tensors.
 #include <cmath>
-#include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
 
 #include "params.h"
@@ -12,14 +11,10 @@
 #include "sm90/prefill/sparse/phase1.h"
 #include "smxx/decode/combine/combine.h"
 #include "smxx/decode/get_decoding_sched_meta/get_decoding_sched_meta.h"
+#include "tensors.h"
 
 using tvm::ffi::TensorView;
 using Number = cutlass::bfloat16_t;
-
-template <typename T>
-static T *at(TensorView tensor) {
-  return static_cast<T *>(tensor.data_ptr());
-}
 
 static int stride(TensorView tensor, int dim) { return static_cast<int>(tensor.stride(dim)); }
 
