@@ -56,8 +56,8 @@ Expected<fs::path> libraryFolder() {
       "build the target fp4-cuda, or install the project as a whole");
 }
 
-/// The simulator's runtime that a program gets: libcudart.so.13, ...; none if it loads one later, as
-/// Python modules do.
+/// The simulator's runtime that a program gets: libcudart.so.13, ...; none if it loads one later,
+/// as Python modules do.
 Expected<std::string> neededRuntime(const std::string &program) {
   FP4_ASSIGN(auto bytes, readBytes(program));
   if (!ElfFile::isElf(bytes))
@@ -108,8 +108,8 @@ const char *timeOf(const ProgramOptions &options) {
   return options.timesOnly ? "only" : options.quietTimes ? "quiet" : options.time ? "1" : "0";
 }
 
-void setEnvironment(const ProgramOptions &options, const fs::path &folder, const std::string &runtime,
-                    const std::string &report) {
+void setEnvironment(const ProgramOptions &options, const fs::path &folder,
+                    const std::string &runtime, const std::string &report) {
   setenv("FP4_SIM_DEVICE", options.device.c_str(), 1);
   setenv("FP4_SIM_POLICY", options.policy.c_str(), 1);
   setenv("FP4_SIM_CLUSTERS", options.clusters.c_str(), 1);
