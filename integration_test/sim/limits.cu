@@ -1,4 +1,4 @@
-// What one GPU without MPS, on a small host, can and cannot do: each line must be as expected.
+// Limits of one GPU without MPS on a small host: each line must be as expected.
 #include <cstdio>
 #include <cuda.h>
 #include <cuda_runtime.h>

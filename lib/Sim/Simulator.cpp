@@ -377,6 +377,11 @@ static bool beginsEarly(const SimOptions &options, uint64_t number) {
   return options.policy == CompletionPolicy::Lazy || mixed >> 63;
 }
 
+static void setTarget(Launch &launch, const hw::TargetModel &target) {
+  launch.target = &target;
+  launch.sms = target.sms;
+}
+
 /// Returns the observer of clusters that run at the same time, or null if they may not.
 static ApartObserver *apartObserver(const Launch &launch) {
   const SimOptions &options = *launch.options;
@@ -461,13 +466,12 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
                      fmt::format("'{}' has no kernel '{}'", program.name(), kernelName));
   Launch launch;
   launch.options = &settings;
-  launch.target = target;
   launch.program = &program.impl();
   launch.kernel = kernel;
   launch.memory = &global;
   launch.observer = settings.observer;
   launch.config = config;
-  launch.sms = target->sms;
+  setTarget(launch, *target);
   FP4_TRY(chooseClusters(launch, *target));
   const uint64_t shared = sharedBytesOf(*kernel, config);
   FP4_TRY(checkLaunch(*kernel, launch.config, *target, params.size(), shared));

@@ -353,7 +353,7 @@ std::string harness::describeStop(const Json &event) {
                             event["column"].get<uint32_t>(), placeText(event));
 }
 
-/// Where the answer to a break says that it stops.
+/// The places at which the answer to a break says that it stops.
 static std::string breakpointPlaces(const Json &value, bool atKernel) {
   const auto line = value["stops_at"].get<uint32_t>();
   const auto places = value.value("places", size_t(1));

@@ -2,8 +2,7 @@
 //
 // A script, a make or a test driver starts programs into which nvcc has linked the CUDA runtime.
 // fp4-sim run has not seen them, and they name no library. This small library is preloaded into
-// each of them. Where a runtime is linked in, it loads ours, which takes its place
-// (StaticRuntime.cpp).
+// each of them, and loads ours beside a linked runtime, whose place ours takes (StaticRuntime.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/SimCuda/LinkedRuntime.h"
