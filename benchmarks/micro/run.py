@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import blackwell
+import bursts
 import cold
 import converted_operands
 import cp_async
 import divisions
+import first_reads
 import instruction_code
 import instructions
 import ladder
@@ -66,6 +68,12 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "reach": lambda: sweeps.reach(device, out, quick),
             "translations": lambda: sweeps.translations(device, out, quick),
             "pages": lambda: cold.pages(device, out, quick),
+            "first-reads": lambda: first_reads.chains(device, out, quick),
+            "shares": lambda: first_reads.shares(device, out, quick),
+            "pieces": lambda: first_reads.pieces(device, out, quick),
+            "chase": lambda: first_reads.chase(device, out, quick),
+            "bursts": lambda: bursts.bursts(device, out, rounds),
+            "trees": lambda: bursts.trees(device, out, rounds),
             "cold": lambda: cold.cold(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick),
             "residency": lambda: residency.residency(device, out, quick),
