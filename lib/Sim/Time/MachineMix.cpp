@@ -28,11 +28,10 @@ constexpr MachineRow machineRows[] = {
 /// Machine instructions of which each PTX instruction has one: ptxas copies these only where it
 /// unrolls.
 constexpr std::string_view anchorPrefixes[] = {
-    "LD",   "ST",    "ATOM",    "RED",   "BAR",       "SYNCS",  "UTMA",
-    "UBLK", "HGMMA", "QGMMA",   "IGMMA", "HMMA",      "QMMA",   "IMMA",
-    "OMMA", "UTC",   "UTMACMD", "SHFL",  "WARPGROUP", "MEMBAR", "FENCE"};
+    "LD",   "ST",   "ATOM", "RED", "BAR",     "SYNCS", "UTMA",      "UBLK",   "HMMA",
+    "QMMA", "IMMA", "OMMA", "UTC", "UTMACMD", "SHFL",  "WARPGROUP", "MEMBAR", "FENCE"};
 
-/// MMAs of a warpgroup among these.
+/// MMAs of a warpgroup.
 constexpr std::string_view wgmmaPrefixes[] = {"HGMMA", "QGMMA", "IGMMA", "BGMMA"};
 
 /// Instructions that ptxas adds where it likes: parameters, descriptors of memory, spilled
@@ -156,14 +155,18 @@ private:
     if (!skipTo.empty())
       return;
     MachineCount &count = kernel->lines[source];
+    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    if (std::ranges::any_of(wgmmaPrefixes, begins)) {
+      ++count.wgmma;
+      kernel->mmas.push_back({source, place});
+      return;
+    }
     ++count.issue;
     count.places += place;
-    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
     count.anchors +=
         std::ranges::any_of(anchorPrefixes, begins) && std::ranges::none_of(addedPrefixes, begins)
             ? 1
             : 0;
-    count.wgmma += std::ranges::any_of(wgmmaPrefixes, begins) ? 1 : 0;
     if (begins("LDL") || begins("STL"))
       (begins("LDL") ? count.reloads : count.spills) += rowsOf(name);
     for (const MachineRow &row : machineRows)

@@ -26,11 +26,18 @@ struct MachineCount {
   std::array<uint32_t, kBanks> reads = {}; ///< registers that the pipes' instructions read, by bank
   uint32_t rejoins = 0; ///< branches around a slow path, behind which the lanes of a warp meet
   uint32_t anchors = 0; ///< memory, barriers and MMAs, which ptxas neither makes nor removes
-  uint32_t wgmma = 0;   ///< MMAs of a warpgroup among the anchors
+  uint32_t wgmma = 0;   ///< MMAs of a warpgroup that have this line, none of them among `issue`
+};
+
+/// An MMA of a warpgroup. ptxas gives it no line, so that it has that of the instruction before it.
+struct MachineMma {
+  uint32_t line = 0;
+  uint64_t place = 0; ///< place in the kernel, as in MachineCount
 };
 
 struct MachineKernel {
   std::map<uint32_t, MachineCount> lines; ///< counts by line of the PTX
+  std::vector<MachineMma> mmas;           ///< MMAs of warpgroups, in their order
   uint32_t registers = 0;                 ///< registers of a thread
   uint32_t spilledBytes = 0;              ///< bytes that a thread stores to spill registers
 };

@@ -50,6 +50,7 @@ public:
         groups.push_back({pc, pc, placeOf(machine, kernel.code[pc].line), never, {}});
       groups.back().end = pc + 1;
     }
+    placeMmas(machine);
   }
 
   /// The pcs of the block in their new order.
@@ -66,6 +67,31 @@ private:
     return found == machine.lines.end() || !found->second.issue
                ? -1
                : double(found->second.places) / found->second.issue;
+  }
+
+  /// Places MMAs of warpgroups, whose order ptxas keeps, where those of the block are that have a
+  /// line of it. Copies of an unrolled loop follow each other. If the numbers differ, ptxas has
+  /// left some out, and nothing tells which.
+  void placeMmas(const MachineKernel &machine) {
+    std::vector<LineGroup *> written;
+    std::set<uint32_t> lines;
+    for (LineGroup &group : groups) {
+      lines.insert(kernel.code[group.begin].line);
+      if (code[group.begin].unit == Unit::Wgmma && group.end == group.begin + 1)
+        written.push_back(&group);
+    }
+    std::vector<uint64_t> made;
+    for (const MachineMma &mma : machine.mmas)
+      if (lines.contains(mma.line))
+        made.push_back(mma.place);
+    if (written.empty() || made.empty() || made.size() % written.size())
+      return;
+    for (size_t i = 0; i < written.size(); ++i) {
+      double sum = 0;
+      for (size_t at = i; at < made.size(); at += written.size())
+        sum += double(made[at]);
+      written[i]->place = sum * double(written.size()) / double(made.size());
+    }
   }
 
   Freedom freedomOf(uint32_t pc) const {

@@ -415,6 +415,8 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
       const MachineCount none, &count = counts[pc] ? *counts[pc] : none;
       const bool counted = isArithmetic(timed.unit) || timed.unit == Unit::Free;
       timed.count = std::max(share(count.issue, copies), uint8_t(counted ? 0 : 1));
+      if (timed.unit == Unit::Wgmma)
+        timed.count = uint8_t(std::min(share(count.issue, copies) + 1, 255)); // and the MMA
       timed.rejoins = share(count.rejoins, copies);
       if (timed.unit == Unit::Free && timed.count)
         timed.unit = Unit::Alu;

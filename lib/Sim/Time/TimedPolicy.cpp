@@ -274,7 +274,8 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   constexpr double most = 0.9, ofColumns = 1.52;
   const double taken = std::max(read, ofColumns * columns) * kSchedulers;
   sm.tensor.mmaShare = std::min(taken / duration, most);
-  return std::max(end, sm.shared.free) +
+  // The next MMA begins `duration` later, and the result is there behind the arithmetic alone.
+  return std::max(end - duration + compute, sm.shared.free) +
          rates[registers ? TimingRate::WgmmaTailRegisters : TimingRate::WgmmaTail];
 }
 

@@ -49,6 +49,19 @@ TEST(BesideTime, ArithmeticBesideMmasIsSlower) {
   EXPECT_LT(runBeside(wide, fill).time.cycles, runBeside(wide, "").time.cycles + 300);
 }
 
+/// A of a small MMA takes longer to read than its arithmetic does. The next MMA waits for that, and
+/// who waits for the last one does not.
+TEST(BesideTime, AWaitForMmasEndsBehindTheirArithmetic) {
+  const auto cycles = [](unsigned columns, int times) {
+    return runTimed(operands(128) + products(columns, times),
+                    {.grid = {1, 1, 1}, .block = {128, 1, 1}, .dynamicSharedBytes = 16384})
+        .time.cycles;
+  };
+  EXPECT_NEAR(cycles(128, 1) - cycles(8, 1), 60, 1.5); // half a clock for each column
+  EXPECT_NEAR(cycles(8, 5) - cycles(8, 1), 4 * 18, 1.5);
+  EXPECT_NEAR(cycles(128, 5) - cycles(128, 1), 4 * 64, 1.5);
+}
+
 TEST(BesideTime, WideMmasBesideOthersTakeLongerAndDelayThem) {
   const std::string wide = "  mul.hi.u32 %r1{0}, %r1{0}, %t;\n";
   EXPECT_NEAR(cyclesBeside(products(16, 100), wide), rate(TimingRate::WideBeside16), 0.3);

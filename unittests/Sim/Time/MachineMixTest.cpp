@@ -66,6 +66,26 @@ TEST(MachineMix, CountsCopiesByWhatPtxasDoesNotAdd) {
   EXPECT_EQ(kernels.at("kernel").lines.at(4).anchors, 1u);
 }
 
+/// ptxas gives an MMA of a warpgroup no line, so that it seems to be of the line before it.
+TEST(MachineMix, AMmaOfAWarpgroupIsOfNoLine) {
+  const auto kernels = countMachineCode(R"(
+//--------------------- .text.kernel              --------------------------
+	//## File "ptx", line 4
+        /*0000*/                   LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT ;
+        /*0010*/                   HGMMA.64x8x16.F32.BF16 R24, gdesc[UR4], R24 ;
+	//## File "ptx", line 7
+        /*0020*/                   HMMA.16816.F32.BF16 R8, R4, R2, R8 ;
+)");
+  const MachineKernel &kernel = kernels.at("kernel");
+  EXPECT_EQ(kernel.lines.at(4).issue, 1u);
+  EXPECT_EQ(kernel.lines.at(4).places, 1u);
+  EXPECT_EQ(kernel.lines.at(4).wgmma, 1u);
+  EXPECT_EQ(kernel.lines.at(7).issue, 1u); // a warp's has its own
+  ASSERT_EQ(kernel.mmas.size(), 1u);
+  EXPECT_EQ(kernel.mmas[0].line, 4u);
+  EXPECT_EQ(kernel.mmas[0].place, 2u);
+}
+
 /// Instructions of the module's functions count where their lines are, those of ptxas' own
 /// functions do not.
 TEST(MachineMix, CountsTheFunctionsThatAKernelCalls) {
@@ -87,8 +107,10 @@ $kernel$__internal_2_$slowpath:
   EXPECT_EQ(lines.at(12).places, 12u);
 }
 
-/// The first results of what `body` becomes when its lines have these places; 0: none.
-std::string sorted(const std::string &body, const std::vector<uint64_t> &places) {
+/// The first results of what `body` becomes when its lines have these places; 0: none. `mmas`: MMAs
+/// of warpgroups without a line, by the number of the line before them.
+std::string sorted(const std::string &body, const std::vector<uint64_t> &places,
+                   const std::vector<MachineMma> &mmas = {}) {
   const auto program = test::parse(test::kernelText(body, "", "sm_90a"));
   Kernel kernel = *program->impl().find("test");
   MachineKernel machine;
@@ -97,6 +119,8 @@ std::string sorted(const std::string &body, const std::vector<uint64_t> &places)
     if (places[i])
       machine.lines[kernel.code[before + i].line] = {.issue = 1, .places = places[i]};
   const uint32_t first = kernel.code[before].line;
+  for (const MachineMma &mma : mmas)
+    machine.mmas.push_back({first + mma.line, mma.place});
   TimedCode(program->impl(), kernel, &machine).sortAsMachine(kernel, machine);
   std::string order;
   for (const Insn &insn : kernel.code)
@@ -169,6 +193,25 @@ TEST(MachineOrder, ArithmeticMovesAroundAMmaThatDoesNotUseIt) {
   EXPECT_EQ(sorted(product(other, sum), {2, 3, 1, 4, 6}), "CABDE");
   EXPECT_EQ(sorted(product(other, sum), {3, 4, 5, 6, 1}), "ABCDE");
   EXPECT_EQ(sorted(product("", other), {3, 4, 5, 1}), "DABC");
+}
+
+/// A is the fence, B and C are MMAs, G is the wait. Each MMA begins where the one of the machine
+/// code is, which has the line of the arithmetic before it, so that arithmetic runs beside it.
+/// Copies of a loop that was unrolled count together; an MMA that ptxas left out leaves all where
+/// they need.
+TEST(MachineOrder, MmasBeginWherePtxasPutThem) {
+  const std::string mma = "  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
+                          "{%v0, %v1, %v2, %v3}, %rd4, %rd4, 1, 1, 1, 0, 0;\n",
+                    body = "  wgmma.fence.sync.aligned;\n" + mma + mma +
+                           "  add.u32 %r1, %t, 1;\n  add.u32 %r2, %t, 2;\n"
+                           "  add.u32 %r3, %t, 3;\n  wgmma.wait_group.sync.aligned 0;\n"
+                           "  st.global.b32 [%out], %v0;\n";
+  const std::vector<uint64_t> places = {1, 0, 0, 3, 5, 7, 9, 11};
+  EXPECT_EQ(sorted(body, places), "ADEFBCGH");
+  EXPECT_EQ(sorted(body, places, {{0, 2}, {3, 4}}), "ABDCEFGH");
+  EXPECT_EQ(sorted(body, places, {{3, 4}, {4, 6}}), "ADBECFGH");
+  EXPECT_EQ(sorted(body, places, {{0, 2}, {3, 4}, {3, 6}, {4, 8}}), "ADBECFGH");
+  EXPECT_EQ(sorted(body, places, {{0, 2}, {3, 4}, {4, 6}}), "ADEFBCGH");
 }
 
 /// Two MMAs: B and G are their fences, C and H the MMAs, D and J the waits. E makes an operand of
