@@ -311,12 +311,14 @@ double MemorySystem::transfer(Port &port, double now, const Touched &touched, bo
   const double inMemory = missing / rate * (1 + turnaround * turnsAt(writes));
   const double least = waitForPart(now, inMemory, writes);
   const double ofDevice = serve(device, now, inMemory);
+  noteBacklog(now);
   if (write) { // its own way through them is part of that
     serve(l2, now, std::max(0.0, inMemory * writeHold - once / l2Rate));
     serve(delivery, now, std::max(0.0, inMemory * writeHold - ways));
   }
   writesBack |= write;
   firstRead = write ? firstRead : std::min(firstRead, now);
+  reads += !write;
   return std::max({end, ofDevice, write ? 0 : now + least + inMemory});
 }
 
@@ -335,12 +337,31 @@ double MemorySystem::waitForPart(double now, double service, double writes) {
   return alone + burst * (1 + ofWrites * writes) * part / (2 * (1 - part));
 }
 
+/// Requests come nearly in the order of their times; one that comes late counts for the last time.
+void MemorySystem::noteBacklog(double now) {
+  constexpr double old = 1 << 14; // cycles: more than any data waits
+  while (!backlog.empty() && backlog.front().asked < present - old)
+    backlog.pop_front();
+  if (backlog.empty() || now > backlog.back().asked)
+    backlog.push_back({now, device.end()});
+  backlog.back().end = std::max(backlog.back().end, device.end());
+}
+
+double MemorySystem::endOfThoseAskedBy(double when) const {
+  const auto later = std::ranges::upper_bound(backlog, when, {}, &Backlog::asked);
+  return later == backlog.begin() ? 0 : std::prev(later)->end;
+}
+
 /// Lines that are read displace others, which are written back meanwhile if they were changed. So
 /// the memory is never idle between the reads and the writes of kernels that do the same one after
-/// the other, and a launch that writes ends no earlier than this.
+/// the other, and a launch that writes ends no earlier than this: the last read waits longer than
+/// others, and something is stored behind it.
 double MemorySystem::leastEnd() const {
+  constexpr double most = 3; // deviations
+  const double last = std::min(most, std::sqrt(2 * std::log(std::max(1.0, reads))));
   const bool both = writesBack && firstRead < never;
-  return both ? firstRead + device.busy + deviceLatency + l2Latency : 0;
+  const double wait = (deviceLatency - l2Latency) * std::exp(last * spread);
+  return both ? firstRead + device.busy + l2Latency + wait + l2Latency : 0;
 }
 
 double OutsideRows::fill(double now, double rows, double alone, double together, double present) {
@@ -465,9 +486,21 @@ MemorySystem::Arrival MemorySystem::load(Port &port, double now,
   Touched touched;
   const double arrival = arrivalOf(touched, pass(port, now, lines, /*write=*/false, touched));
   if (touched.missing <= 0 || arrival < now + deviceLatency)
-    return {arrive(arrival), 0};
+    return {arrive(arrival), 0, false};
   const double behind = arrival - now - l2Latency, wait = behind * waitOf(lines[0].line, spread);
-  return {arrive(now + l2Latency + std::min(behind, wait)), std::max(0.0, wait - behind)};
+  return {arrive(now + l2Latency + std::min(behind, wait)), std::max(0.0, wait - behind), true};
+}
+
+MemorySystem::Arrival MemorySystem::loadFirst(Port &port, double now,
+                                              std::span<const LineAccess> lines) {
+  Touched touched;
+  const double end = pass(port, now, lines, /*write=*/false, touched);
+  if (touched.missing <= 0)
+    return {arrive(arrivalOf(touched, end)), 0, false};
+  const double wait = latencyOf(touched) - l2Latency;
+  const double late = wait * (waitOf(lines[0].line, spread) - 1);
+  const double share = double(mixed(lines[0].line ^ 0x5bd1e995) >> 40) / (1 << 24);
+  return {arrive(std::max(end + latencyOf(touched) + late, touched.there)), 0, true, share};
 }
 
 /// Each copy of a warp has a wait of its own, and who waits for all of them waits for the last (H100,

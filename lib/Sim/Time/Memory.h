@@ -11,6 +11,7 @@
 #include "Sim/Async/Ticket.h"
 #include "Sim/Time/Rates.h"
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <queue>
 #include <span>
@@ -180,9 +181,13 @@ public:
   /// The cycle for a load of a warp, and how much later it is if as much comes behind: device
   /// memory does not serve warps in the order in which they asked.
   struct Arrival {
-    double when, late;
+    double when = 0, late = 0;
+    bool waits = false; ///< true when device memory delivers some of it
+    double share = 0;   ///< of the first warps: where among those that are served in no order, of 1
   };
   Arrival load(Port &port, double now, std::span<const LineAccess> lines);
+  /// The cycle for a load of one of the first warps, if those behind it do not go before.
+  Arrival loadFirst(Port &port, double now, std::span<const LineAccess> lines);
   /// The cycle for a `cp.async` of a warp. The wait deviates too, and may be longer than what comes
   /// behind it takes.
   double fill(Port &port, double now, std::span<const LineAccess> lines);
@@ -207,6 +212,8 @@ public:
   double turnOf(const Port &port, std::span<const LineAccess> lines, double now);
   /// The earliest cycle at which a launch that did this may end.
   double leastEnd() const;
+  /// The cycle at which device memory is through all that it was asked for until `when`.
+  double endOfThoseAskedBy(double when) const;
 
   /// L2 reads a line once for all that ask for it at nearly the same time; the network between L2
   /// and the SMs brings it to each.
@@ -259,6 +266,7 @@ private:
   double serve(SharedServer &server, double now, double duration) const;
   double waitForPart(double now, double service, double writes);
   void forgetTurns();
+  void noteBacklog(double now);
 
   std::unordered_map<uint64_t, std::unique_ptr<Line[]>> pages;
   std::vector<Line *> asked; ///< device memory, by the present read
@@ -285,6 +293,12 @@ private:
   double use = 0, useUntil = 0; ///< use of device memory of late, of 1, and the cycle of that
   static constexpr double never = 1e300;
   double firstRead = never; ///< cycle of the first read of device memory
+  double reads = 0;         ///< number of reads of device memory
+  /// The work of device memory of late, by the time of the request.
+  struct Backlog {
+    double asked, end; ///< cycles of the request, and of the end of all so far
+  };
+  std::deque<Backlog> backlog;
   bool writesBack = false;
   std::pair<const void *, const void *> members;
   Traffic traffic[2];            ///< traffic of reads and of writes before the sample

@@ -23,7 +23,7 @@ double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
 /// Returns the cycle at which a warp has the data that it asked device memory for, which would come
 /// at `now` if requests were served in their order. Some requests that came behind it go before.
 /// The data that the first CTAs read, all SMs ask for at once, so that a part of all that is behind
-/// goes before.
+/// goes before; what is asked for when device memory has served the warp comes too late for that.
 double TimedLaunch::disorder(TimedWarp &warp, double now) const {
   constexpr double rounding = 1; // times of registers are floats
   if ((!warp.early && warp.arrival.late <= 0) || warp.reason != Activity::Global ||
@@ -34,9 +34,14 @@ double TimedLaunch::disorder(TimedWarp &warp, double now) const {
   const double latency = rates[TimingRate::MemoryLatency],
                window = rates[TimingRate::MemoryWindow] * 1024 /
                         (rates[TimingRate::MemoryTerabytes] * 1e3 / rates[TimingRate::Gigahertz]),
-               behind = std::max(0.0, machine.memory.device.end() + latency - now),
-               first = rates[TimingRate::MemoryDisorder] * std::min(behind, window);
-  return now + (early ? first : std::min(late, behind));
+               behind = std::max(0.0, machine.memory.device.end() + latency - now);
+  if (!early)
+    return now + std::min(late, behind);
+  const double served = now - latency,
+               before = std::max(0.0, machine.memory.endOfThoseAskedBy(served) - served);
+  const double mean = rates[TimingRate::MemoryDisorder],
+               part = 1 - 2 * (1 - mean) * (1 - warp.arrival.share);
+  return now + part * std::min(before, window);
 }
 
 /// Returns the cycles from the issue of arithmetic until its result may be used; for a sequence,
@@ -221,11 +226,12 @@ double TimedLaunch::reload(TimedWarp &warp, double issue) const {
 double TimedLaunch::loadLines(TimedWarp &warp, double now, std::span<const LineAccess> lines) {
   MemorySystem &memory = machine.memory;
   Port &port = warp.processor->port;
-  const auto [when, late] = warp.early ? MemorySystem::Arrival{memory.read(port, now, lines), 0}
-                                       : memory.load(port, now, lines);
-  if (when >= now + rates[TimingRate::MemoryLatency])
+  const auto [when, late, waits, share] =
+      warp.early ? memory.loadFirst(port, now, lines) : memory.load(port, now, lines);
+  if (waits)
     warp.arrival.when = std::max(warp.arrival.when, when);
   warp.arrival.late = std::max(warp.arrival.late, when + late);
+  warp.arrival.share = std::max(warp.arrival.share, share);
   return when;
 }
 

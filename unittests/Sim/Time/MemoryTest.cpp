@@ -231,7 +231,7 @@ TEST(MemorySystem, WarpsWaitDifferentlyLong) {
     double sum = 0, squares = 0;
     for (int i = 0; i < count; ++i) {
       const LineAccess access{uint64_t(i) * 8, 15};
-      const auto [when, late] = memory.load(port, i * apart, std::span(&access, 1));
+      const auto [when, late, waits, share] = memory.load(port, i * apart, std::span(&access, 1));
       const double wait = when + late - i * apart - rates[TimingRate::L2Latency];
       sum += wait;
       squares += wait * wait;
@@ -245,6 +245,43 @@ TEST(MemorySystem, WarpsWaitDifferentlyLong) {
   EXPECT_NEAR(first, rates[TimingRate::MemoryLatency] - rates[TimingRate::L2Latency] + 60, 20);
   EXPECT_EQ(waits(second), deviation);
   EXPECT_EQ(first, second);
+}
+
+/// Their waits deviate by as much, to both sides, and no two of them have the same place among
+/// those that are served in no order.
+TEST(MemorySystem, LoadsOfTheFirstWarpsDeviateToBothSides) {
+  const Rates rates("sm_90a");
+  MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+  Port port;
+  constexpr int count = 2000, apart = 1000;
+  double sum = 0, least = 1e9, shares = 0;
+  for (int i = 0; i < count; ++i) {
+    const LineAccess access{uint64_t(i) * 8, 15};
+    const auto arrival = memory.loadFirst(port, i * apart, std::span(&access, 1));
+    EXPECT_TRUE(arrival.waits);
+    sum += arrival.when - i * apart;
+    least = std::min(least, arrival.when - i * apart);
+    shares += arrival.share;
+  }
+  EXPECT_NEAR(sum / count, rates[TimingRate::MemoryLatency] + 60, 20);
+  EXPECT_LT(least, rates[TimingRate::MemoryLatency] - 100);
+  EXPECT_NEAR(shares / count, 0.5, 0.03);
+  const LineAccess again{0, 15};
+  EXPECT_FALSE(memory.loadFirst(port, count * apart, std::span(&again, 1)).waits); // L2 has it
+}
+
+/// Requests that come later than a warp's data was served cannot go before it.
+TEST(MemorySystem, TellsWhatWasAskedForUntilATime) {
+  const Rates rates("sm_90a");
+  MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+  Port port;
+  const GlobalRun few{0, 1 << 16}, more{1 << 20, 1 << 20};
+  memory.read(port, 100, 100, std::span(&few, 1));
+  const double first = memory.device.end();
+  memory.read(port, 500, 500, std::span(&more, 1));
+  EXPECT_EQ(memory.endOfThoseAskedBy(99), 0);
+  EXPECT_EQ(memory.endOfThoseAskedBy(499), first);
+  EXPECT_EQ(memory.endOfThoseAskedBy(500), memory.device.end());
 }
 
 /// Copies into shared memory of lines that are far apart: as `benchmarks/micro/tiles.py` has them on
@@ -308,6 +345,15 @@ TEST(MemorySystem, ALaunchThatWritesEndsWhenMemoryWouldHaveDoneAllOfIt) {
   const double least = (5 << 20) / (rates[TimingRate::MemoryTerabytes] * 1e3 / gigahertz);
   const double behind = rates[TimingRate::MemoryLatency] + rates[TimingRate::L2Latency];
   EXPECT_NEAR(memory.leastEnd(), 1000 + least + behind, 0.02 * least);
+  // the last of many reads waits longer than one alone
+  const double before = memory.leastEnd(), busy = memory.device.busy;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const GlobalRun line{(128 << 20) + i * 128, 128};
+    memory.read(port, 60000 + double(i), 60000 + double(i), std::span(&line, 1));
+  }
+  const double wait = rates[TimingRate::MemoryLatency] - rates[TimingRate::L2Latency];
+  EXPECT_NEAR(memory.leastEnd() - before - (memory.device.busy - busy),
+              wait * (std::exp(3 * rates[TimingRate::MemorySpread]) - 1), 1);
 }
 
 /// Reads that hit L2 with writes of new lines beside them take as long as if most of the writes
