@@ -148,7 +148,7 @@ RowElements::Source &RowElements::sourceOf(const Operand &operand) {
   return sources.find(keyOf(operand))->second;
 }
 
-void RowElements::begin(Value hostRows) {
+void RowElements::begin(Value hostRows, llvm::function_ref<void()> meanwhile) {
   for (linalg::GenericOp step : steps)
     if (isStored(step))
       stored.push_back({step, kernel.output(step.getResult(0), hostRows)});
@@ -161,6 +161,7 @@ void RowElements::begin(Value hostRows) {
       rowTeam.forEachRow([&, &source = source] { loadNumber(source); });
   if (noArithmetic)
     return;
+  meanwhile();
   for (linalg::GenericOp step : steps)
     if (isRowReduction(step) || isNumbersOfRows(step.getResult(0).getType()))
       numbers[step.getResult(0)] = computeNumbers(step);

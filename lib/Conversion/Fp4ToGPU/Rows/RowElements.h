@@ -43,8 +43,8 @@ public:
   /// Gives the elements (vector<16xf32>) of a matrix of one chunk that the kernel computes before.
   void give(mlir::Value tensor, mlir::Value elements) { given[tensor] = elements; }
   /// Loads what is kept, and computes the numbers of the row. `hostRows` (an index) are the rows of
-  /// stored prologues.
-  void begin(mlir::Value hostRows);
+  /// stored prologues. `meanwhile` emits what does not need these loads.
+  void begin(mlir::Value hostRows, llvm::function_ref<void()> meanwhile = [] {});
   /// Emits `body` for each chunk of the thread, those of each row after the other.
   void forEachChunk(llvm::function_ref<void(const Chunk &)> body);
   /// Stores the elements of stored prologues, and the numbers of the row that are stored.

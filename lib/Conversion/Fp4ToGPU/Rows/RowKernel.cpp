@@ -42,7 +42,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   if (ofRows)
     quantizer.computeAmax(ofRows.getNan());
   quantizer.beginRow();
-  row.begin(hostRows);
+  row.begin(hostRows, [&] { quantizer.beginTensor(); });
   bool isAmaxRead = ofRows && isReadElsewhere(ofRows, context);
   RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
   RowElements::ResultRows ofData = row.rowsOfResult(op.getData());

@@ -17,6 +17,8 @@ using namespace fp4;
 namespace {
 
 constexpr int64_t kChunk = RowTeam::kChunk;
+/// Chunks of a thread that are quantized together.
+constexpr int64_t kTogether = 2;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -43,7 +45,7 @@ Value RowQuantizer::paddedRows(QuantizeOp op, ImplicitLocOpBuilder &host, Value 
 
 RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &row,
                            const LoweringContext &context, Value rows, Value amax)
-    : op(op), b(kernel.body()), row(row), input(op.getInput()), s(b, context.target),
+    : op(op), kernel(kernel), b(kernel.body()), row(row), input(op.getInput()), s(b, context.target),
       element(typeOf(op.getInput()).getElementType()), noArithmetic(context.noArithmetic),
       rows(rows) {
   s.saveRegisters();
@@ -95,9 +97,41 @@ void RowQuantizer::endRow() {
   b.setInsertionPointAfter(ofMatrix);
 }
 
+/// Returns true when blocks have factors that follow from their scale and one amax that the program
+/// is given, of rows whose threads meet at a barrier anyway.
+bool RowQuantizer::looksFactorsUp() {
+  RowTeam &team = row.team();
+  bool isGiven = ofTensor.size() == 1 && op.getAmax() && !op.getPerRow() && !nanOfAmax;
+  return isGiven && row.isKept() && team.isCta() && kernel.numThreads() >= ScaleTable::kEntries &&
+         team.chunksPerThread() >= 4 &&
+         quantizer().isQuick(element, random.has_value());
+}
+
+void RowQuantizer::beginTensor() {
+  if (noArithmetic)
+    return;
+  quantizers.push_back(std::make_unique<BlockQuantizer>(s, b, op.getRecipe().getDecisions()));
+  if (!looksFactorsUp()) {
+    quantizers.clear();
+    return;
+  }
+  table.emplace(s, b, kernel.sharedWords(ScaleTable::kWords, "factors"));
+  quantizer().setTensorAmax(ofTensor.front()); // blocks that are exceptional need it
+  Int32 thread = row.team().lane();
+  emitWhen(b, thread < ScaleTable::kEntries, [&] {
+    quantizer().fillTable(*table, ofTensor.front(), thread, element, random.has_value());
+  });
+  barriersBeforeTable = row.team().barriers();
+}
+
 void RowQuantizer::begin() {
   if (noArithmetic)
     return;
+  if (table) {
+    if (row.team().barriers() == barriersBeforeTable)
+      NVVM::Barrier0Op::create(b);
+    return quantizer().useTable(*table);
+  }
   if (nanOfAmax)
     ofTensor = emitAmaxesOfRows(row, s, input, *nanOfAmax);
   for (size_t i = 0; i < std::max<size_t>(ofTensor.size(), 1); ++i) {
@@ -130,10 +164,31 @@ void RowQuantizer::quantize(ArrayRef<Value> words, const Chunk &chunk) {
       mixed.scale = words.back();
     return storeBlock(mixed, chunk);
   }
+  if (table) {
+    waiting.push_back({SmallVector<Value>(words), chunk});
+    if (int64_t(waiting.size()) == kTogether || chunk.index + 1 == row.team().chunksPerThread())
+      quantizeTogether();
+    return;
+  }
   SmallVector<Value> drawn;
   if (random)
     drawn = random->words(row.team().row(), chunk.number, kChunk);
   storeBlock(quantizer().quantize(words, element, blockAmax(words), /*fold=*/{}, drawn), chunk);
+}
+
+/// Quantizes the chunks that wait. One branch for all of them leaves more to do between two.
+void RowQuantizer::quantizeTogether() {
+  SmallVector<BlockElements> blocks;
+  SmallVector<Value> drawn;
+  for (const Waiting &one : waiting) {
+    blocks.push_back(BlockElements::finite(s, one.words, element));
+    if (random)
+      llvm::append_range(drawn, random->words(row.team().row(), one.chunk.number, kChunk));
+  }
+  SmallVector<BlockQuantizer::Block> results = quantizer().quantizeTogether(blocks, *table, drawn);
+  for (auto [result, one] : llvm::zip_equal(results, waiting))
+    storeBlock(result, one.chunk);
+  waiting.clear();
 }
 
 //===----------------------------------------------------------------------===//

@@ -11,6 +11,7 @@
 #include "Philox.h"
 #include "Rows/RowElements.h"
 #include "Rowwise/RowBlocks.h"
+#include "ScaleTable.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -44,6 +45,9 @@ public:
   /// has one row: those have zeros for scales, without a load. endRow() closes the branch.
   void beginRow();
   void endRow();
+  /// Emits what only needs the amax of the tensor, while the row is loaded: the factors of scales,
+  /// where a CTA looks them up.
+  void beginTensor();
   /// Emits what comes before the chunks. All threads are here.
   void begin();
   /// The amax behind which codes of the selected row are (f32), after begin().
@@ -62,6 +66,8 @@ private:
   RowBlocks::Shape shapeOf(int64_t blockSize) const;
   RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block,
                                  const RowElements::ResultRow &to);
+  bool looksFactorsUp();
+  void quantizeTogether();
   mlir::Value blockAmax(llvm::ArrayRef<mlir::Value> words);
   mlir::Value larger(mlir::Value x, mlir::Value y);
   void storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk);
@@ -69,6 +75,7 @@ private:
   void storeScale(mlir::Value scale, const Chunk &chunk, const RowElements::ResultRow &to);
 
   QuantizeOp op;
+  KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;
   RowElements &row;
   mlir::Value input; ///< the operand as it is before it has a buffer
@@ -82,6 +89,14 @@ private:
   std::optional<Result> data, scales;
   std::vector<std::unique_ptr<BlockQuantizer>> quantizers; ///< one for each amax of `ofTensor`
   std::optional<GroupRandom> random; ///< a chunk is a group
+  std::optional<ScaleTable> table;   ///< factors that a CTA looks up
+  int barriersBeforeTable = 0;
+  /// Chunks that wait to be quantized together.
+  struct Waiting {
+    llvm::SmallVector<mlir::Value> words;
+    Chunk chunk;
+  };
+  llvm::SmallVector<Waiting> waiting;
 };
 
 } // namespace fp4

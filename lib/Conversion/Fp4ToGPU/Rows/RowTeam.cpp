@@ -291,6 +291,7 @@ void RowTeam::storeSegments(ElementOp combination, ArrayRef<Value> folded, Value
 }
 
 void RowTeam::waitForSegments() {
+  ++numBarriers;
   if (ctas == 1) {
     NVVM::Barrier0Op::create(b);
     return;

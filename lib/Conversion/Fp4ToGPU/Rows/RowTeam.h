@@ -54,6 +54,8 @@ public:
   /// Returns true when no CTA has two rows, so that its threads have a row or padding together.
   bool isCta() const { return teamsOfCta() == 1 && rowsOfThread() == 1; }
   int64_t chunksPerThread() const { return perThread; }
+  /// Barriers of all threads of the CTA that were emitted.
+  int barriers() const { return numBarriers; }
   /// Elements of the chunk within which a row ends; 0 where rows are whole chunks.
   int64_t residue() const { return numColumns % kChunk; }
 
@@ -148,6 +150,7 @@ private:
   llvm::SmallVector<Place> places;
   size_t selected = 0;
   int reductions = 0; ///< emitted; each has shared memory of its own
+  int numBarriers = 0;
 };
 
 } // namespace fp4
