@@ -27,8 +27,10 @@ ROWS = (64, 4096, 16384, 65536)
 FILES = (__file__, norm_peers.__file__)
 #: Rows up to which fp4-run times kernels, which it also verifies: more take the reference long.
 FEW = 132
-#: Rows with which the plan for many is verified.
+#: Rows with which fp4-run verifies a plan for more than few.
 VERIFIED = 200
+#: First and last rows of a matrix, whole tiles of scales, that are computed again by that plan.
+AGAIN = 1280
 MAPS = "#mm = affine_map<(i, j) -> (i, j)>\n#row = affine_map<(i, j) -> (i)>\n#column = affine_map<(i, j) -> (j)>\n"
 
 
@@ -253,6 +255,21 @@ def time_few(folder, kind, rows, columns):
     return {"ours": found["ours"], **({"copy": found["copy"]} if found["kernels"] == 1 else {})}
 
 
+def compare_again(program, arguments, results, rows, torch):
+    """Compares the first and last rows of results with those of a program of AGAIN rows, whose plan
+    was verified: that for more rows may be another."""
+    bytes_of_rows = lambda result, part: result.view(torch.uint8).reshape(-1).view(rows, -1)[part].reshape(-1)
+    for part in (slice(0, AGAIN), slice(rows - AGAIN, rows)):
+        again = program(*(a[part] if a.dim() == 2 else a for a in arguments))
+        for mine, whole in zip(listed(again), listed(results)):
+            if not torch.equal(mine.view(torch.uint8).reshape(-1), bytes_of_rows(whole, part)):
+                sys.exit(f"error: rows {part} of {rows} are not those of a matrix of {AGAIN}")
+
+
+def listed(results):
+    return results if isinstance(results, (tuple, list)) else [results]
+
+
 def time_many(program, kind, rows, columns, flush, torch):
     """Times a program on tensors of torch, and a copy of as many bytes."""
     x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
@@ -260,6 +277,7 @@ def time_many(program, kind, rows, columns, flush, torch):
     arguments += [x.flip(0)] if kind.startswith("add_rms") else []
     arguments += [torch.tensor(AMAX, device="cuda")] if kind.endswith("nvfp4") else []
     results = program(*arguments)
+    compare_again(program, arguments, results, rows, torch)
     half = torch.empty(bytes_of(kind, rows, columns) // 2, dtype=torch.uint8, device="cuda")
     other = torch.empty_like(half)
     return {"ours": time_torch(lambda: program(*arguments, out=results), [()], flush, torch),
