@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
+#include "RowSources.h"
+#include "RowStripPlans.h"
 
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
@@ -27,14 +29,6 @@ namespace {
 
 /// Threads of a CTA: the most, those from which on threads have two chunks, and the fewest.
 constexpr int64_t kMost = 512, kSome = 256, kFew = 128;
-
-/// The operation with its prologues.
-SmallVector<Operation *> stepsOf(Operation *op) {
-  SmallVector<Operation *> steps;
-  llvm::append_range(steps, prologuesOf(op));
-  steps.push_back(op);
-  return steps;
-}
 
 /// The most rows of `op` that `plan` is for; none where there may be any number.
 std::optional<int64_t> mostRowsOf(Operation *op, const KernelPlan &plan) {
@@ -120,47 +114,6 @@ double instructionsOf(Operation *step) {
 bool isMatrix(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return tensor.getRank() == 2 && !isNumbersOfRows(tensor);
-}
-
-/// A tensor of which a kernel reads the row of its result, and the expressions of its rows and
-/// columns. Registers keep a tensor once for each pair of expressions (RowElements).
-using RowSource = std::tuple<Value, AffineExpr, AffineExpr>;
-
-/// Sources of `op` and its prologues, without what these compute.
-SmallVector<RowSource> sourcesOf(Operation *op) {
-  SmallVector<Operation *> steps = stepsOf(op);
-  llvm::SetVector<RowSource> sources;
-  auto add = [&](RowSource source) {
-    if (!llvm::is_contained(steps, std::get<Value>(source).getDefiningOp()))
-      sources.insert(source);
-  };
-  for (Operation *step : steps) {
-    auto generic = dyn_cast<linalg::LinalgOp>(step);
-    if (!generic) {
-      MLIRContext *context = op->getContext();
-      add({step->getOperand(0), getAffineDimExpr(0, context), getAffineDimExpr(1, context)});
-      continue;
-    }
-    for (OpOperand *input : generic.getDpsInputOperands()) {
-      auto [row, column] = indexPairOf(generic, input);
-      if (row && column)
-        add({input->get(), row, column});
-    }
-  }
-  return sources.takeVector();
-}
-
-/// Words in memory of a chunk of `matrix`.
-double wordsOfChunk(Value matrix) {
-  return kRowChunk * double(cast<RankedTensorType>(matrix.getType()).getElementTypeBitWidth()) / 32;
-}
-
-/// Words that a thread keeps for a chunk of the row of `op`.
-int64_t keptWordsOfChunk(Operation *op) {
-  int64_t words = 0;
-  for (auto [tensor, row, column] : sourcesOf(op))
-    words += int64_t(wordsOfChunk(tensor));
-  return std::max<int64_t>(1, words);
 }
 
 RowWork workOf(Operation *op) {
@@ -373,10 +326,21 @@ bool mayHaveCluster(Operation *op) {
 
 /// Chunks of a thread of a row where there are many rows: codes and scales take so many
 /// instructions that four of them should share what a thread computes once, if registers keep the
-/// row.
+/// row. An H200 takes 246 us for FP8 of 16384 rows of 8192 elements behind a residual with four,
+/// and 226 with two.
 int64_t chunksOfThread(Operation *op, int64_t chunks) {
-  bool isQuantizer = isa<QuantizeOp>(op) && chunks >= kMost;
-  return isQuantizer && keepsRow(4 * keptWordsOfChunk(op), 4) ? 4 : 2;
+  return quantizesOneMatrix(op) && chunks >= kMost ? 4 : 2;
+}
+
+/// The most chunks of a row that have a thread each where there are many rows. An H200 takes 99 us
+/// for FP8 of 65536 rows of 2048 elements with two chunks of a thread, and 110 with one.
+int64_t mostSingleChunks(Operation *op, int64_t cluster) {
+  return quantizesOneMatrix(op) ? kFew - 1 : cluster > 1 ? kSome : kSome - 1;
+}
+
+/// Returns true when a quantizer reads the words of two matrices of bf16.
+bool isOfTwoMatrices(Operation *op) {
+  return isa<QuantizeOp>(op) && keptWordsOfChunk(op) == kRowChunk;
 }
 
 /// CTAs of so many threads for which an SM has registers, where a thread has four chunks.
@@ -407,17 +371,22 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
     planLongRows(op, plan, partial, target);
     return plan;
   }
+  std::optional<KernelPlan> strips = planWithStrip(op, partial, chunks, target);
+  if (strips && mostRowsOf(op, partial).value_or(INT64_MAX) >= fewestOfStrips(*strips, target))
+    return *strips;
   chunks = llvm::divideCeil(chunks, std::max<int64_t>(1, cluster));
   int64_t perThread = llvm::divideCeil(chunks, kMost);
-  int64_t most = cluster > 1 ? kSome : kSome - 1; // chunks of a row that have a thread each
-  if (chunks > most && !hasFewRows(op, partial, target))
+  if (chunks > mostSingleChunks(op, cluster) && !hasFewRows(op, partial, target))
     perThread = std::max<int64_t>(perThread, chunksOfThread(op, chunks));
   int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, perThread));
-  plan.threads = threads < kFew ? kFew / threads * threads : threads;
+  bool isAlone = perThread > 1 || threads >= kFew;
+  plan.threads = isAlone ? threads : kFew / threads * threads;
   if (perThread == 4) // an H200: FP8 of rows of 8192 columns in 101 us instead of 105
     plan.ctasPerSm = ctasOfFourChunks(partial.threads.value_or(*plan.threads));
   else if (*plan.threads > kSome) // and of 16384 columns in 65 us instead of 98
     plan.ctasPerSm = 2;
+  else if (*plan.threads == kSome && isOfTwoMatrices(op)) // NVFP4 of 8192 columns in 220 and 244
+    plan.ctasPerSm = 3;
   return plan;
 }
 
@@ -490,6 +459,7 @@ LogicalResult checkSegments(Operation *op, const KernelPlan &plan) {
 LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
   auto order = dyn_cast<ExpertOrderOp>(op);
   if (failed(checkCluster(op, plan, target)) || failed(checkRowsOfThread(op, plan)) ||
+      failed(checkStrip(op, plan)) ||
       (order && failed(checkAtMost(op, "threads", *plan.threads, mostThreads(order)))))
     return failure();
   if (!isRowKernel(op))
@@ -535,7 +505,16 @@ SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &las
   few = few.orElse(proposeRows(op, few, target));
   if (few.fieldsUnlike(last).empty() || failed(checkRows(op, few, target)))
     return {};
-  return {CaseAttr::get(op->getContext(), few, std::nullopt)};
+  SmallVector<Attribute> cases = {CaseAttr::get(op->getContext(), few, std::nullopt)};
+  if (!last.strip)
+    return cases;
+  KernelPlan some = planOfFamily(KernelFamily::ReduceRows);
+  some.guard.m.least = *few.guard.m.most + 1;
+  some.guard.m.most = fewestOfStrips(last, target) - 1;
+  some = some.orElse(proposeRows(op, some, target));
+  if (succeeded(checkRows(op, some, target)))
+    cases.push_back(CaseAttr::get(op->getContext(), some, std::nullopt));
+  return cases;
 }
 
 constexpr FamilyRules fp4::kReduceRowsRules = {KernelFamily::ReduceRows, requireNothing,

@@ -67,6 +67,8 @@ public:
   int64_t rowsOfThread() const { return plan.stream.itemsPerThread.value_or(1); }
   /// CTAs that a reduction launches for each SM at most.
   int64_t ctasPerSm() const { return *plan.stream.grid; }
+  /// CTAs of a kernel by rows take several, one after the other (RowStrip.h).
+  bool hasStrips() const { return plan.strip.has_value(); }
   /// Work items of the threads of a CTA.
   int64_t itemsPerCta() const { return *plan.threads * *plan.stream.itemsPerThread; }
 

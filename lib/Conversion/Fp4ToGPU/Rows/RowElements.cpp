@@ -170,7 +170,8 @@ void RowElements::begin(Value hostRows, llvm::function_ref<void()> meanwhile) {
 /// Loads what registers keep: the chunks of each row, and columns once for all rows.
 void RowElements::keepWords() {
   for (auto &[key, source] : sources) {
-    if (!source.operand.hasColumns || !(source.operand.hasRows ? kept : keepsColumns))
+    if (!source.operand.hasColumns || !(source.operand.hasRows ? kept : keepsColumns) ||
+        !source.kept.empty() || source.shared)
       continue;
     auto keep = [&, &source = source](const Chunk &chunk) {
       source.kept.push_back(load(source, chunk));
@@ -311,6 +312,8 @@ SmallVector<Value> RowElements::load(const Operand &operand, const Chunk &chunk)
 
 /// The elements of a tensor in memory, as f32.
 Value RowElements::loadElements(const Operand &operand, const Chunk &chunk) {
+  if (Source &source = sourceOf(operand); source.shared && !chunk.isOther)
+    return loadShared(source, chunk);
   SmallVector<Value> words = load(operand, chunk);
   if (operand.column)
     return widenToF32(b, fp4::elementsOf(rowTeam, words, typeOf(operand.tensor).getElementType(),

@@ -45,6 +45,11 @@ public:
   /// Loads what is kept, and computes the numbers of the row. `hostRows` (an index) are the rows of
   /// stored prologues. `meanwhile` emits what does not need these loads.
   void begin(mlir::Value hostRows, llvm::function_ref<void()> meanwhile = [] {});
+  /// Loads the words of the selected row that begin() would, and gives them to begin().
+  llvm::SmallVector<mlir::Value> loadRow();
+  void keep(mlir::ValueRange words);
+  /// Has each thread leave the columns of its chunks in shared memory as f32, for several rows.
+  void shareColumns();
   /// Emits `body` for each chunk of the thread, those of each row after the other.
   void forEachChunk(llvm::function_ref<void(const Chunk &)> body);
   /// Stores the elements of stored prologues, and the numbers of the row that are stored.
@@ -111,6 +116,7 @@ private:
     llvm::SmallVector<llvm::SmallVector<mlir::Value>> kept; ///< words of each chunk, row by row
     /// f32, or the bits of an integer, for each row, where there are no columns.
     llvm::SmallVector<mlir::Value> numbers;
+    mlir::Value shared; ///< columns of the chunks of all threads as f32 (shareColumns)
   };
   struct Stored {
     mlir::linalg::GenericOp op;
@@ -121,6 +127,11 @@ private:
   void addSource(const Operand &operand);
   int64_t wordsOfThread(bool ofRowsAlone);
   void keepWords();
+  bool isKeptRow(const Source &source) const {
+    return kept && source.operand.hasColumns && source.operand.hasRows;
+  }
+  mlir::Value placeOfShared(const Source &source, const Chunk &chunk, int64_t piece);
+  mlir::Value loadShared(const Source &source, const Chunk &chunk);
   void loadNumber(Source &source);
   void loadTogether();
   void forget();

@@ -41,6 +41,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   RowQuantizer quantizer(op, kernel, row, context, rows, amax);
   if (ofRows)
     quantizer.computeAmax(ofRows.getNan());
+  quantizer.beginStrip();
   quantizer.beginRow();
   row.begin(hostRows, [&] { quantizer.beginTensor(); });
   bool isAmaxRead = ofRows && isReadElsewhere(ofRows, context);
@@ -61,7 +62,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   });
   row.storeNumbers();
   quantizer.endRow();
-  row.team().launch(RowQuantizer::paddedRows(op, kernel.host(), hostRows));
+  row.team().launch(quantizer.hostCtas(hostRows));
 }
 
 static void lowerTopK(TopKOp op, LoweringContext &context) {

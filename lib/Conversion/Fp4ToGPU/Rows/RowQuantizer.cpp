@@ -86,11 +86,51 @@ void RowQuantizer::beginRow() {
   b.setInsertionPointToStart(ofMatrix.thenBlock());
 }
 
+Value RowQuantizer::hostCtas(Value hostRows) {
+  return strip.rows ? RowStrip::ctas(kernel.host(), hostRows)
+                    : paddedRows(op, kernel.host(), hostRows);
+}
+
+void RowQuantizer::beginStrip() {
+  if (!kernel.hasStrips())
+    return;
+  beginTensor();
+  if (factors.table)
+    NVVM::Barrier0Op::create(b);
+  bool isTiled = hasTiledScales(op);
+  strip.rows.emplace(kernel, isTiled);
+  RowTeam &team = row.team();
+  team.take(strip.rows->firstRow(), Int32(b, 0));
+  row.shareColumns();
+  strip.rows->begin(row.loadRow());
+  team.take(strip.rows->nextRow(), strip.rows->turn());
+  strip.nextWords = row.loadRow();
+  team.take(strip.rows->row(), strip.rows->turn());
+  row.keep(strip.rows->carried());
+  if (isTiled)
+    strip.scales.emplace(kernel, RowBlocks::countPerRow(shapeOf(op.getBlockSize())) /
+                                     hw::scaleBlockColumns);
+}
+
 void RowQuantizer::endRow() {
+  endMatrix();
+  if (strip.rows) {
+    strip.rows->hoist(scales->base);
+    strip.rows->close(strip.nextWords);
+  }
+  if (strip.scales)
+    strip.scales->store(scales->base, *strip.rows);
+}
+
+/// Ends the branch for rows of the matrix. Rows of a strip meet at a barrier, also
+/// those that pad.
+void RowQuantizer::endMatrix() {
   if (!ofMatrix)
     return;
   scales->base.getDefiningOp()->moveBefore(ofMatrix); // both regions read the argument
   b.setInsertionPointToStart(ofMatrix.elseBlock());
+  if (strip.rows)
+    NVVM::Barrier0Op::create(b);
   Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
   row.team().forEachChunk(/*unrolled=*/true,
                           [&](const Chunk &chunk) { storeScale(zero, chunk, row.ownRow()); });
@@ -107,30 +147,31 @@ bool RowQuantizer::looksFactorsUp() {
          quantizer().isQuick(element, random.has_value());
 }
 
+/// Rows of a strip have the table from before the loop.
 void RowQuantizer::beginTensor() {
-  if (noArithmetic)
+  if (noArithmetic || strip.rows)
     return;
   quantizers.push_back(std::make_unique<BlockQuantizer>(s, b, op.getRecipe().getDecisions()));
   if (!looksFactorsUp()) {
     quantizers.clear();
     return;
   }
-  table.emplace(s, b, kernel.sharedWords(ScaleTable::kWords, "factors"));
+  factors.table.emplace(s, b, kernel.sharedWords(ScaleTable::kWords, "factors"));
   quantizer().setTensorAmax(ofTensor.front()); // blocks that are exceptional need it
   Int32 thread = row.team().lane();
   emitWhen(b, thread < ScaleTable::kEntries, [&] {
-    quantizer().fillTable(*table, ofTensor.front(), thread, element, random.has_value());
+    quantizer().fillTable(*factors.table, ofTensor.front(), thread, element, random.has_value());
   });
-  barriersBeforeTable = row.team().barriers();
+  factors.barriersBefore = row.team().barriers();
 }
 
 void RowQuantizer::begin() {
   if (noArithmetic)
     return;
-  if (table) {
-    if (row.team().barriers() == barriersBeforeTable)
+  if (factors.table) {
+    if (!strip.rows && row.team().barriers() == factors.barriersBefore)
       NVVM::Barrier0Op::create(b);
-    return quantizer().useTable(*table);
+    return quantizer().useTable(*factors.table);
   }
   if (nanOfAmax)
     ofTensor = emitAmaxesOfRows(row, s, input, *nanOfAmax);
@@ -164,31 +205,37 @@ void RowQuantizer::quantize(ArrayRef<Value> words, const Chunk &chunk) {
       mixed.scale = words.back();
     return storeBlock(mixed, chunk);
   }
-  if (table) {
-    waiting.push_back({SmallVector<Value>(words), chunk});
-    if (int64_t(waiting.size()) == kTogether || chunk.index + 1 == row.team().chunksPerThread())
+  if (factors.table) {
+    factors.waiting.push_back({SmallVector<Value>(words), chunk});
+    if (int64_t(factors.waiting.size()) == kTogether ||
+        chunk.index + 1 == row.team().chunksPerThread())
       quantizeTogether();
     return;
   }
+  storeBlock(quantizer().quantize(words, element, blockAmax(words), /*fold=*/{}, drawnFor(chunk)),
+             chunk);
+}
+
+SmallVector<Value> RowQuantizer::drawnFor(const Chunk &chunk) {
   SmallVector<Value> drawn;
   if (random)
     drawn = random->words(row.team().row(), chunk.number, kChunk);
-  storeBlock(quantizer().quantize(words, element, blockAmax(words), /*fold=*/{}, drawn), chunk);
+  return drawn;
 }
 
 /// Quantizes the chunks that wait. One branch for all of them leaves more to do between two.
 void RowQuantizer::quantizeTogether() {
   SmallVector<BlockElements> blocks;
   SmallVector<Value> drawn;
-  for (const Waiting &one : waiting) {
+  for (const Waiting &one : factors.waiting) {
     blocks.push_back(BlockElements::finite(s, one.words, element));
-    if (random)
-      llvm::append_range(drawn, random->words(row.team().row(), one.chunk.number, kChunk));
+    llvm::append_range(drawn, drawnFor(one.chunk));
   }
-  SmallVector<BlockQuantizer::Block> results = quantizer().quantizeTogether(blocks, *table, drawn);
-  for (auto [result, one] : llvm::zip_equal(results, waiting))
+  SmallVector<BlockQuantizer::Block> results =
+      quantizer().quantizeTogether(blocks, *factors.table, drawn);
+  for (auto [result, one] : llvm::zip_equal(results, factors.waiting))
     storeBlock(result, one.chunk);
-  waiting.clear();
+  factors.waiting.clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,7 +300,14 @@ void RowQuantizer::storeScale(Value scale, const Chunk &chunk, const RowElements
   RowBlocks::Position at = positionOf(shape, chunk, chunk.number / lanesOfBlock(), to);
   if (lanesOfBlock() > 1)
     at.isMine = arith::AndIOp::create(b, at.isMine, chunk.number % lanesOfBlock() < 1);
-  RowBlocks(b, shape, rows).storeScale(scales->base, at, scale);
+  if (!strip.scales)
+    return RowBlocks(b, shape, rows).storeScale(scales->base, at, scale);
+  if (at.isMatrix) {
+    Value zero = arith::ConstantOp::create(b, b.getIntegerAttr(b.getI8Type(), 0));
+    scale = arith::SelectOp::create(b, at.isMatrix, scale, zero);
+  }
+  emitWhen(b, at.isMine,
+           [&] { strip.scales->leave(scale, strip.rows->turn(), {b, at.paddedColumn}); });
 }
 
 void RowQuantizer::storeF32Scale(Value bits, const Chunk &chunk) {

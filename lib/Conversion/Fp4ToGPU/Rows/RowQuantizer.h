@@ -10,6 +10,7 @@
 #include "BlockQuantizer.h"
 #include "Philox.h"
 #include "Rows/RowElements.h"
+#include "Rows/RowStrip.h"
 #include "Rowwise/RowBlocks.h"
 #include "ScaleTable.h"
 
@@ -45,6 +46,11 @@ public:
   /// has one row: those have zeros for scales, without a load. endRow() closes the branch.
   void beginRow();
   void endRow();
+  /// Has the CTA take several rows, one after the other, where the plan says so. endRow() closes
+  /// the loop.
+  void beginStrip();
+  /// The CTAs (an index) of the launch.
+  mlir::Value hostCtas(mlir::Value hostRows);
   /// Emits what only needs the amax of the tensor, while the row is loaded: the factors of scales,
   /// where a CTA looks them up.
   void beginTensor();
@@ -66,8 +72,10 @@ private:
   RowBlocks::Shape shapeOf(int64_t blockSize) const;
   RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block,
                                  const RowElements::ResultRow &to);
+  void endMatrix();
   bool looksFactorsUp();
   void quantizeTogether();
+  llvm::SmallVector<mlir::Value> drawnFor(const Chunk &chunk);
   mlir::Value blockAmax(llvm::ArrayRef<mlir::Value> words);
   mlir::Value larger(mlir::Value x, mlir::Value y);
   void storeBlock(const BlockQuantizer::Block &block, const Chunk &chunk);
@@ -88,15 +96,25 @@ private:
   llvm::SmallVector<mlir::Value> ofTensor, rowAmaxes; ///< one, or one for each row of a thread
   std::optional<Result> data, scales;
   std::vector<std::unique_ptr<BlockQuantizer>> quantizers; ///< one for each amax of `ofTensor`
-  std::optional<GroupRandom> random; ///< a chunk is a group
-  std::optional<ScaleTable> table;   ///< factors that a CTA looks up
-  int barriersBeforeTable = 0;
+  std::optional<GroupRandom> random;                       ///< a chunk is a group
   /// Chunks that wait to be quantized together.
   struct Waiting {
     llvm::SmallVector<mlir::Value> words;
     Chunk chunk;
   };
-  llvm::SmallVector<Waiting> waiting;
+  /// Factors that a CTA looks up.
+  struct Factors {
+    std::optional<ScaleTable> table;
+    int barriersBefore = 0;
+    llvm::SmallVector<Waiting> waiting;
+  } factors;
+  /// Rows that a CTA takes one after the other, scales where they are tiled, and the words of the
+  /// next row.
+  struct Strip {
+    std::optional<RowStrip> rows;
+    std::optional<StripScales> scales;
+    llvm::SmallVector<mlir::Value> nextWords;
+  } strip;
 };
 
 } // namespace fp4

@@ -22,7 +22,7 @@ static_assert(RowTeam::kChunk == kRowChunk &&
 RowTeam::RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, Value rows)
     : kernel(kernel), b(kernel.body()), numColumns(columns), ctas(kernel.ctasOfRow()),
       threads(teamOfRow(chunks, kernel.numThreads(), ctas)),
-      perThread(llvm::divideCeil(chunks, threads)) {
+      perThread(llvm::divideCeil(chunks, threads)), numRows(rows) {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
   laneOfTeam = thread;
@@ -34,10 +34,17 @@ RowTeam::RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, Value r
     row = row / ctas;
   }
   Int32 first = row * kernel.rowsOfThread();
-  for (int64_t i = 0; i < kernel.rowsOfThread(); ++i) {
-    Int32 padded = first + i;
-    places.push_back({padded, minimum(padded, Int32(b, rows) - 1), padded < Int32(b, rows)});
-  }
+  for (int64_t i = 0; i < kernel.rowsOfThread(); ++i)
+    places.push_back(placeOf(first + i));
+}
+
+RowTeam::Place RowTeam::placeOf(Int32 padded) {
+  return {padded, minimum(padded, Int32(b, numRows) - 1), padded < Int32(b, numRows)};
+}
+
+void RowTeam::take(Int32 row, Int32 turn) {
+  places = {placeOf(row)};
+  this->turn = turn;
 }
 
 void RowTeam::forEachRow(llvm::function_ref<void()> body) {
@@ -236,8 +243,11 @@ int64_t RowTeam::wordsOfSegments() const {
 /// the row.
 Value RowTeam::placesOfSegments() {
   int64_t words = wordsOfSegments() * rowsOfThread();
+  int64_t copies = turn ? 2 : 1; // threads may still read those of the row before
   Value segments =
-      kernel.sharedWords(words * teamsOfCta(), "segments_" + std::to_string(reductions++));
+      kernel.sharedWords(copies * words * teamsOfCta(), "segments_" + std::to_string(reductions++));
+  if (turn)
+    segments = address(b, segments, *turn % copies, 4 * words);
   if (ctas > 1 && reductions == 1)
     beginCluster();
   if (teamsOfCta() == 1)

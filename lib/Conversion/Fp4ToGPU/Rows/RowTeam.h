@@ -53,6 +53,9 @@ public:
   int64_t columns() const { return numColumns; }
   /// Returns true when no CTA has two rows, so that its threads have a row or padding together.
   bool isCta() const { return teamsOfCta() == 1 && rowsOfThread() == 1; }
+  /// Has the team, all threads of a CTA, go on with `row`, in a loop over rows. `turn` (i32) counts
+  /// them, so that a row does not wait until all threads have done with the one before.
+  void take(Int32 row, Int32 turn);
   int64_t chunksPerThread() const { return perThread; }
   /// Barriers of all threads of the CTA that were emitted.
   int barriers() const { return numBarriers; }
@@ -147,7 +150,10 @@ private:
     Int32 padded, inMatrix;
     mlir::Value exists;
   };
+  Place placeOf(Int32 padded);
+  mlir::Value numRows;
   llvm::SmallVector<Place> places;
+  std::optional<Int32> turn; ///< of the row in a loop over rows
   size_t selected = 0;
   int reductions = 0; ///< emitted; each has shared memory of its own
   int numBarriers = 0;

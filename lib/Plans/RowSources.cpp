@@ -1,0 +1,59 @@
+//===- RowSources.cpp - Tensors that a row kernel reads ---------------------===//
+#include "RowSources.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Plans/RowTeams.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace fp4;
+
+SmallVector<Operation *> fp4::stepsOf(Operation *op) {
+  SmallVector<Operation *> steps;
+  llvm::append_range(steps, prologuesOf(op));
+  steps.push_back(op);
+  return steps;
+}
+
+SmallVector<RowSource> fp4::sourcesOf(Operation *op) {
+  SmallVector<Operation *> steps = stepsOf(op);
+  llvm::SetVector<RowSource> sources;
+  auto add = [&](RowSource source) {
+    if (!llvm::is_contained(steps, std::get<Value>(source).getDefiningOp()))
+      sources.insert(source);
+  };
+  for (Operation *step : steps) {
+    auto generic = dyn_cast<linalg::LinalgOp>(step);
+    if (!generic) {
+      MLIRContext *context = op->getContext();
+      add({step->getOperand(0), getAffineDimExpr(0, context), getAffineDimExpr(1, context)});
+      continue;
+    }
+    for (OpOperand *input : generic.getDpsInputOperands()) {
+      auto [row, column] = indexPairOf(generic, input);
+      if (row && column)
+        add({input->get(), row, column});
+    }
+  }
+  return sources.takeVector();
+}
+
+double fp4::wordsOfChunk(Value matrix) {
+  return kRowChunk * double(cast<RankedTensorType>(matrix.getType()).getElementTypeBitWidth()) / 32;
+}
+
+int64_t fp4::keptWordsOfChunk(Operation *op) {
+  int64_t words = 0;
+  for (auto [tensor, row, column] : sourcesOf(op))
+    words += int64_t(wordsOfChunk(tensor));
+  return std::max<int64_t>(1, words);
+}
+
+bool fp4::quantizesOneMatrix(Operation *op) {
+  constexpr int64_t words = kRowChunk / 2;
+  return isa<QuantizeOp>(op) && keptWordsOfChunk(op) <= words;
+}

@@ -1,0 +1,30 @@
+//===- RowSources.h - Tensors that a row kernel reads -----------------------===//
+#pragma once
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Operation.h"
+
+#include <tuple>
+
+namespace fp4 {
+
+/// The operation with its prologues.
+llvm::SmallVector<mlir::Operation *> stepsOf(mlir::Operation *op);
+
+/// A tensor of which a kernel reads the row of its result, and the expressions of its rows and
+/// columns. Registers keep a tensor once for each pair of expressions (RowElements).
+using RowSource = std::tuple<mlir::Value, mlir::AffineExpr, mlir::AffineExpr>;
+
+/// Sources of `op` and its prologues, without what these compute.
+llvm::SmallVector<RowSource> sourcesOf(mlir::Operation *op);
+
+/// Words in memory of a chunk of `matrix`.
+double wordsOfChunk(mlir::Value matrix);
+
+/// Words that a thread keeps for a chunk of the row of `op`.
+int64_t keptWordsOfChunk(mlir::Operation *op);
+
+/// Returns true when a quantizer reads the words of one matrix of bf16 at most.
+bool quantizesOneMatrix(mlir::Operation *op);
+
+} // namespace fp4

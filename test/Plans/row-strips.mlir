@@ -1,0 +1,262 @@
+// RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-generalize-elementwise -fp4-fuse -fp4-plan-kernels | FileCheck %s
+// RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-generalize-elementwise -fp4-fuse -fp4-plan-kernels | FileCheck %s --check-prefix=CONVERTS
+// CTAs of quantizers to FP4 with tiled scales take four rows one after the other, where there are rows for one and a half
+// waves of them. Threads have four chunks of a row, or two where four would leave many without one.
+
+#all = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// Rows of one SM each, rows of less than a wave and a half, and others.
+// CHECK-LABEL: func @four(
+// CONVERTS-LABEL: func @four(
+// CHECK: fp4.quantize{{.*}}fp4.dispatch = [#fp4.case<m = [1, 132] : reduce_rows, threads = 512, ctas_per_sm = 2>, #fp4.case<m = [133, 3167] : reduce_rows, threads = 128, ctas_per_sm = 5>], fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128, ctas_per_sm = 4>
+// CONVERTS-NOT: strip =
+func.func @four(%x: tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %c0 = arith.constant 0 : index
+  %rows = tensor.dim %x, %c0 : tensor<?x8192xbf16>
+  %zero = arith.constant 0.0 : f32
+  %numbers = tensor.empty(%rows) : tensor<?xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%numbers : tensor<?xf32>) -> tensor<?xf32>
+  %e = tensor.empty(%rows) : tensor<?x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x8192xbf16>) outs(%zeros : tensor<?xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<?x8192xbf16>, tensor<?xf32>) outs(%e : tensor<?x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<?x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<?x256xf8E8M0FNU> -> tensor<?x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Two chunks of a thread.
+// CHECK-LABEL: func @short(
+// CONVERTS-LABEL: func @short(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 64, ctas_per_sm = 12>
+// CONVERTS-NOT: strip =
+func.func @short(%x: tensor<65536x2048xbf16>) -> (tensor<65536x2048xf4E2M1FN>, tensor<65536x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x2048xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x2048xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x2048xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x2048xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x2048xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<65536x2048xbf16>) -> (tensor<65536x2048xf4E2M1FN>, tensor<65536x64xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<65536x64xf8E8M0FNU> -> tensor<65536x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x2048xf4E2M1FN>, tensor<65536x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Four chunks of 128 threads would leave 16 threads without a chunk.
+// CHECK-LABEL: func @between(
+// CONVERTS-LABEL: func @between(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 224, ctas_per_sm = 3>
+// CONVERTS-NOT: strip =
+func.func @between(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf4E2M1FN>, tensor<65536x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x7168xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x7168xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x7168xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x7168xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x7168xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<65536x7168xbf16>) -> (tensor<65536x7168xf4E2M1FN>, tensor<65536x224xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<65536x224xf8E8M0FNU> -> tensor<65536x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x7168xf4E2M1FN>, tensor<65536x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+// No wave and a half.
+// CHECK-LABEL: func @few(
+// CONVERTS-LABEL: func @few(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128, ctas_per_sm = 5>
+// CONVERTS-NOT: strip =
+func.func @few(%x: tensor<3072x8192xbf16>) -> (tensor<3072x8192xf4E2M1FN>, tensor<3072x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<3072xf32>
+  %e = tensor.empty() : tensor<3072x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3072x8192xbf16>) outs(%zeros : tensor<3072xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<3072xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<3072x8192xbf16>, tensor<3072xf32>) outs(%e : tensor<3072x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<3072x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<3072x8192xbf16>) -> (tensor<3072x8192xf4E2M1FN>, tensor<3072x256xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<3072x256xf8E8M0FNU> -> tensor<3072x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<3072x8192xf4E2M1FN>, tensor<3072x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+// A wave and a half.
+// CHECK-LABEL: func @enough(
+// CONVERTS-LABEL: func @enough(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128, ctas_per_sm = 4>
+// CONVERTS-NOT: strip =
+func.func @enough(%x: tensor<3168x8192xbf16>) -> (tensor<3168x8192xf4E2M1FN>, tensor<3168x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<3168xf32>
+  %e = tensor.empty() : tensor<3168x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3168x8192xbf16>) outs(%zeros : tensor<3168xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<3168xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<3168x8192xbf16>, tensor<3168xf32>) outs(%e : tensor<3168x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<3168x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<3168x8192xbf16>) -> (tensor<3168x8192xf4E2M1FN>, tensor<3168x256xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<3168x256xf8E8M0FNU> -> tensor<3168x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<3168x8192xf4E2M1FN>, tensor<3168x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Linear scales of a row are neighbours.
+// CHECK-LABEL: func @linear(
+// CONVERTS-LABEL: func @linear(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128, ctas_per_sm = 5>
+// CONVERTS-NOT: strip =
+func.func @linear(%x: tensor<65536x8192xbf16>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x256xf8E8M0FNU>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x8192xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<65536x8192xbf16>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x256xf8E8M0FNU>)
+  return %q, %s : tensor<65536x8192xf4E2M1FN>, tensor<65536x256xf8E8M0FNU>
+}
+
+// FP8 of rows: threads have two chunks of 128, too.
+// CHECK-LABEL: func @bytes(
+// CONVERTS-LABEL: func @bytes(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 64>
+// CONVERTS-NOT: strip =
+func.func @bytes(%x: tensor<65536x2048xbf16>) -> (tensor<65536x2048xf8E4M3FN>, tensor<65536x1xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x2048xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x2048xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x2048xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x2048xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x2048xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 2048>} : (tensor<65536x2048xbf16>) -> (tensor<65536x2048xf8E4M3FN>, tensor<65536x1xf32>)
+  return %q, %s : tensor<65536x2048xf8E4M3FN>, tensor<65536x1xf32>
+}
+
+// Words of two matrices leave room for two chunks of a thread.
+// CHECK-LABEL: func @residual(
+// CONVERTS-LABEL: func @residual(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 256, ctas_per_sm = 3>
+// CONVERTS-NOT: strip =
+func.func @residual(%x: tensor<65536x8192xbf16>, %r0: tensor<65536x8192xbf16>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x8192xbf16>
+  %h = arith.addf %x, %r0 : tensor<65536x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%h : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%h, %n : tensor<65536x8192xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<65536x8192xbf16>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x256xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<65536x256xf8E8M0FNU> -> tensor<65536x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x8192xf4E2M1FN>, tensor<65536x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
+// FP8 has as many.
+// CHECK-LABEL: func @bytes_of_two(
+// CONVERTS-LABEL: func @bytes_of_two(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 256, ctas_per_sm = 3>
+// CONVERTS-NOT: strip =
+func.func @bytes_of_two(%x: tensor<65536x8192xbf16>, %r0: tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x8192xbf16>
+  %h = arith.addf %x, %r0 : tensor<65536x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%h : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%h, %n : tensor<65536x8192xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 8192>} : (tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>)
+  return %q, %s : tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>
+}
