@@ -122,15 +122,13 @@ void RowQuantizer::endRow() {
     strip.scales->store(scales->base, *strip.rows);
 }
 
-/// Ends the branch for rows of the matrix. Rows of a strip meet at a barrier, also
-/// those that pad.
+/// Ends the branch for rows of the matrix. Those that pad scales are the last of a strip, so that
+/// no row behind them overwrites sums that threads still read.
 void RowQuantizer::endMatrix() {
   if (!ofMatrix)
     return;
   scales->base.getDefiningOp()->moveBefore(ofMatrix); // both regions read the argument
   b.setInsertionPointToStart(ofMatrix.elseBlock());
-  if (strip.rows)
-    NVVM::Barrier0Op::create(b);
   Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
   row.team().forEachChunk(/*unrolled=*/true,
                           [&](const Chunk &chunk) { storeScale(zero, chunk, row.ownRow()); });
