@@ -122,8 +122,8 @@ void RowQuantizer::endRow() {
     strip.scales->store(scales->base, *strip.rows);
 }
 
-/// Ends the branch for rows of the matrix. Those that pad scales are the last of a strip, so that
-/// no row behind them overwrites sums that threads still read.
+/// Ends the branch for rows of the matrix. Rows that pad scales are the last of a strip, so that no
+/// row behind them overwrites sums that threads still read.
 void RowQuantizer::endMatrix() {
   if (!ofMatrix)
     return;
