@@ -300,6 +300,8 @@ def hopper_weights():
     shared = weights("bf16", "prepacked", 1, "32", 384, 1024, m=37)
     shared = shared.replace("split_k = 1", "stream_k = [2, 32, 128]")
     yield wgmma("prepacked nvfp4 weights x bf16, stream-K", shared, 2)
+    scaled = sweep_weights.program("f4E2M1FN", "nvfp4", "bf16", "prepacked", "none", 0, "32", 384, 1024, 37, "shares")
+    yield wgmma("prepacked nvfp4 weights x nvfp4, stream-K", scaled, 2)
     for element, packed in (("bf16", "plain"), ("f8E4M3FN", "prepacked")):
         shared = sweep_weights.program(element, "mxfp4", "bf16", packed, "none", 0, "32", 384, 1024, 37, "shares")
         yield wgmma(f"{packed} mxfp4 weights x {element}, stream-K", shared, 2)

@@ -255,7 +255,7 @@ def exists_of_six_lanes(case):
 def exists_of_shares(case):
     """Tiles have multiples of 16 rows, and weights of several workers several slices of K."""
     element, _, _, _, _, _, tile, _, k, _ = case
-    return (element != "f4E2M1FN" and k > 256 and tile in ("16", "32", "64", "128", "256", "64x256", "96", "192")
+    return (k > 256 and tile in ("16", "32", "64", "128", "256", "64x256", "96", "192")
             and exists((*case[:5], 1, *case[6:])))
 
 

@@ -71,11 +71,12 @@ TEST(Routes, operandsThatAreNoPair) {
   ASSERT_FALSE(fast);
   EXPECT_EQ(fast.error().message, "no route multiplies a lhs of 16-bit floats and a rhs of mxfp4 "
                                   "with arithmetic fast_accumulation");
-  const auto shared =
-      requirePair(with(fp4Pair, &Signature::weights, Weights::Prepacked).with(Limit::Shares));
-  ASSERT_FALSE(shared);
-  EXPECT_EQ(shared.error().message,
-            "no route has 'stream_k' for elements of 4 bits with scales and prepacked weights");
+  const Signature packed = with(fp4Pair, &Signature::weights, Weights::Prepacked);
+  EXPECT_TRUE(requirePair(packed.with(Limit::Shares)));
+  const auto grouped = requirePair(packed.with(Limit::Groups));
+  ASSERT_FALSE(grouped);
+  EXPECT_EQ(grouped.error().message,
+            "no route has groups for elements of 4 bits with scales and prepacked weights");
   const Signature bytesBeside = with(bytes, &Signature::weights, Weights::Scaled);
   for (const Limit limit : {Limit::Dual, Limit::Derived}) {
     EXPECT_TRUE(requirePair(halves.with(limit)));

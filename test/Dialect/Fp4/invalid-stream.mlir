@@ -50,8 +50,6 @@ func.func @prepacked(%a: tensor<8x1024xbf16>, %p: !p, %e: tensor<8x1024xf8E4M3FN
   %1 = fp4.matmul %e, %p8 {work = #fp4.work<stream_k = [3, 16, 128]>}
       : (tensor<8x1024xf8E4M3FN>, !p8) -> tensor<8x128xbf16>
   %c_scaled = fp4.scaled %c, %sc : !lhs
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has 'stream_k' for elements of 4 bits with scales and prepacked weights}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 4 bits in instructions of K = 128}}
   %2 = fp4.matmul %c_scaled, %p {work = #fp4.work<stream_k = [3, 16, 128]>}
       : (!lhs, !p) -> tensor<8x128xbf16>
   return
