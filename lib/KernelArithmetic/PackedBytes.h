@@ -3,7 +3,9 @@
 // Tiles for activations of e4m3 (fp4/ISA/WeightLayout.h), in registers. The e4m3 of the eight
 // magnitudes are a table of two words, whose bytes but for that of zero grow by 8 with the exponent
 // of the block: two multiplications and additions for the eight codes of a word. prmt takes the
-// four bytes that four nibbles select, and one logical operation adds their signs.
+// four bytes that four nibbles select, and one logical operation adds their signs. Exponents and
+// the upper four nibbles come out of their words by shifts, or by dot products of bytes, which the
+// pipe of multiplications executes.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -14,7 +16,10 @@ namespace fp4 {
 
 class PackedBytes {
 public:
-  explicit PackedBytes(mlir::ImplicitLocOpBuilder &b) : b(b) {}
+  /// How fields come out of their words.
+  enum class Fields : uint8_t { Shifted, Dotted };
+  explicit PackedBytes(mlir::ImplicitLocOpBuilder &b, Fields fields = Fields::Shifted)
+      : b(b), fields(fields) {}
 
   /// Words of codes that a thread has of a tile, by 32 columns and of these by row, and words of
   /// its two rows.
@@ -29,9 +34,13 @@ public:
 
 private:
   std::pair<mlir::Value, mlir::Value> convertWord(mlir::Value codes, mlir::Value row, int64_t step);
+  mlir::Value exponentOf(mlir::Value row, int64_t step);
+  mlir::Value upperHalfOf(mlir::Value word);
   mlir::Value constant(uint32_t value);
+  mlir::Value call(llvm::StringRef intrinsic, mlir::ValueRange arguments);
 
   mlir::ImplicitLocOpBuilder &b;
+  Fields fields;
 };
 
 } // namespace fp4

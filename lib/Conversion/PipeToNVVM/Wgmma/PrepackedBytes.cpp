@@ -87,7 +87,9 @@ private:
                   int64_t count) const {
     constexpr int64_t parts = pipe::kBytePartsOfTile, steps = hw::byteSteps / parts;
     SmallVector<PrepackedWords> words = loadTiles(b, op, adaptor, first, count);
-    PackedBytes bytes(b);
+    // The tensor core bounds tiles whose stages have one tile of weights. Multiplications of
+    // integers beside it delay its MMAs.
+    PackedBytes bytes(b, count > 1 ? PackedBytes::Fields::Dotted : PackedBytes::Fields::Shifted);
     multiplyParts(b, op, adaptor, state, {parts * first, parts * count, steps}, [&](int64_t i) {
       const PrepackedWords &tile = words[size_t(i / parts)];
       return bytes.convertSteps(tile.codes, tile.scales, i % parts * steps, steps);
@@ -97,7 +99,7 @@ private:
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
     SmallVector<PrepackedWords> words = loadTiles(b, op, adaptor, first, count);
-    PackedBytes bytes(b);
+    PackedBytes bytes(b, PackedBytes::Fields::Dotted);
     pipe::SharedType type = op.getB().getType();
     ByteMma product{type.getRows(),
                     bytes.convertTile(words[0].codes, words[0].scales),

@@ -75,11 +75,11 @@ void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, pipe::MmaOp product, Value frag
 }
 
 /// Parts that the tensor core multiplies while the next one is converted. Each part has registers
-/// of its own, which an iteration of a loop writes again: two parts may run on if the iteration has
-/// four. With 16-bit floats, running on was slower (notebook/gemm-weights.md).
+/// of its own, which an iteration of a loop writes again: three parts may run on if the iteration
+/// has four. With 16-bit floats, running on was slower (notebook/gemm-weights.md).
 static int64_t partsAhead(pipe::MmaOp op, int64_t count) {
   constexpr int64_t fewest = 4;
-  return op.getWithoutPowers() && count >= fewest ? 2 : 1;
+  return op.getWithoutPowers() && count >= fewest ? fewest - 1 : 1;
 }
 
 void fp4::multiplyParts(ImplicitLocOpBuilder &b, pipe::MmaOp op, pipe::MmaOp::Adaptor adaptor,
