@@ -44,6 +44,8 @@ PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1
             "manyTallColumn": 6, "select": 10, "manySelect": 8, "feedBytes": 50, "memoryBytes": 2300,
             "idle": 0.1, "rangeBytes": 18000, "tile": 800, "tileColumn": 5, "manyTile": 1500, "launch": 4000, "overlapped": 4000,
             "cluster": 1500, "clusterColumn": 10, "workspace": 3000, "workspaceColumn": 10}
+#: The part of the cycles that workers must save (SplitPlans.cpp).
+LEAST_GAIN_OF_SHARES = 0.05
 MULTIPLY_ADDS = 4096  # of fp8, in a cycle of an SM
 #: The fewest cycles of a row of 128 columns and a k tile, which the MMAs take.
 ROW = WARPGROUPS * DEPTH / MULTIPLY_ADDS
@@ -234,13 +236,25 @@ def fit(model: Model, kernels: list[Kernel], known: np.ndarray, least_row: float
     return np.exp(least_squares(residuals, np.maximum(start, low + 0.01), loss="soft_l1", f_scale=0.05, bounds=bounds).x)
 
 
+def chosen(model: Model, kernels: list[Kernel], rates: np.ndarray) -> Kernel:
+    """The kernel of a problem that the rates choose. As in SplitPlans.cpp, workers share tiles where
+    that saves enough, and where its rate is known."""
+    def cycles(kernel: Kernel) -> float:
+        if not kernel.workers:
+            return float(model.predict(kernel, rates))
+        shares = rates[list(model.starts).index("share")] if "share" in model.starts else 0
+        return float(model.predict(kernel, rates)) / (1 - LEAST_GAIN_OF_SHARES) if shares else math.inf
+
+    return min(kernels, key=cycles)
+
+
 def regrets(model: Model, kernels: list[Kernel], rates: np.ndarray) -> dict[str, float]:
     """By problem: the time of the kernel that the rates choose by that of the fastest, less one."""
     by = collections.defaultdict(list)
     for kernel in kernels:
         by[kernel.problem].append(kernel)
-    return {problem: min(found, key=lambda kernel: model.predict(kernel, rates)).us
-            / min(kernel.us for kernel in found) - 1 for problem, found in by.items()}
+    return {problem: chosen(model, found, rates).us / min(kernel.us for kernel in found) - 1
+            for problem, found in by.items()}
 
 
 def report(kind: str, kernels: list[Kernel], folds: int, seed: int) -> None:

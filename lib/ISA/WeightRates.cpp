@@ -71,10 +71,10 @@ constexpr WeightRates promotedBytes = {
     .workspaceRow = 18.2,
     .cluster = 3530,
     .clusterRow = 9.8,
-    .share = 0, // not measured
-    .shareRow = 0,
+    .share = 6730,
+    .shareRow = 109,
     .mark = Mark::Fitted,
-    .source = measured,
+    .source = measuredOnBoth,
 };
 
 const WeightRates &ratesOf(WeightGemm kind) {

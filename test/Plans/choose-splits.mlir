@@ -107,6 +107,24 @@ func.func @not_shared(%x: tensor<160x5120xbf16>, %any: tensor<?x5120xbf16>, %w: 
 
 // -----
 
+// A fourth wave would have 4 of 400 tiles whose sums are promoted; those of 384 tiles fill three waves.
+// CHECK-LABEL: @shared_promoted
+// CHECK: work = #fp4.work<stream_k = [132, 128, 128]>
+// CHECK-LABEL: @full_promoted
+// CHECK-NOT: stream_k
+func.func @shared_promoted(%x: tensor<128x5120xf8E4M3FN>, %w: tensor<400x40x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x51200xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
+      : (tensor<128x5120xf8E4M3FN>, tensor<400x40x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x51200xbf16>
+  return %y : tensor<128x51200xbf16>
+}
+func.func @full_promoted(%x: tensor<128x5120xf8E4M3FN>, %w: tensor<384x40x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x49152xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
+      : (tensor<128x5120xf8E4M3FN>, tensor<384x40x8704xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x49152xbf16>
+  return %y : tensor<128x49152xbf16>
+}
+
+// -----
+
 // A third wave would have 72 of 336 tiles: CTAs that share them are predicted to gain less than 5 %.
 // CHECK-LABEL: @hardly_shared
 // CHECK-NOT: stream_k
