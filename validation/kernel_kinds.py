@@ -300,11 +300,9 @@ def hopper_weights():
     shared = weights("bf16", "prepacked", 1, "32", 384, 1024, m=37)
     shared = shared.replace("split_k = 1", "stream_k = [2, 32, 128]")
     yield wgmma("prepacked nvfp4 weights x bf16, stream-K", shared, 2)
-    scaled = sweep_weights.program("f4E2M1FN", "nvfp4", "bf16", "prepacked", "none", 0, "32", 384, 1024, 37, "shares")
-    yield wgmma("prepacked nvfp4 weights x nvfp4, stream-K", scaled, 2)
-    for element, packed in (("bf16", "plain"), ("f8E4M3FN", "prepacked")):
-        shared = sweep_weights.program(element, "mxfp4", "bf16", packed, "none", 0, "32", 384, 1024, 37, "shares")
-        yield wgmma(f"{packed} mxfp4 weights x {element}, stream-K", shared, 2)
+    for element, of, packed in (("f4E2M1FN", "nvfp4", "prepacked"), ("bf16", "mxfp4", "plain"), ("f8E4M3FN", "mxfp4", "prepacked")):
+        shared = sweep_weights.program(element, of, "bf16", packed, "none", 0, "32", 384, 1024, 37, "shares")
+        yield wgmma(f"{packed} {of} weights x {'nvfp4' if of == 'nvfp4' else element}, stream-K", shared, 2)
     several = weights("bf16", "prepacked", 1, "chosen", 256, 1024)
     yield Kind("prepacked nvfp4 weights x bf16, several plans", several, "sm_90a", None, on(1),
                (5, 12, 40, 100, 200, 300))

@@ -16,7 +16,7 @@ namespace fp4 {
 
 class PackedBytes {
 public:
-  /// How fields come out of their words.
+  /// The way by which fields come out of their words.
   enum class Fields : uint8_t { Shifted, Dotted };
   explicit PackedBytes(mlir::ImplicitLocOpBuilder &b, Fields fields = Fields::Shifted)
       : b(b), fields(fields) {}
