@@ -99,6 +99,8 @@ Status runQuantize(Step &step);
 Status runDequantize(Step &step);
 // Handler of ReferenceAttention.cpp.
 Status runAttention(Step &step);
+// Handler of ReferenceBackward.cpp.
+Status runAttentionBackward(Step &step);
 // Handlers of ReferenceShards.cpp.
 Status runStackScales(Step &step);
 Status runInterleaveShards(Step &step);

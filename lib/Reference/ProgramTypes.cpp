@@ -159,6 +159,8 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
     return staticShapes(op);
   if (op.op == "fp4.attention" && operands.size() > 2 && !first.empty())
     return attentionShapes(first, operands[2].shape);
+  if (op.op == "fp4.attention_backward" && operands.size() > 2)
+    return {first, operands[1].shape, operands[2].shape};
   if (op.op.starts_with("tensor."))
     return shapesOfView(op, operands);
   if (op.op == "fp4.expert_order" && first.size() == 2)

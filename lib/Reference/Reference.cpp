@@ -19,6 +19,9 @@ struct Entry {
 Entry entryOfAttention() {
   return {runAttention, {"scale", "softcap", "causal", "window", "heads_first", "order"}};
 }
+Entry entryOfHadamardAmax() {
+  return {runHadamardAmax, {"size", "dimension", "sign_mask", "arithmetic", "nan", "groups"}};
+}
 
 const std::map<std::string, Entry> &entries() {
   static const std::map<std::string, Entry> table = {
@@ -36,9 +39,9 @@ const std::map<std::string, Entry> &entries() {
       {"linalg.transpose", {runTranspose, {"permutation"}}},
       {"fp4.amax", {runAmax, {"nan", "groups", "per_row", "per_column"}}},
       {"fp4.attention", entryOfAttention()},
+      {"fp4.attention_backward", {runAttentionBackward, {"scale", "causal", "window"}}},
       {"fp4.hadamard", {runHadamard, {"size", "dimension", "sign_mask", "arithmetic"}}},
-      {"fp4.hadamard_amax",
-       {runHadamardAmax, {"size", "dimension", "sign_mask", "arithmetic", "nan", "groups"}}},
+      {"fp4.hadamard_amax", entryOfHadamardAmax()},
       {"fp4.quantize",
        {runQuantize,
         {"format", "recipe", "rounding", "outputs", "block", "hadamard", "columnwise_hadamard",

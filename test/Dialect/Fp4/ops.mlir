@@ -409,6 +409,17 @@ func.func @attention(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %
   return %o : tensor<1x256x8x64xbf16>
 }
 
+// CHECK-LABEL: func @attention_backward
+func.func @attention_backward(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %v: tensor<1x512x2x64xbf16>,
+                              %o: tensor<1x256x8x64xbf16>, %do: tensor<1x256x8x64xbf16>, %l: tensor<1x256x8xf32>)
+    -> tensor<1x512x2x64xbf16> {
+  // CHECK: fp4.attention_backward %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 causal : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+  %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %do, %l scale 1.250000e-01 causal
+      : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>,
+        tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+  return %dk : tensor<1x512x2x64xbf16>
+}
+
 // CHECK-LABEL: func @attention_in_an_order
 func.func @attention_in_an_order(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>) -> tensor<1x256x8x64xbf16> {
   // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 causal order <in_blocks = 64, growth = 8.000000e+00> :

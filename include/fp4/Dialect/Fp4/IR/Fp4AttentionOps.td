@@ -193,4 +193,72 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
   }];
 }
 
+def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
+    [AllTypesMatch<["query", "query_gradient"]>, AllTypesMatch<["key", "key_gradient"]>,
+     AllTypesMatch<["value", "value_gradient"]>, AllTypesMatch<["output", "output_gradient"]>]> {
+  let summary = "gradients of queries, keys and values of an attention";
+  let description = [{
+    ```
+    p[i, j]  = exp(s[i, j] - lse[i])
+    ds[i, j] = p[i, j] * (output_gradient[i] . value[j] - output_gradient[i] . output[i])
+    query_gradient[i] = scale * (sum over j of ds[i, j] * key[j])
+    key_gradient[j]   = scale * (sum over i of ds[i, j] * query[i])
+    value_gradient[j] = sum over i of p[i, j] * output_gradient[i]
+    ```
+
+    s, and the keys that a query sees, are those of `fp4.attention`, whose results `output` and
+    `lse` are; i are the queries of all heads that share a head of keys. A query without keys has an
+    `lse` of minus infinity, and zeros as its gradient.
+
+    Sums are fp32, in ascending order of j, or of the head and i, 16 at a time; p and ds are rounded
+    to the element type. Results have the same bits every time, whatever the plan
+    (`include/fp4/Numerics/AttentionBackward.h`). No sum is shared between CTAs: one kernel has
+    tiles of queries, another one tiles of keys, and both compute p and ds.
+
+    | operand | element type | shape |
+    |---------|--------------|-------|
+    | query   | bf16, f16    | B x Sq x Hq x D |
+    | key     | as query     | B x Sk x Hk x D, Hq a multiple of Hk |
+    | value   | as query     | B x Sk x Hk x E |
+    | output, output_gradient | as query | B x Sq x Hq x E |
+    | lse     | f32          | B x Sq x Hq |
+
+    ```mlir
+    %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %do, %l scale 1.250000e-01 causal
+        : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>,
+          tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       AnyRankedTensor:$output, AnyRankedTensor:$output_gradient,
+                       AnyRankedTensor:$lse, F32Attr:$scale, UnitAttr:$causal,
+                       OptionalAttr<I64Attr>:$window);
+  let results = (outs AnyRankedTensor:$query_gradient, AnyRankedTensor:$key_gradient,
+                      AnyRankedTensor:$value_gradient);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value `,` $output `,` $output_gradient `,` $lse `scale` $scale
+    (`causal` $causal^)? (`window` $window^)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getQueryType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getQuery().getType());
+    }
+    ::mlir::RankedTensorType getKeyType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getKey().getType());
+    }
+    int64_t getBatches() { return getQueryType().getDimSize(0); }
+    int64_t getQueryTokens() { return getQueryType().getDimSize(1); }
+    int64_t getKeyTokens() { return getKeyType().getDimSize(1); }
+    int64_t getHeads() { return getQueryType().getDimSize(2); }
+    int64_t getKeyHeads() { return getKeyType().getDimSize(2); }
+    /// Heads of queries that share a head of keys.
+    int64_t getHeadsOfGroup() { return getHeads() / getKeyHeads(); }
+    int64_t getElements() { return getQueryType().getDimSize(3); }
+    int64_t getValueElements() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()).getDimSize(3);
+    }
+  }];
+}
+
 #endif // FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD
