@@ -169,8 +169,10 @@ static LogicalResult requireBytes(AttentionOp op, const hw::TargetModel &target)
   return requirePages(op, kPageUnit);
 }
 
-static LogicalResult requireAttention(Operation *op, const KernelPlan &,
+static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target) {
+  if (isa<AttentionBackwardOp>(op))
+    return kBackwardRules.require(op, plan, target);
   if (cast<AttentionOp>(op).isOfBytes())
     return requireBytes(cast<AttentionOp>(op), target);
   if (!route::hasCore(target, route::Core::Tcgen05))
@@ -272,6 +274,8 @@ static pipe::Turns turnsOfGroups(int32_t groups) {
 
 static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
                                    const hw::TargetModel &target) {
+  if (isa<AttentionBackwardOp>(op))
+    return kBackwardRules.propose(op, partial, target);
   auto attention = cast<AttentionOp>(op);
   if (attention.isOfBytes())
     return proposeBytes(attention, partial, target);
@@ -364,6 +368,8 @@ static LogicalResult checkBytes(AttentionOp op, const KernelPlan &plan,
 static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   using enum pipe::Engine;
+  if (isa<AttentionBackwardOp>(op))
+    return kBackwardRules.check(op, plan, target);
   auto attention = cast<AttentionOp>(op);
   if (attention.isOfBytes())
     return checkBytes(attention, plan, target);

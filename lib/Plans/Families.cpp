@@ -64,6 +64,7 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
         return attention.isQuantized() ? Families{WarpAttention}
                                        : Families{TileAttention, WarpAttention};
       })
+      .Case([](AttentionBackwardOp) { return Families{TileAttention}; })
       .Case<HadamardOp, PrepackOp, UnprepackOp, SwizzleScalesOp, UnswizzleScalesOp, StackScalesOp,
             InterleaveShardsOp, MatmulAlphaOp>([](Operation *) { return Families{StreamItems}; })
       .Case([](linalg::GenericOp generic) {

@@ -30,6 +30,8 @@ struct FamilyRules {
 extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules, kAttentionRules,
     kWarpAttentionRules;
+/// Rules of family tile_attention for gradients.
+extern const FamilyRules kBackwardRules;
 
 /// Reports heads that no kernel has; `known` are the sizes before 256 that kernels have.
 mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_t elements,

@@ -469,12 +469,13 @@ struct ConvertFp4ToPipePass : fp4::impl::ConvertFp4ToPipeBase<ConvertFp4ToPipePa
     legality.addDynamicallyLegalOp<BlockScaledMatmulOp>(
         [](BlockScaledMatmulOp op) { return !hasTileKernel(op); });
     legality.addDynamicallyLegalOp<QuantizeOp>([](QuantizeOp op) { return !hasTileKernel(op); });
-    legality.addIllegalOp<AttentionOp>();
+    legality.addIllegalOp<AttentionOp, AttentionBackwardOp>();
     legality.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
     RewritePatternSet patterns(&getContext());
     patterns.add<MatmulLowering>(converter, &getContext(), *target);
     populateTransformPatterns(converter, patterns, *target);
     populateAttentionPatterns(converter, patterns, *target);
+    populateBackwardPatterns(converter, patterns, *target);
     if (failed(applyPartialConversion(getOperation(), legality, std::move(patterns))))
       return signalPassFailure();
     eraseUnusedBundles(getOperation());

@@ -30,4 +30,8 @@ void populateTransformPatterns(const mlir::TypeConverter &converter,
 void populateAttentionPatterns(const mlir::TypeConverter &converter,
                                mlir::RewritePatternSet &patterns, const hw::TargetModel &target);
 
+/// Gradients of attention.
+void populateBackwardPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns, const hw::TargetModel &target);
+
 } // namespace fp4

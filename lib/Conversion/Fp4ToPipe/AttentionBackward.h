@@ -1,0 +1,63 @@
+//===- AttentionBackward.h - The kernels of fp4.attention_backward --------===//
+#pragma once
+
+#include "TileBuilder.h"
+
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
+#include "fp4/Dialect/Pipe/IR/Layouts.h"
+
+namespace fp4 {
+
+/// An fp4.attention_backward, and the tiles of its plan.
+struct AttentionBackward {
+  AttentionBackward(AttentionBackwardOp op, const KernelPlan &plan)
+      : op(op), plan(plan), rows(plan.tile[0]), queries(plan.tile[1]), keys(plan.tile[2]) {}
+
+  AttentionBackwardOp op;
+  const KernelPlan &plan;
+  int64_t rows;          ///< of a tile
+  int64_t queries, keys; ///< of a block that a tile of the other ones passes over
+
+  /// Rows of which each head of a sequence has two numbers: those of queries, and others up to the
+  /// end of the last tile or block.
+  int64_t paddedQueries() const;
+  /// Numbers of one kind (AttentionTotals.cpp).
+  int64_t numbers() { return op.getBatches() * op.getHeads() * paddedQueries(); }
+  mlir::Type element() { return op.getQueryType().getElementType(); }
+  int64_t window() { return int64_t(op.getWindow().value_or(0)); }
+  /// The key at the place of the first query.
+  int64_t firstPlace() { return op.getKeyTokens() - op.getQueryTokens(); }
+};
+
+/// One of the two kernels: its tiles are of keys and values, or of queries and gradients of the
+/// output, and pass over blocks of the others.
+enum class BackwardKernel { Keys, Queries };
+
+/// Operands and sizes of tiles of one kernel.
+struct BackwardSide {
+  BackwardSide(AttentionBackward &backward, bool isOfKeys)
+      : block(isOfKeys ? backward.keys : backward.queries),
+        tokens(isOfKeys ? backward.op.getKeyTokens() : backward.op.getQueryTokens()),
+        heads(isOfKeys ? backward.op.getKeyHeads() : backward.op.getHeads()),
+        lists(heads * backward.op.getBatches()) {}
+
+  int64_t block;                ///< rows of a block
+  int64_t tokens, heads, lists; ///< of a sequence; heads of all sequences
+};
+
+/// A map of rows of `tokens` of a sequence, a plane, each a panel of a head wide.
+pipe::TensorMapType boxOfTokens(mlir::Type element, int64_t rows);
+
+/// Builds the body of a kernel, whose arguments are the maps of its tiles, of keys or queries and
+/// of values or gradients, and of its blocks, the two numbers of each query, as columns for tiles
+/// of keys and else as rows, and its results.
+void buildBackward(mlir::gpu::GPUFuncOp kernel, AttentionBackward &backward, BackwardKernel which);
+
+/// Launches the kernel that finds for each query what is added to the exponents of its powers, and
+/// the sum of products of its output and their gradient. Returns the buffer of both
+/// (AttentionTotals.cpp).
+mlir::Value findTotals(mlir::RewriterBase &rewriter, AttentionBackward &backward,
+                       mlir::Value output, mlir::Value gradient, mlir::Value logSums);
+
+} // namespace fp4

@@ -1,0 +1,82 @@
+//===- AttentionBackwardPlans.cpp - Plans of gradients of attention -------===//
+//
+// One plan has both kernels: tiles of queries pass over blocks of keys, and tiles of keys over
+// blocks of queries.
+//
+//===----------------------------------------------------------------------===//
+#include "Families.h"
+#include "RolePlans.h"
+
+#include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/Schedules.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Rows of a warpgroup, elements of K of an instruction, elements in a swizzled row, and rows of a
+/// block at most.
+static constexpr int64_t kGroupRows = 64, kInstructionK = 16, kPanel = 64, kMostBlock = 128;
+
+static LogicalResult requireHead(AttentionBackwardOp op, StringRef name, int64_t elements) {
+  if (elements == kPanel || elements == 2 * kPanel)
+    return success();
+  return withNote(op.emitOpError() << "has kernels for heads of 64 or 128 elements, but operand '"
+                                   << name << "' has " << elements,
+                  "append zeros to the heads, or compute these gradients otherwise");
+}
+
+static LogicalResult requireBackward(Operation *op, const KernelPlan &,
+                                     const hw::TargetModel &target) {
+  if (!route::hasCore(target, route::Core::Wgmma))
+    return withNote(op->emitOpError()
+                        << "has kernels with wgmma, but target " << target.name << " has none",
+                    "compute the gradients on sm_90a, or from a softmax of torch");
+  auto backward = cast<AttentionBackwardOp>(op);
+  return failure(failed(requireHead(backward, "query", backward.getElements())) ||
+                 failed(requireHead(backward, "value", backward.getValueElements())));
+}
+
+/// Two warpgroups. Registers have room for the sums of two heads of 128 elements and for two
+/// products of 64 queries, or for the sum of one head and for products of 128 keys.
+static KernelPlan proposeBackward(Operation *op, const KernelPlan &partial,
+                                  const hw::TargetModel &) {
+  MLIRContext *context = op->getContext();
+  int32_t groups =
+      partial.tile[0] ? std::clamp(int32_t(partial.tile[0] / kGroupRows), 1, 3) : int32_t(2);
+  constexpr RegisterShares shares[] = {RegisterShares(), kFewBeside, {160, 24}};
+  KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
+  plan.tile = {groups * kGroupRows, kPanel, groups < 3 ? kMostBlock : kPanel};
+  plan.ctasPerSm = 1;
+  plan.roles = fragmentRoles(context, groups, shares[groups - 1]);
+  plan.pipeline.stages = 2;
+  // With causal masks the longest tiles come first, and each CTA gets as many of each length.
+  plan.schedule = cast<AttentionBackwardOp>(op).getCausal()
+                      ? pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongN, /*width=*/0,
+                                                        /*serpentine=*/true)
+                      : neighboursAlongM(context);
+  return plan;
+}
+
+static LogicalResult checkBackward(Operation *op, const KernelPlan &plan,
+                                   const hw::TargetModel &target) {
+  using enum pipe::Engine;
+  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
+                         {.areOneRole = true, .warps = {4, 8, 12}})))
+    return failure();
+  auto [rows, queries, keys] = plan.tile;
+  int64_t ofRoles = cast<pipe::RolePlanAttr>(plan.roles).getDriver(Tensor).getNumThreads() / 2;
+  auto isBlock = [](int64_t tokens) {
+    return tokens > 0 && tokens % kInstructionK == 0 && tokens <= kMostBlock;
+  };
+  if (rows != ofRoles || !isBlock(queries) || !isBlock(keys))
+    return misfitTile(op, plan,
+                      "is [" + Twine(ofRoles) + ", Q, K], Q and K multiples of 16 up to " +
+                          Twine(kMostBlock));
+  if (plan.cluster[0] <= 1 && plan.cluster[1] <= 1)
+    return success();
+  return misfit(op, "cluster", "is left out beside gradients",
+                "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
+}
+
+constexpr FamilyRules fp4::kBackwardRules = {KernelFamily::TileAttention, requireBackward,
+                                             proposeBackward, checkBackward};
