@@ -17,7 +17,7 @@ from typing import Any, Literal, overload
 import torch
 
 from ..errors import UsageError
-from . import functional, programs
+from . import attend_backward, functional, programs
 from .execution import run
 from .operation import Operation
 from .programs import Runnable
@@ -223,6 +223,7 @@ def _operation(name: str, has_lse: bool, results: str) -> Operation:
 
 _operations = (_operation("attention", False, "Tensor"),
                _operation("attention_lse", True, "(Tensor, Tensor)"))
+attend_backward.register(*_operations)
 
 
 @overload
@@ -260,8 +261,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
               return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
-    A kernel is compiled for each shape. CUDA graphs follow lengths, pages and offsets. No gradient
-    flows.
+    A kernel is compiled for each shape. CUDA graphs follow lengths, pages and offsets. Gradients of
+    bfloat16 and float16, D and E 64 or 128, flow with masks and sinks alone.
 
     Args:
         query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256. Or float8_e4m3fn
@@ -326,12 +327,13 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1])
     check_number(scale, "scale")
-    operation = torch.ops.fp4.attention_lse if return_lse else torch.ops.fp4.attention
+    has_lse = return_lse or attend_backward.wants_gradient(query, key, value)
+    operation = torch.ops.fp4.attention_lse if has_lse else torch.ops.fp4.attention
     results: torch.Tensor | tuple[torch.Tensor, torch.Tensor] = operation(
         query, key, value, lengths, pages, float(scale), bool(causal), key_scales, value_scales,
         key_factors, value_factors, sinks, None if softcap is None else float(softcap), window,
         cu_seqlens_q, cu_seqlens_k, alibi_slopes, heads_first)
-    return results
+    return results[0] if has_lse and not return_lse else results
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,

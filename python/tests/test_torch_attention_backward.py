@@ -1,0 +1,116 @@
+"""Gradients of attention of fp4.torch: as plain torch computes them in f32, within the rounding of
+bf16, and judged by their reference."""
+
+import unittest
+from typing import Any
+
+import fp4
+from programs import torch
+from test_torch_attention import heads, plain, with_sinks
+
+if torch is not None:
+    import fp4.torch as ft
+
+
+def leaves(*tensors: Any) -> "list[Any]":
+    return [x.detach().clone().requires_grad_() for x in tensors]
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class AttentionBackward(unittest.TestCase):
+    def check(self, attend: Any, expect: Any, *tensors: Any) -> None:
+        """The gradients of both for one gradient of the output."""
+        mine, theirs = leaves(*tensors), leaves(*(x.float() for x in tensors))
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            output = attend(*mine)
+            gradient = heads(*output.shape, seed=9)
+            output.backward(gradient)
+        expect(*theirs).nan_to_num().backward(gradient.float())
+        for x, y in zip(mine, theirs):
+            self.assertEqual((x.grad.dtype, x.grad.shape), (x.dtype, x.shape))
+            torch.testing.assert_close(x.grad.float(), y.grad.nan_to_num(), rtol=3e-2, atol=3e-2)
+
+    def test_equals_plain_torch(self) -> None:
+        for causal, scale in ((False, None), (True, 0.1)):
+            self.check(lambda q, k, v: ft.attention(q, k, v, causal=causal, scale=scale),
+                       lambda q, k, v: plain(q, k, v, causal, scale),
+                       heads(2, 33, 4, 64), heads(2, 70, 2, 64, seed=1), heads(2, 70, 2, 128, seed=2))
+
+    def test_strides(self) -> None:
+        """Views of one tensor, and a gradient that is a view."""
+        mine, theirs = leaves(heads(1, 16, 3, 2, 64), heads(1, 16, 3, 2, 64).float())
+        gradient = heads(1, 2, 16, 64, seed=9)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            ft.attention(*mine.unbind(2), causal=True).backward(gradient.transpose(1, 2))
+        plain(*theirs.unbind(2), True, None).backward(gradient.transpose(1, 2).float())
+        torch.testing.assert_close(mine.grad.float(), theirs.grad, rtol=3e-2, atol=3e-2)
+
+    def test_windows_and_sinks(self) -> None:
+        sinks = torch.randn(4)
+        self.check(lambda q, k, v: ft.attention(q, k, v, causal=True, window=7, sinks=sinks),
+                   lambda q, k, v: with_sinks(q, k, v, sinks, window=7)[0],
+                   heads(1, 40, 4, 64), heads(1, 40, 2, 64, seed=1), heads(1, 40, 2, 64, seed=2))
+
+    def test_scaled_dot_product_attention(self) -> None:
+        """Queries behind the last key, which torch aligns with the first one."""
+        def attend(q: Any, k: Any, v: Any) -> Any:
+            return ft.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+        def expect(q: Any, k: Any, v: Any) -> Any:
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        self.check(attend, expect, heads(1, 4, 24, 64), heads(1, 2, 20, 64, seed=1), heads(1, 2, 20, 64, seed=2))
+
+    def test_queries_without_keys(self) -> None:
+        query, key = leaves(heads(1, 5, 1, 64), heads(1, 2, 1, 64, seed=1))
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            ft.attention(query, key, key, causal=True).float().sum().backward()
+        self.assertFalse(query.grad[:, :3].any())
+        self.assertTrue(query.grad[:, 4].any() and key.grad.any())
+
+    def test_empty(self) -> None:
+        query, key = leaves(heads(1, 3, 1, 64), heads(1, 0, 1, 64))
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            ft.attention(query, key, key).float().sum().backward()
+        self.assertFalse(query.grad.any())
+        self.assertEqual(key.grad.shape, key.shape)
+
+    def test_opcheck(self) -> None:
+        query, key = heads(1, 3, 2, 64), heads(1, 5, 1, 64, seed=1)
+        with ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False):
+            output, lse = ft.attention(query, key, key, return_lse=True)
+            inputs = (query, key, key, output, lse, output, 0.125, True)
+            torch.library.opcheck(torch.ops.fp4.attention_backward.default, inputs)
+            torch.library.opcheck(torch.ops.fp4.attention_lse.default,
+                                  (*leaves(query, key, key), None, None, 0.125, True))
+
+    def test_without_logarithms(self) -> None:
+        """The operation that has no second result computes its logarithms again."""
+        query, key = leaves(heads(1, 3, 2, 64), heads(1, 5, 1, 64, seed=1))
+        with ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False):
+            torch.ops.fp4.attention(query, key, key, None, None, 0.125, True).sum().backward()
+            first = query.grad.clone()
+            query.grad = None
+            ft.attention(query, key, key, causal=True, scale=0.125).sum().backward()
+        self.assertTrue(torch.equal(first, query.grad) and first.any())
+
+    def test_refuses_what_has_no_gradient(self) -> None:
+        query, key = leaves(heads(1, 4, 2, 64), heads(1, 5, 1, 64, seed=1))
+        lengths = torch.tensor([5], dtype=torch.int32)
+        sinks = torch.zeros(2, requires_grad=True)
+        for options, name in (({"softcap": 30.0}, "softcap"), ({"lengths": lengths}, "lengths"),
+                              ({"alibi_slopes": torch.ones(2)}, "alibi_slopes"), ({"sinks": sinks}, "sinks")):
+            with ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False):
+                output = ft.attention(query, key, key, **options)
+                with self.assertRaisesRegex(fp4.UsageError, f"attention has no gradient with '{name}'"):
+                    output.sum().backward()
+                ft.attention(query, key, key).sum().backward()
+
+    def test_refuses_heads_without_kernels(self) -> None:
+        query, key = leaves(heads(1, 4, 1, 192), heads(1, 5, 1, 192, seed=1))
+        with ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False):
+            with self.assertRaisesRegex(fp4.CompileError, "kernels for heads of 64 or 128 elements"):
+                ft.attention(query, key, key).sum().backward()
+
+
+if __name__ == "__main__":
+    unittest.main()
