@@ -205,9 +205,9 @@ void BackwardBuilder::passBlock(const OwnTile &tile, Value head, Value block) {
   Value ofPowersB = load(3, tile.batch, head, first, columns, op.getValueElements());
   MmaOp::create(b, slopes, tile.powers, ofPowersB);
   Value difference = arith::SubFOp::create(b, read(slopes), totals);
-  Value slope = arith::MulFOp::create(b, powers, difference);
+  Value slope = rounded(arith::MulFOp::create(b, powers, difference));
   if (isOfKeys)
-    addProducts(ofPowers, powers, ofPowersB);
+    addProducts(ofPowers, rounded(powers), ofPowersB);
   addProducts(ofScores, slope, ofScoresB);
 }
 
@@ -231,11 +231,10 @@ QueryNumbers BackwardBuilder::numbersOf(const OwnTile &tile, Value head, Value f
   return {fetch(place), fetch(b.add(place, b.constant(backward.numbers())))};
 }
 
-/// Adds the products of `numbers`, rounded, and `elements` to `sums`.
+/// Adds the products of `numbers` and `elements` to `sums`.
 void BackwardBuilder::addProducts(Value sums, Value numbers, Value elements) {
   Value always = arith::ConstantIntOp::create(b, 1, 1), none;
-  auto product =
-      MmaOp::create(b, sums, rounded(numbers), none, none, elements, none, none, always, none);
+  auto product = MmaOp::create(b, sums, numbers, none, none, elements, none, none, always, none);
   product.setTransposed(true);
 }
 

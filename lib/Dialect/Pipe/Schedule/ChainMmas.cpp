@@ -86,6 +86,13 @@ static bool hoistWait(MmaOp before, MmaOp product) {
   return true;
 }
 
+/// Returns true when both MMAs add to sums of their own, with A in registers: one wait is enough.
+static bool addTogether(MmaOp before, MmaOp product) {
+  return llvm::all_of(std::array{before, product}, [](MmaOp mma) {
+    return mma.getAccumulate() && isa<RankedTensorType>(mma.getA().getType());
+  });
+}
+
 /// Lets an MMA of floats begin with the one before it, whose sums are read meanwhile: the tensor
 /// core works on while threads have numbers to compute. MMAs of one A in registers do not: these
 /// are the first one's until it ends.
@@ -98,7 +105,7 @@ static void overlap(MmaOp product) {
   if (!isOfWgmma || before.getChain() != MmaChain::Alone ||
       before.getAccumulator() == product.getAccumulator() || before.getA() == product.getA())
     return;
-  if (!isUsedBetween(before, product, before.getAccumulator()) ||
+  if ((!isUsedBetween(before, product, before.getAccumulator()) && !addTogether(before, product)) ||
       isUsedBetween(before, product, product.getAccumulator()) ||
       !isThereBy(op, product.getAccumulator()) || !isThereBy(op, product.getA()) ||
       !hoistWait(before, product))
