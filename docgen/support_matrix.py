@@ -23,6 +23,7 @@ from reference import routes
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "validation"))
 import sweep
 import sweep_attention
+import sweep_attention_backward
 import sweep_fp8
 import sweep_groups
 import sweep_quantize
@@ -108,6 +109,8 @@ ROWS = {
         [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125")) for element in ("bf16", "f16")],
     "Attention, forward, FP8":
         [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), "f8E4M3FN", "causal", "0.125"), factors="sequences")],
+    "Attention, backward, bf16 and f16":
+        [sweep_attention_backward.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125")) for element in ("bf16", "f16")],
     "Attention over caches of NVFP4, MXFP4, MXFP8 and FP8":
         [sweep_attention.program((2, 1, 300, (8, 2), (128, 128), "bf16", "causal", "0.125"), 16, form)
          for form in ("nvfp4", "mxfp4", "mxfp8", "fp8")],
@@ -115,7 +118,7 @@ ROWS = {
 
 
 #: Why rows that no pair of operands explains have no kernel on some targets.
-REASONS = {"Attention, forward, FP8": "only wgmma has a kernel"}
+REASONS = dict.fromkeys(("Attention, forward, FP8", "Attention, backward, bf16 and f16"), "only wgmma has a kernel")
 
 
 def cell(build, name, target, texts):

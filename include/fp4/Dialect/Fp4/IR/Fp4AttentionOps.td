@@ -206,22 +206,13 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
     value_gradient[j] = sum over i of p[i, j] * output_gradient[i]
     ```
 
-    s, and the keys that a query sees, are those of `fp4.attention`, whose results `output` and
-    `lse` are; i are the queries of all heads that share a head of keys. A query without keys has an
-    `lse` of minus infinity, and zeros as its gradient.
+    s, the keys that a query sees, and `lse` are those of `fp4.attention`, and operands have its types
+    and static shapes, `output_gradient` that of `output`. i are the queries of all heads that share a
+    head of keys. A query whose `lse` is minus infinity adds nothing.
 
-    Sums are fp32, in ascending order of j, or of the head and i, 16 at a time; p and ds are rounded
-    to the element type. Results have the same bits every time, whatever the plan
-    (`include/fp4/Numerics/AttentionBackward.h`). No sum is shared between CTAs: one kernel has
-    tiles of queries, another one tiles of keys, and both compute p and ds.
-
-    | operand | element type | shape |
-    |---------|--------------|-------|
-    | query   | bf16, f16    | B x Sq x Hq x D |
-    | key     | as query     | B x Sk x Hk x D, Hq a multiple of Hk |
-    | value   | as query     | B x Sk x Hk x E |
-    | output, output_gradient | as query | B x Sq x Hq x E |
-    | lse     | f32          | B x Sq x Hq |
+    Sums are fp32, in ascending order of heads and i, or of j, 16 at a time; p and ds are rounded.
+    One kernel has tiles of queries, another one tiles of keys: they share no sum, so that results
+    have one set of bits, whatever the plan (`include/fp4/Numerics/AttentionBackward.h`).
 
     ```mlir
     %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %do, %l scale 1.250000e-01 causal

@@ -136,13 +136,13 @@ def : Fp4_Constraints<"attention", [{
 
 def : Fp4_Constraints<"attention_backward", [{
   - (C1) `query`, `key` and `value` have 4 static, positive dimensions.
-  - (C2) the elements of `query` are bf16 or f16, and those of the others are the same.
-  - (C3) `key` has the batches and the elements of a head of `query`, and `value` the batches,
-    tokens and heads of `key`.
+  - (C2) all elements are bf16, or f16.
+  - (C3) `key` has the batches and elements of a head of `query`, `value` the batches, tokens and
+    heads of `key`.
   - (C4) the heads of `query` are a multiple of those of `key`.
   - (C5) `scale` is finite and positive.
-  - (C6) `output` has the type of `query`, with the elements of a head of `value`.
-  - (C7) `lse` has an f32 for each batch, token and head of `query`.
+  - (C6) `output` has the shape of `query`, but for the elements of a head of `value`.
+  - (C7) `lse` has an f32 for each token and head of `query`.
   - (C8) `window` is positive, and comes with `causal`.
 }]>;
 

@@ -84,7 +84,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | field | meaning |
     |-------|---------|
     | route | a [route](fp4-attributes.md#fp4route) without its prefix: `route = <core = wgmma, b = pre>`. Axes that are left out are open |
-    | tile | tile_gemm: rows, columns and depth of an output tile, in elements, or with routes whose tiles are transposed of the transposed result. tile_transform: rows and columns of a tile of the input. tile_attention: rows of a tile, keys of a block, and heads of a token that are rows of one tile, because they share keys |
+    | tile | tile_gemm: rows, columns and depth of an output tile, in elements, or with routes whose tiles are transposed of the transposed result. tile_transform: rows and columns of a tile of the input. tile_attention: rows of a tile, keys of a block, and heads of a token that are rows of one tile, because they share keys; of gradients, queries and keys of a block |
     | cluster | CTAs along the rows and the columns that load operands together; without it, one. tile_attention: CTAs along the rows that share the keys of a tile. reduce_rows: `[1, n]`, CTAs that have a row together |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters |
     | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in shared memory; `cluster` has a CTA along the rows for each, or a pair. workspace, and without it: the last CTA of a tile adds sums in global memory. On sm_90a, `cluster` alone says so |
