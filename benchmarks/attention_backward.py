@@ -5,9 +5,9 @@
   benchmarks/attention_backward.py run FOLDER [--json=FILE]
 
 `run` needs a Hopper GPU and PyTorch. Cells are those of attention.py in bf16. Before they are timed,
-the gradients of the last head of the last sequence are compared with those of fp64, and all of
-fp4's are computed again, with the same bits. Rounds alternate between the libraries. A line of JSON
-for each cell has TFLOP/s: five products, of which a causal cell counts half.
+the gradients of the last head of the last sequence are compared with those of fp64, and all are
+computed again: a row says whether they have the same bits. Rounds alternate between the libraries.
+A line of JSON for each cell has TFLOP/s: five products, of which a causal cell counts half.
 """
 import itertools
 import os
@@ -107,9 +107,9 @@ def measure(folder):
         functions = {"ours": lambda: programs[1](q, k, v, results[0], g, results[1]), **peers(q, k, v, g, causal, torch)}
         row = {"elements": elements, "length": length, "causal": causal}
         for name, function in functions.items():
-            row[f"{name}_differences"] = differences(function(), q, k, v, g, causal, torch)
-        first, again = functions["ours"](), functions["ours"]()
-        row["same_bits"] = all(torch.equal(x, y) for x, y in zip(first, again))
+            first, again = function(), function()
+            row[f"{name}_differences"] = differences(first, q, k, v, g, causal, torch)
+            row[f"{name}_same_bits"] = all(torch.equal(x, y) for x, y in zip(first, again))
         for name, microseconds in attention.time_all(functions).items():
             row[name] = microseconds
             row[f"{name}_tflops"] = 2.5 * attention.operations(elements, length, causal) / microseconds / 1e6
