@@ -36,8 +36,16 @@ static LogicalResult requireBackward(Operation *op, const KernelPlan &,
                  failed(requireHead(backward, "value", backward.getValueElements())));
 }
 
-/// Two warpgroups. Registers have room for the sums of two heads of 128 elements and for two
-/// products of 64 queries, or for the sum of one head and for products of 128 keys.
+/// Queries of a block. Registers of two warpgroups have room for the sums of two heads of 128
+/// elements and two products of 64 queries. Beside heads of 64 a block of 80 is 4 % faster on an
+/// H200 than one of 64.
+static int64_t queriesOfBlock(AttentionBackwardOp op, int32_t groups) {
+  bool areSmall = op.getElements() == kPanel && op.getValueElements() == kPanel;
+  return areSmall && groups < 3 ? 80 : kPanel;
+}
+
+/// Two warpgroups, whose registers have room for the sum of a head of 128 elements and two products
+/// of 128 keys.
 static KernelPlan proposeBackward(Operation *op, const KernelPlan &partial,
                                   const hw::TargetModel &) {
   MLIRContext *context = op->getContext();
@@ -45,7 +53,8 @@ static KernelPlan proposeBackward(Operation *op, const KernelPlan &partial,
       partial.tile[0] ? std::clamp(int32_t(partial.tile[0] / kGroupRows), 1, 3) : int32_t(2);
   constexpr RegisterShares shares[] = {RegisterShares(), kFewBeside, {160, 24}};
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
-  plan.tile = {groups * kGroupRows, kPanel, groups < 3 ? kMostBlock : kPanel};
+  plan.tile = {groups * kGroupRows, queriesOfBlock(cast<AttentionBackwardOp>(op), groups),
+               groups < 3 ? kMostBlock : kPanel};
   plan.ctasPerSm = 1;
   plan.roles = fragmentRoles(context, groups, shares[groups - 1]);
   plan.pipeline.stages = 2;

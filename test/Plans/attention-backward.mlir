@@ -12,9 +12,9 @@ func.func @whole(%q: !t, %l: !l) -> !t {
 
 // -----
 
-// With a causal mask the longest tiles come first.
+// With a causal mask the longest tiles come first. Blocks have 80 queries of heads of 64.
 // CHECK-LABEL: func.func @causal
-// CHECK: fp4.attention_backward {{.*}}schedule = #pipe.static_persistent<along_n serpentine = true>
+// CHECK: fp4.attention_backward {{.*}}tile = [128, 80, 128], schedule = #pipe.static_persistent<along_n serpentine = true>
 !t = tensor<1x1024x8x64xbf16>
 !l = tensor<1x1024x8xf32>
 func.func @causal(%q: !t, %l: !l) -> !t {
