@@ -23,7 +23,7 @@ TOKENS, HEADS, ELEMENTS, MOST = 16384, 16, 128, 32
 BATCHES = {
     "equal 1024": [1024] * 16,
     "equal 4096": [4096] * 4,
-    "from 16 to 4096": [16, 64, 129, 256, 500, 1023, 1500, 2100, 2700, 4000, 4096],
+    "16 to 4096": [16, 64, 129, 256, 500, 1023, 1500, 2100, 2700, 4000, 4096],
     "one long, some short": [14848, *[127, 129] * 6],
 }
 CELLS = tuple(itertools.product(BATCHES, (False, True)))

@@ -261,8 +261,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
               return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
-    A kernel is compiled for each shape. CUDA graphs follow lengths, pages and offsets. Gradients of
-    bfloat16 and float16, D and E 64 or 128, flow with masks and sinks alone.
+    A kernel is compiled for each shape. CUDA graphs follow lengths, pages and offsets. Gradients
+    flow with masks and sinks alone, D and E 64 or 128.
 
     Args:
         query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256. Or float8_e4m3fn

@@ -196,7 +196,7 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
 def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
     [AllTypesMatch<["query", "query_gradient"]>, AllTypesMatch<["key", "key_gradient"]>,
      AllTypesMatch<["value", "value_gradient"]>, AllTypesMatch<["output", "output_gradient"]>]> {
-  let summary = "gradients of queries, keys and values of an attention";
+  let summary = "gradients of an attention";
   let description = [{
     ```
     p[i, j]  = exp(s[i, j] - lse[i])
@@ -207,12 +207,11 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
     ```
 
     s, the keys that a query sees, and `lse` are those of `fp4.attention`, and operands have its types
-    and static shapes, `output_gradient` that of `output`. i are the queries of all heads that share a
-    head of keys. A query whose `lse` is minus infinity adds nothing.
+    and shapes, `output_gradient` that of `output`. i are queries of all heads that share keys. A
+    query whose `lse` is minus infinity adds nothing.
 
     Sums are fp32, in ascending order of heads and i, or of j, 16 at a time; p and ds are rounded.
-    One kernel has tiles of queries, another one tiles of keys: they share no sum, so that results
-    have one set of bits, whatever the plan (`include/fp4/Numerics/AttentionBackward.h`).
+    Results have one set of bits, whatever the plan (`include/fp4/Numerics/AttentionBackward.h`).
 
     ```mlir
     %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %do, %l scale 1.250000e-01 causal

@@ -141,7 +141,7 @@ def : Fp4_Constraints<"attention_backward", [{
     heads of `key`.
   - (C4) the heads of `query` are a multiple of those of `key`.
   - (C5) `scale` is finite and positive.
-  - (C6) `output` has the shape of `query`, but for the elements of a head of `value`.
+  - (C6) `output` has the shape of `query`, with heads of `value`.
   - (C7) `lse` has an f32 for each token and head of `query`.
   - (C8) `window` is positive, and comes with `causal`.
 }]>;
