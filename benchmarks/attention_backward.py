@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """The backward pass of attention beside FlashAttention-2 and cuDNN as PyTorch has them.
 
-  benchmarks/attention_backward.py pack BUILD FOLDER          compiles the programs for sm_90a into FOLDER
+  benchmarks/attention_backward.py pack BUILD FOLDER   compiles the programs for sm_90a into FOLDER
   benchmarks/attention_backward.py run FOLDER [--json=FILE]
 
-`run` needs a Hopper GPU and PyTorch. Cells are those of attention.py in bf16. Before they are timed,
-the gradients of the last head of the last sequence are compared with those of fp64, and all are
-computed again: a row says whether they have the same bits. Rounds alternate between the libraries.
-A line of JSON for each cell has TFLOP/s: five products, of which a causal cell counts half.
+`run` needs a Hopper GPU and PyTorch. Cells are those of attention.py in bf16. Before they are
+timed, the gradients of the last head of the last sequence are compared with those of fp64, and all
+are computed again: a row says whether they have the same bits. Rounds alternate between the
+libraries. A line of JSON for each cell has TFLOP/s: five products, of which a causal cell counts
+half.
 """
 import itertools
 import os
@@ -77,7 +78,7 @@ def differences(gradients, q, k, v, g, causal, torch):
 
 
 def peers(q, k, v, g, causal, torch):
-    """Functions that compute the gradients of the same attention; those that refuse it are missing."""
+    """Functions that compute the same gradients; those that refuse them are missing."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     operands = [x.detach().requires_grad_() for x in (q, k, v)]
     found = {}

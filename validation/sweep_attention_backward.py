@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles gradients of attention of many shapes, runs them in the simulator and checks.
 
-  validation/sweep_attention_backward.py          a covering subset: every pair of values of two parameters
+  validation/sweep_attention_backward.py          a covering subset: every pair of two parameters
   validation/sweep_attention_backward.py --full   the cross product
   validation/sweep_attention_backward.py --list   what would run
 

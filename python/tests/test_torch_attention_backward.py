@@ -31,10 +31,10 @@ class AttentionBackward(unittest.TestCase):
             torch.testing.assert_close(x.grad.float(), y.grad.nan_to_num(), rtol=3e-2, atol=3e-2)
 
     def test_equals_plain_torch(self) -> None:
-        for causal, scale in ((False, None), (True, 0.1)):
-            self.check(lambda q, k, v: ft.attention(q, k, v, causal=causal, scale=scale),
-                       lambda q, k, v: plain(q, k, v, causal, scale),
-                       heads(2, 33, 4, 64), heads(2, 70, 2, 64, seed=1), heads(2, 70, 2, 128, seed=2))
+        tensors = (heads(2, 33, 4, 64), heads(2, 70, 2, 64, seed=1), heads(2, 70, 2, 128, seed=2))
+        self.check(ft.attention, lambda q, k, v: plain(q, k, v, False, None), *tensors)
+        self.check(lambda q, k, v: ft.attention(q, k, v, causal=True, scale=0.1),
+                   lambda q, k, v: plain(q, k, v, True, 0.1), *tensors)
 
     def test_strides(self) -> None:
         """Views of one tensor, and a gradient that is a view."""
@@ -57,8 +57,10 @@ class AttentionBackward(unittest.TestCase):
             return ft.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
 
         def expect(q: Any, k: Any, v: Any) -> Any:
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        self.check(attend, expect, heads(1, 4, 24, 64), heads(1, 2, 20, 64, seed=1), heads(1, 2, 20, 64, seed=2))
+            return torch.nn.functional.scaled_dot_product_attention(
+                q, k, v, is_causal=True, enable_gqa=True)
+        self.check(attend, expect, heads(1, 4, 24, 64), heads(1, 2, 20, 64, seed=1),
+                   heads(1, 2, 20, 64, seed=2))
 
     def test_queries_without_keys(self) -> None:
         query, key = leaves(heads(1, 5, 1, 64), heads(1, 2, 1, 64, seed=1))
@@ -97,19 +99,19 @@ class AttentionBackward(unittest.TestCase):
         query, key = leaves(heads(1, 4, 2, 64), heads(1, 5, 1, 64, seed=1))
         lengths = torch.tensor([5], dtype=torch.int32)
         sinks = torch.zeros(2, requires_grad=True)
-        for options, name in (({"softcap": 30.0}, "softcap"), ({"lengths": lengths}, "lengths"),
-                              ({"alibi_slopes": torch.ones(2)}, "alibi_slopes"), ({"sinks": sinks}, "sinks")):
+        for name, given in (("softcap", 30.0), ("lengths", lengths), ("sinks", sinks),
+                            ("alibi_slopes", torch.ones(2))):
             with ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False):
-                output = ft.attention(query, key, key, **options)
-                with self.assertRaisesRegex(fp4.UsageError, f"attention has no gradient with '{name}'"):
+                output = ft.attention(query, key, key, **{name: given})
+                with self.assertRaisesRegex(fp4.UsageError, f"has no gradient with '{name}'"):
                     output.sum().backward()
                 ft.attention(query, key, key).sum().backward()
 
     def test_refuses_heads_without_kernels(self) -> None:
         query, key = leaves(heads(1, 4, 1, 192), heads(1, 5, 1, 192, seed=1))
-        with ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False):
-            with self.assertRaisesRegex(fp4.CompileError, "kernels for heads of 64 or 128 elements"):
-                ft.attention(query, key, key).sum().backward()
+        with (ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False),
+              self.assertRaisesRegex(fp4.CompileError, "kernels for heads of 64 or 128")):
+            ft.attention(query, key, key).sum().backward()
 
 
 if __name__ == "__main__":

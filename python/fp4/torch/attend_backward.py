@@ -54,9 +54,10 @@ def text_of(what: Backward) -> str:
 
     query, key, value = (tensor(x) for x in (what.query, what.key, what.value))
     output, lse = tensor((*what.query[:3], what.value[3])), tensor(what.query[:3], "f32")
-    arguments = ", ".join(f'%{name[0]}{name[-1]}: {kind} {{fp4.name = "{name}"}}' for name, kind in (
-        ("query", query), ("key", key), ("value", value), ("output", output),
-        ("gradient", output), ("lse", lse)))
+    names = (("query", query), ("key", key), ("value", value), ("output", output),
+             ("gradient", output), ("lse", lse))
+    arguments = ", ".join(f'%{name[0]}{name[-1]}: {kind} {{fp4.name = "{name}"}}'
+                          for name, kind in names)
     mask = f"{' causal' if what.causal else ''}{f' window {what.window}' if what.window else ''}"
     results = f"{query}, {key}, {value}"
     return (f"func.func @attention_backward({arguments}) -> ({results}) {{\n"
