@@ -69,6 +69,7 @@ enum class MmaFields : uint16_t {
   GoesOn = 1024, ///< is complete with a later MMA
   Fencing = 2048,
   Transposed = 4096, ///< B with a row for each element of K
+  BColumn = 8192,    ///< and more columns than the accumulator
 };
 constexpr MmaFields operator|(MmaFields x, MmaFields y) {
   return MmaFields(uint16_t(x) | uint16_t(y));
@@ -155,14 +156,15 @@ inline constexpr MmaAtom mmaAtoms[] = {
      MmaPlace::Warpgroup,
      {MmaPlace::Shared, MmaElements::Half},
      {MmaPlace::Shared, MmaElements::Half},
-     MmaFields::Accumulate | MmaFields::ARow | MmaFields::Transposed | MmaFields::Chain},
+     MmaFields::Accumulate | MmaFields::ARow | MmaFields::Transposed | MmaFields::BColumn |
+         MmaFields::Chain},
     {"wgmma f16 with A in registers",
      MmaForm::WgmmaFloat,
      MmaKind::F16,
      MmaPlace::Warpgroup,
      {MmaPlace::Warpgroup, MmaElements::Half},
      {MmaPlace::Shared, MmaElements::Half},
-     MmaFields::Accumulate | MmaFields::Transposed | MmaFields::Chain},
+     MmaFields::Accumulate | MmaFields::Transposed | MmaFields::BColumn | MmaFields::Chain},
     {"wgmma e4m3 with rounded A",
      MmaForm::WgmmaFloat,
      MmaKind::F8F6F4,

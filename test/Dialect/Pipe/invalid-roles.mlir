@@ -562,3 +562,26 @@ func.func @none() {
   %ab = "pipe.channel"() <{producer = #pipe<engine tma>, consumers = [#pipe<engine tensor>], consumer_arrivals = array<i32: 1, 1>}> : () -> !pipe.channel<!pipe.shared<128x16xf8E4M3FN, tiled_128x4>>
   return
 }
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<64x64xbf16, swizzle_128B>>
+func.func @consumer_roles() {
+  %twin = pipe.channel from tma to [threads(128), threads(128)] {pipe.consumer_roles = ["math", "values"]} : !tiles
+  // (C122)
+  // expected-error @+2 {{consumers must differ in their engine or arrivals, but two are threads with 128}}
+  // expected-note @+1 {{list an engine with the same arrivals once: one operation releases the stage for the whole role}}
+  %bad = pipe.channel from tma to [threads(128), threads(128)] {pipe.consumer_roles = ["math", "math"]} : !tiles
+  return
+}
+
+// -----
+
+!tiles = !pipe.channel<!pipe.shared<64x64xbf16, swizzle_128B>>
+func.func @names_of_consumers() {
+  // (C122)
+  // expected-error @+2 {{'pipe.consumer_roles' must be the name of a role for each consumer, at a channel, but got ["math"]}}
+  // expected-note @+1 {{write {pipe.consumer_roles = ["math", "values"]}}}
+  %bad = pipe.channel from tma to [threads(128), threads(256)] {pipe.consumer_roles = ["math"]} : !tiles
+  return
+}

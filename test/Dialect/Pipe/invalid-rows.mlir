@@ -304,3 +304,19 @@ func.func @threads() {
   %0 = pipe.channel from threads(128) to tensor {pipe.kept} : !sums
   return
 }
+
+// -----
+
+!p = tensor<64x64xbf16, #pipe.distribution<wgmma>>
+!v = !pipe.shared<64x192xbf16, swizzle_128B>
+func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %p: !p, %v: !v) {
+  pipe.mma %acc, %p, %v[64] transposed : !pipe.fragment<64x128xf32, wgmma>, !p, !v
+  return
+}
+func.func @column(%acc: !pipe.fragment<64x128xf32, wgmma>, %p: !p, %v: !v) {
+  // (C660)
+  // expected-error @+2 {{b must have 64 rows of a multiple of 64 elements of a, and the 128 columns of the accumulator from a multiple of 64 on, in layout swizzle_128B, but got '!pipe.shared<64x192xbf16, swizzle_128B>' from column 128 on}}
+  // expected-note @+1 {{load a row for each element of K, and a column for each of the accumulator}}
+  pipe.mma %acc, %p, %v[128] transposed : !pipe.fragment<64x128xf32, wgmma>, !p, !v
+  return
+}

@@ -74,7 +74,9 @@ private:
     if (op.getTransposed()) {
       auto form =
           hw::SmemDescriptor::mnMajorOperand(hw::SwizzleMode::B128, uint32_t(tile.getRows()));
-      product.b = wgmmaDescriptor(b, operands.b, form);
+      int64_t panel = int64_t(op.getBColumn()) * 2 / kLineBytes;
+      Value first = offsetPointer(b, b.getLoc(), operands.b, panel * tile.getRows() * kLineBytes);
+      product.b = wgmmaDescriptor(b, first, form);
       product.bOffsets = rowOffsets(instructions);
     } else {
       product.b = wgmmaDescriptor(b, operands.b, tile);

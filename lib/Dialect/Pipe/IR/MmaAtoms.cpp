@@ -216,6 +216,7 @@ static const Field kFields[] = {
     {"in_order", MmaFields::InOrder, [](MmaOp op) { return op.getInOrder(); }},
     {"without_powers", MmaFields::WithoutPowers, [](MmaOp op) { return op.getWithoutPowers(); }},
     {"transposed", MmaFields::Transposed, [](MmaOp op) { return op.getTransposed(); }},
+    {"b_column", MmaFields::BColumn, [](MmaOp op) { return op.getBColumn() != 0; }},
     {"chain until", MmaFields::GoesOn, [](MmaOp op) { return op.goesOn(); }},
     {"chain", MmaFields::Chain,
      [](MmaOp op) { return op.getChain() != MmaChain::Alone && !op.goesOn(); }},

@@ -10,6 +10,7 @@
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
+#include "fp4/Dialect/Pipe/IR/Rings.h"
 #include "fp4/Dialect/Pipe/IR/Scheduled.h"
 #include "fp4/Dialect/Pipe/IR/Turns.h"
 
@@ -340,10 +341,12 @@ int32_t ChannelOp::getNumConsumerArrivals() {
 std::optional<size_t> ChannelOp::getConsumerNumber(RoleAttr role) {
   if (isCopiedAhead() && role.drives(Engine::ScaleCopy))
     return getConsumerEngines().front() == Engine::ScaleCopy ? 0 : 1;
+  auto names = (*this)->getAttrOfType<ArrayAttr>(kConsumerRolesAttr);
   for (auto [i, engine] : llvm::enumerate(getConsumerEngines())) {
     Engine completion =
         role.getCompletion(role.drives(engine) ? engine : role.getEngines().front());
-    if (engine == completion && getConsumerArrivals()[i] == role.getArrivals(completion))
+    bool hasName = !names || cast<StringAttr>(names[i]).getValue() == role.getName();
+    if (hasName && engine == completion && getConsumerArrivals()[i] == role.getArrivals(completion))
       return i;
   }
   return std::nullopt;
@@ -376,9 +379,11 @@ static LogicalResult verifyConsumers(ChannelOp op, ArrayRef<Engine> engines,
     return withNote(op.emitOpError()
                         << "consumer must be tensor, threads or bulk_store, but got tma",
                     "TMA only fills stages: bulk_store copies out of them");
+  auto names = op->getAttrOfType<ArrayAttr>(kConsumerRolesAttr);
   for (size_t i = 0; i < engines.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (engines[i] == engines[j] && arrivals[i] == arrivals[j]) // (C122)
+      if (engines[i] == engines[j] && arrivals[i] == arrivals[j] &&
+          (!names || names[i] == names[j])) // (C122)
         return withNote(op.emitOpError()
                             << "consumers must differ in their engine or arrivals, but two are "
                             << stringifyEngine(engines[i]) << " with " << arrivals[i],

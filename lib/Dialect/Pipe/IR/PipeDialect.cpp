@@ -121,11 +121,27 @@ static LogicalResult verifyKept(Operation *op, Attribute value) {
                        "write {pipe.kept, pipe.ring = \"sums\"}"); // (C676)
 }
 
+/// (C122) Names of the roles that consume a channel.
+static LogicalResult verifyConsumerRoles(Operation *op, Attribute value) {
+  auto channel = dyn_cast<ChannelOp>(op);
+  auto names = dyn_cast<ArrayAttr>(value);
+  if (channel && names && names.size() == channel.getConsumers().size() &&
+      llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return success();
+  return fp4::withNote(
+      op->emitOpError() << "'" << kConsumerRolesAttr
+                        << "' must be the name of a role for each consumer, at a channel, but got "
+                        << value,
+      "write {pipe.consumer_roles = [\"math\", \"values\"]}"); // (C122)
+}
+
 LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kRingAttr)
     return verifyRing(op, attribute.getValue());
   if (attribute.getName() == kKeptAttr)
     return verifyKept(op, attribute.getValue());
+  if (attribute.getName() == kConsumerRolesAttr)
+    return verifyConsumerRoles(op, attribute.getValue());
   if (attribute.getName() != kRoleAttr)
     return success();
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();

@@ -164,6 +164,23 @@ static LogicalResult verifyByteB(MmaOp op, ArrayRef<int64_t> shape) {
                   "pipe.transpose_tile makes such a tile of rows of tokens"); // (C660)
 }
 
+/// (C660) A transposed B that has more columns than the accumulator.
+static LogicalResult verifyColumnsOfB(MmaOp op, int64_t columns, int64_t k, Type element) {
+  constexpr int64_t panel = kPromotedRowBytes / 2;
+  SharedType b = op.getB().getType();
+  auto first = int64_t(op.getBColumn());
+  bool fits = b.getColumns() % panel == 0 && first >= 0 && first % panel == 0 &&
+              columns % panel == 0 && first + columns <= b.getColumns();
+  if (fits && b == SharedType::get({k, b.getColumns()}, element, Layout::Swizzle128B))
+    return success();
+  return withNote(op.emitOpError() << "b must have " << k << " rows of a multiple of " << panel
+                                   << " elements of a, and the " << columns
+                                   << " columns of the accumulator from a multiple of " << panel
+                                   << " on, in layout swizzle_128B, but got " << b
+                                   << " from column " << first << " on",
+                  "load a row for each element of K, and a column for each of the accumulator");
+}
+
 LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
   auto sums = op.getAccumulatorAs<FragmentType>();
   if (failed(verifySums(op, "accumulator", sums)) || failed(verifyFloatA(op))) // (C660)
@@ -176,17 +193,17 @@ LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
     std::swap(shape[0], shape[1]);
   if (isa<Float8E4M3FNType>(element))
     return verifyByteB(op, shape);
+  if (op.getTransposed())
+    return verifyColumnsOfB(op, sums.getShape()[1], k, element);
   // Rows of one swizzle each: a box of TMA, or panels of boxes.
-  bool isWhole = shape[1] % (kPromotedRowBytes / 2) == 0;
+  bool isWhole = shape[1] % (kPromotedRowBytes / 2) == 0 && op.getBColumn() == 0;
   SharedType b = op.getB().getType();
   if (isWhole && b == SharedType::get(shape, element, Layout::Swizzle128B))
     return success();
   return withNote(op.emitOpError() // (C660)
                       << "b must have " << shape[0] << " rows of " << shape[1]
                       << " elements of a, a multiple of 64, in layout swizzle_128B, but got " << b,
-                  op.getTransposed()
-                      ? "load a row for each element of K, and a column for each of the accumulator"
-                      : "load a row for each column of the accumulator, or write 'transposed'");
+                  "load a row for each column of the accumulator, or write 'transposed'");
 }
 
 //===----------------------------------------------------------------------===//

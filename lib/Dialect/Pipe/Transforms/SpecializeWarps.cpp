@@ -229,7 +229,9 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
     Engine full = crossing.producer.getCompletion(crossing.fills);
     SmallVector<Attribute> empty;
     SmallVector<int32_t> arrivals;
+    SmallVector<StringRef> names;
     for (auto [role, uses] : crossing.consumers) {
+      names.push_back(role.getName());
       Engine completion = role.getCompletion(uses);
       empty.push_back(EngineAttr::get(builder.getContext(), completion));
       arrivals.push_back(role.getArrivals(completion));
@@ -238,6 +240,11 @@ void KernelSpecializer::createChannels(OpBuilder &builder) {
         builder, crossing.firstTile().getLoc(), type, full, crossing.producer.getArrivals(full),
         builder.getArrayAttr(empty), builder.getDenseI32ArrayAttr(arrivals), Scope::Cta,
         IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr(), IntegerAttr());
+    llvm::SmallDenseSet<std::pair<Attribute, int32_t>> kinds;
+    for (auto [engine, count] : llvm::zip_equal(empty, arrivals))
+      kinds.insert({engine, count});
+    if (kinds.size() < empty.size()) // roles of one kind are told apart by their names
+      crossing.channel->setAttr(kConsumerRolesAttr, builder.getStrArrayAttr(names));
     Operation *maker = crossing.firstTile().getDefiningOp();
     if (Attribute kept = maker->getAttr(kKeptAttr))
       crossing.channel->setAttr(kKeptAttr, kept);

@@ -154,7 +154,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       `pipe.fetch` multiplies later. Instructions add to the accumulator, which holds 13
       fraction bits.
     - `transposed`: B has a row for each element of K, as TMA loads rows of tokens, and columns of
-      the accumulator.
+      the accumulator, with `b[column]` those from `column` on.
     - `next`: the tile of prepacked weights that A has when the op ends.
     - `chain` (`pipe-chain-mmas`, `pipe-defer-releases`): the sums replace those of the MMA before,
       which somebody reads (`replaces`); or the MMA begins together with the following one
@@ -224,6 +224,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       Pipe_SharedType:$b, Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$b_scales,
       Optional<I32>:$b_scale_row, Optional<I1>:$accumulate, Optional<I32>:$existing,
       Optional<Pipe_SharedType>:$next, DefaultValuedAttr<I64Attr, "0">:$a_row,
+      DefaultValuedAttr<I64Attr, "0">:$b_column,
       DefaultValuedAttr<Pipe_MmaDepthAttr, "::fp4::pipe::MmaDepth::Single">:$k_depth,
       OptionalAttr<DenseI64ArrayAttr>:$part, UnitAttr:$in_order, UnitAttr:$without_powers,
       UnitAttr:$transposed,
@@ -240,14 +241,14 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
                      "::mlir::Value":$existing),
                  [{
       build($_builder, $_state, accumulator, a, a_scales, a_scale_row, b, b_scales, b_scale_row,
-            accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0),
+            accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0), /*b_column=*/uint64_t(0),
             MmaDepth::Single, /*part=*/::mlir::DenseI64ArrayAttr(), /*in_order=*/false, /*without_powers=*/false,
             /*transposed=*/false,
             MmaChain::Alone, /*fencing=*/false);
     }]>];
   let assemblyFormat = [{
     $accumulator `,` $a (`[` $a_row^ `]`)? (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
-    $b (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
+    $b (`[` $b_column^ `]`)? (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
     (`existing` $existing^)? (`next` $next^)? (`depth` `` $k_depth^)? (`in_order` $in_order^)?
     (`without_powers` $without_powers^)? (`transposed` $transposed^)? (`chain` `` $chain^)?
     (`fencing` $fencing^)? attr-dict `:` qualified(type($accumulator)) `,`

@@ -15,4 +15,8 @@ inline constexpr llvm::StringLiteral kRingAttr = "pipe.ring";
 /// threads have scaled.
 inline constexpr llvm::StringLiteral kKeptAttr = "pipe.kept";
 
+/// The names of the roles that consume a channel, in the order of its consumers, an ArrayAttr of
+/// StringAttr: roles of one engine and one number of threads are told apart by them.
+inline constexpr llvm::StringLiteral kConsumerRolesAttr = "pipe.consumer_roles";
+
 } // namespace fp4::pipe
