@@ -1,7 +1,8 @@
 //===- AttentionModel.cpp - The bits of attention of a given order ---------===//
 //
 // One row after the other, in the order of the kernels: AttentionLanes.cpp of
-// lib/Conversion/Fp4ToPipe with tcgen05, AttentionBytes.cpp of e4m3 with wgmma. Blocks of keys from
+// lib/Conversion/Fp4ToPipe with tcgen05, AttentionBytes.cpp of e4m3 and AttentionLatent.cpp of one
+// slice with wgmma. Blocks of keys from
 // the last one that the row sees to the first. Blocks none of whose keys a row sees change nothing
 // of it, so the tile of the row does not matter.
 //
@@ -81,7 +82,8 @@ public:
       : shape_(shape), order_(order), type_(type), query_(query), key_(key), value_(value),
         options_{2 * fractionBits(mmaTypeOf(type)), hw::AccumulatorType::F32,
                  type == FloatType::E4M3 ? hopperFP8 : DensePrecision{}},
-        areBytes_(type == FloatType::E4M3), instructionK(32 / sizeOf(type)) {
+        areBytes_(type == FloatType::E4M3), areShared_(areBytes_ || order.isOfWgmma),
+        instructionK(32 / sizeOf(type)) {
     const double log2e = std::numbers::log2e, scale = shape.scale;
     const double factor = shape.softcap > 0 ? shape.softcap : scale;
     factor_ = float(factor * log2e);
@@ -186,7 +188,7 @@ private:
       numbers[i] = exp2Of(std::fma(numbers[i], factor_, offset));
       parts[i % chains] = i < chains ? numbers[i] : parts[i % chains] + numbers[i];
     }
-    if (!areBytes_)
+    if (!areShared_)
       parts = {sumOfChains(parts)};
     for (size_t i = 0; i < chains; ++i)
       row.powers[i] = row.powers[i] * shrink + parts[i];
@@ -211,7 +213,7 @@ private:
 
   /// The sum of all chains: halves of one thread, or first the neighbours that a thread has.
   float sumOfChains(std::array<float, chains> parts) const {
-    if (areBytes_) {
+    if (areShared_) {
       for (size_t i = 0; i < chains / 2; ++i)
         parts[i] = parts[2 * i] + parts[2 * i + 1];
       return (parts[0] + parts[2]) + (parts[1] + parts[3]);
@@ -254,7 +256,7 @@ private:
 
   void finish(const Row &row, AttentionModel &model) const {
     float exponent = row.maximum * factor_, shrink = 1;
-    float whole = areBytes_ ? sumOfChains(row.powers) : row.powers[0];
+    float whole = areShared_ ? sumOfChains(row.powers) : row.powers[0];
     if (areBytes_)
       exponent -= float(kByteShift);
     if (!shape_.sinks.empty()) {
@@ -280,6 +282,7 @@ private:
   std::span<const float> query_, key_, value_;
   DenseRowOptions options_;
   bool areBytes_;        ///< e4m3 with wgmma
+  bool areShared_;       ///< four threads have the sums of a row
   uint64_t instructionK; ///< elements of K of an instruction
   float factor_, tangent_, slope_;
   float keyFactor_ = 1, valueFactor_ = 1; ///< of products without a softcap, and of values

@@ -126,9 +126,12 @@ std::vector<Shape> staticShapes(const ProgramOp &op) {
 }
 
 /// Queries with the elements of a head of values, and without elements.
-std::vector<Shape> attentionShapes(const Shape &query, const Shape &value) {
+std::vector<Shape> attentionShapes(const ProgramOp &op, const Shape &query, const Shape &value) {
   Shape result = query, sums = query;
   result.back() = value.empty() ? 0 : value.back();
+  if (op.attributes.contains("latent") && !op.resultTypes.empty() &&
+      !op.resultTypes[0].shape.empty())
+    result.back() = op.resultTypes[0].shape.back();
   sums.pop_back();
   return {result, sums};
 }
@@ -158,7 +161,7 @@ std::vector<Shape> resultShapes(const ProgramOp &op, std::span<const Type> opera
   if (op.op == "fp4.prepack" || op.op == "fp4.unprepack")
     return staticShapes(op);
   if (op.op == "fp4.attention" && operands.size() > 2 && !first.empty())
-    return attentionShapes(first, operands[2].shape);
+    return attentionShapes(op, first, operands[2].shape);
   if (op.op == "fp4.attention_backward" && operands.size() > 2)
     return {first, operands[1].shape, operands[2].shape};
   if (op.op.starts_with("tensor."))

@@ -17,7 +17,7 @@ struct Entry {
 };
 
 Entry entryOfAttention() {
-  return {runAttention, {"scale", "softcap", "causal", "window", "heads_first", "order"}};
+  return {runAttention, {"scale", "softcap", "causal", "window", "heads_first", "order", "latent"}};
 }
 Entry entryOfHadamardAmax() {
   return {runHadamardAmax, {"size", "dimension", "sign_mask", "arithmetic", "nan", "groups"}};

@@ -107,7 +107,11 @@ Expected<numerics::AttentionShape> shapeOf(const Step &step, const Others &other
   shape.queryElements = uint64_t(query.back());
   shape.keyTokens = uint64_t(key[shape.pages.headsFirst ? 2 : 1 - packedKeys]);
   shape.keyHeads = uint64_t(key[shape.pages.headsFirst ? 1 : 2 - packedKeys]);
-  shape.valueElements = uint64_t(step.operands[2]->type.shape.back());
+  FP4_ASSIGN(const int64_t latent, step.integer("latent", 0));
+  const int64_t ofValues = step.operands[2]->type.shape.back();
+  if (latent < 0 || latent > ofValues)
+    return step.wrong("must have values that are elements of keys");
+  shape.valueElements = uint64_t(latent ? latent : ofValues);
   if (others.pages) {
     shape.pages.numbers = others.pages->as<int32_t>();
     shape.pages.tokens = shape.keyTokens;
@@ -138,7 +142,8 @@ Expected<std::optional<numerics::AttentionOrder>> orderOf(const Step &step) {
   const auto [end, ofGrowth] = std::from_chars(hasTwo ? comma + 1 : last, last, growth);
   if (!hasTwo || ofGrowth != std::errc() || end != last || keys == 0)
     return step.wrong(fmt::format("expects two numbers as 'order', but got '{}'", text));
-  return numerics::AttentionOrder{keys, std::bit_cast<float>(growth)};
+  const bool isOfWgmma = route::hasCore(step.target, route::Core::Wgmma);
+  return numerics::AttentionOrder{keys, std::bit_cast<float>(growth), isOfWgmma};
 }
 
 /// The attributes, which say what becomes of products, and which keys queries see.
@@ -187,6 +192,15 @@ Status defineModel(Step &step, size_t result, std::span<const float> numbers) {
   return {};
 }
 
+/// Keeps the first `kept` of the `all` elements of each row.
+void keepFirst(std::vector<float> &rows, size_t all, size_t kept) {
+  if (kept == all)
+    return;
+  for (size_t row = 0; row < rows.size() / all; ++row)
+    std::copy_n(rows.begin() + ptrdiff_t(row * all), kept, rows.begin() + ptrdiff_t(row * kept));
+  rows.resize(rows.size() / all * kept);
+}
+
 } // namespace
 
 /// Attention in fp64, with the bound of its kernels. Unless the operation gives an order of its
@@ -208,6 +222,7 @@ Status runAttention(Step &step) {
   FP4_ASSIGN(
       auto values,
       CacheOperand(*step.operands[2], others.valueScales, others.valueFactors).numbers(step, type));
+  keepFirst(values, size_t(step.operands[2]->type.shape.back()), shape.valueElements);
   FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, floats(*step.operands[0]),
                                                           keys, values, step.threads));
   FP4_TRY(defineWithin(step, 0, std::move(reference.values), std::move(reference.bounds)));

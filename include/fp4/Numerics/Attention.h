@@ -98,12 +98,13 @@ Expected<AttentionReference> referenceAttention(const AttentionShape &shape, Flo
                                                 std::span<const float> key,
                                                 std::span<const float> value, unsigned threads);
 
-/// The order of a kernel with tcgen05, or of e4m3 with wgmma: blocks of so many keys, a multiple of
-/// 16 or of 32, from the last one on. The sums of a row are scaled when the exponent of 2 of its
+/// The order of a kernel with tcgen05, or with wgmma: blocks of so many keys, a multiple of 16, or
+/// of 32 of e4m3, from the last one on. The sums of a row are scaled when the exponent of 2 of its
 /// maximum has grown by more than `growth` since the last time, and with 0 whenever it has grown.
 struct AttentionOrder {
   uint64_t keys = 128;
   double growth = kLazyGrowth;
+  bool isOfWgmma = false; ///< four threads have the sums of a row, as always of e4m3
 };
 
 /// Results before they are rounded to their type, and logarithms of sums.
@@ -113,10 +114,11 @@ struct AttentionModel {
 
 /// The numbers that a kernel of `order` computes, bit for bit, from operands as those of
 /// referenceAttention. Products are those of kind::f16, 16 elements at a time; a thread adds up the
-/// powers of a block in eight chains and these by halves; all else is fp32. Products of e4m3 are of
-/// 32 elements at a time, with 13 fraction bits; those of a block of values are added to the sums
-/// of before, fma(sums, shrink, products); powers are 2^8 times as large; and each of the eight
-/// chains goes through all blocks before threads add the two that each has, and these by halves. As
+/// powers of a block in eight chains and these by halves; all else is fp32. With wgmma each of the
+/// eight chains goes through all blocks before threads add the two that each has, and these by
+/// halves. Products of e4m3 are of 32 elements at a time, with 13 fraction bits; those of a block of
+/// values are added to the sums of before, fma(sums, shrink, products); powers are 2^8 times as
+/// large. As
 /// in the simulator, ex2 and lg2 are correctly rounded, and rcp has the bits of an H200
 /// (Reciprocal.h).
 Expected<AttentionModel> modelAttention(const AttentionShape &shape, const AttentionOrder &order,

@@ -461,3 +461,43 @@ func.func @unit(%q: !q) {
   %1 = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 40, growth = 0.0> : !q, !q, !q -> !q
   return
 }
+
+// -----
+
+!q = tensor<2x1x16x192xbf16>
+!c = tensor<2x96x1x192xbf16>
+!o = tensor<2x1x16x128xbf16>
+func.func @latent(%q: !q, %c: !c, %d: !c) {
+  %0 = fp4.attention %q, %c, %c scale 1.0 latent 128 : !q, !c, !c -> !o
+  // attention (C18)
+  // expected-error @+2 {{latent must come with one operand 'key' and 'value', of the elements of operand 'query', but got two}}
+  // expected-note @+1 {{write the latent cache twice: its rows are keys, and their first elements values}}
+  %1 = fp4.attention %q, %c, %d scale 1.0 latent 128 : !q, !c, !c -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x1x16x192xbf16>
+!c = tensor<2x96x1x192xf8E4M3FN>
+!o = tensor<2x1x16x128xbf16>
+func.func @latent_codes(%q: !q, %c: !c) {
+  // attention (C18)
+  // expected-error @+2 {{latent must come with one operand 'key' and 'value', of the elements of operand 'query', but got codes}}
+  // expected-note @+1 {{write the latent cache twice: its rows are keys, and their first elements values}}
+  %1 = fp4.attention %q, %c, %c scale 1.0 latent 128 : !q, !c, !c -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x1x16x192xbf16>
+!c = tensor<2x96x1x192xbf16>
+!o = tensor<2x1x16x256xbf16>
+func.func @latent_elements(%q: !q, %c: !c) {
+  // attention (C18)
+  // expected-error @+2 {{latent must be from 1 to the 192 elements of a head of operand 'key', but got 256}}
+  // expected-note @+1 {{write the elements of a head of values, such as 512}}
+  %1 = fp4.attention %q, %c, %c scale 1.0 latent 256 : !q, !c, !c -> !o
+  return
+}

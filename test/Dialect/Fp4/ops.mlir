@@ -429,6 +429,17 @@ func.func @attention_in_an_order(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2
   return %o : tensor<1x256x8x64xbf16>
 }
 
+// CHECK-LABEL: func @latent_attention
+func.func @latent_attention(%q: tensor<2x1x128x576xbf16>, %c: tensor<64x64x1x576xbf16>, %n: tensor<2xi32>,
+                            %p: tensor<2x8xi32>) -> tensor<2x1x128x512xbf16> {
+  // CHECK: fp4.attention %[[Q:.*]], %[[C:.*]], %[[C]] lengths(%{{.*}} : tensor<2xi32>) pages(%{{.*}} : tensor<2x8xi32>) scale 0.0721687824 latent 512 :
+  %o = fp4.attention %q, %c, %c lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>)
+      scale 7.216878e-02 latent 512
+      : tensor<2x1x128x576xbf16>, tensor<64x64x1x576xbf16>, tensor<64x64x1x576xbf16>
+      -> tensor<2x1x128x512xbf16>
+  return %o : tensor<2x1x128x512xbf16>
+}
+
 // CHECK-LABEL: func @attention_of_windows
 func.func @attention_of_windows(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %v: tensor<1x512x2x64xbf16>,
                                 %s: tensor<8xf32>) -> (tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>) {

@@ -150,6 +150,25 @@ static LogicalResult verifyOrder(AttentionOp op) {
                   "heads are in front of tokens in pages alone");
 }
 
+/// attention (C18): values that are elements of keys.
+static LogicalResult verifyLatent(AttentionOp op) {
+  if (!op.getLatent())
+    return success();
+  auto latent = int64_t(*op.getLatent());
+  if (op.getKey() != op.getValue() || op.isQuantized())
+    return withNote(op.emitOpError("latent must come with one operand 'key' and 'value', of the "
+                                   "elements of operand 'query', but got ")
+                        << (op.isQuantized() ? "codes" : "two"),
+                    "write the latent cache twice: its rows are keys, and their first elements "
+                    "values");
+  if (latent >= 1 && latent <= op.getElements())
+    return success();
+  return withNote(op.emitOpError("latent must be from 1 to the ")
+                      << op.getElements() << " elements of a head of operand 'key', but got "
+                      << latent,
+                  "write the elements of a head of values, such as 512");
+}
+
 /// Elements of a block with scales of `scale`: those that (C9) allows, else 0.
 static int64_t blockOf(Type query, Type code, Type scale) {
   bool isPacked = isa<Float4E2M1FNType>(code);
@@ -314,7 +333,7 @@ LogicalResult AttentionOp::verify() {
   for (const Checked &tokens : {key, value})
     if (failed(verifyElements(tokens, element, key.type.getElementType()))) // attention (C2)
       return failure();
-  if (failed(verifyOrder(*this)) || failed(verifyOffsets(*this)) ||
+  if (failed(verifyOrder(*this)) || failed(verifyOffsets(*this)) || failed(verifyLatent(*this)) ||
       failed(verifySizes(*this, query, key, value)) || // attention (C3), (C4)
       failed(verifySoftmax(*this)) || failed(verifyHeads(*this, query.type.getShape())) ||
       failed(verifySequences(*this, getBatches())) || failed(verifyQuantized(*this, key, value)))

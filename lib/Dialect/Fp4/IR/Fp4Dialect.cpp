@@ -42,9 +42,9 @@ struct Fp4Version : DialectVersion {
   explicit Fp4Version(uint64_t number) : number(number) {}
   uint64_t number;
 };
-/// Version 2 has fp4.matmul in place of fp4.blockscaled_matmul, and version 3 the order of keys of
-/// fp4.attention.
-constexpr uint64_t kVersion = 3, kOrderOfKeys = 3;
+/// Version 2 has fp4.matmul in place of fp4.blockscaled_matmul, and of fp4.attention version 3 the
+/// order of keys, and version 4 latent values.
+constexpr uint64_t kVersion = 4, kOrderOfKeys = 3, kLatentValues = 4;
 
 /// Attributes and types are written in their textual form, which MLIR does by itself.
 struct Fp4Bytecode : BytecodeDialectInterface {
@@ -73,7 +73,7 @@ struct Fp4Bytecode : BytecodeDialectInterface {
 };
 } // namespace
 
-/// The attributes of version 2 in their order, then the one that version 3 has added.
+/// The attributes of version 2 in their order, then those that later versions have added.
 LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, OperationState &state) {
   auto &prop = state.getOrAddProperties<Properties>();
   const bool hasSparseSizes =
@@ -95,9 +95,14 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, Operati
   if (dense)
     llvm::copy(dense.asArrayRef(), sizes.begin());
   FailureOr<const DialectVersion *> version = reader.getDialectVersion<Fp4Dialect>();
-  if (succeeded(version) && static_cast<const Fp4Version *>(*version)->number < kOrderOfKeys)
+  auto isBefore = [&](uint64_t number) {
+    return succeeded(version) && static_cast<const Fp4Version *>(*version)->number < number;
+  };
+  if (isBefore(kOrderOfKeys))
     return success();
-  return reader.readOptionalAttribute(prop.order);
+  if (failed(reader.readOptionalAttribute(prop.order)))
+    return failure();
+  return isBefore(kLatentValues) ? success() : reader.readOptionalAttribute(prop.latent);
 }
 
 void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
@@ -114,6 +119,7 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
   if (hasSparseSizes)
     writer.writeSparseArray(ArrayRef(prop.operandSegmentSizes));
   writer.writeOptionalAttribute(prop.order);
+  writer.writeOptionalAttribute(prop.latent);
 }
 
 void Fp4Dialect::initialize() {

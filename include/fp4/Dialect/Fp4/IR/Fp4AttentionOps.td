@@ -59,8 +59,11 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     With `order <in_blocks = n, growth = g>` results have bits of their own (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
     are of distances from a number of each row. This number is the maximum, but stays until the
     maximum's exponent has grown by more than g. Without it a kernel chooses, with a growth of 8
-    with tcgen05 and else of 0. Only tiles with tcgen05, and those of f8E4M3FN, have kernels of a
-    given order.
+    with tcgen05 and else of 0. Only tiles with tcgen05, and those of f8E4M3FN or with `latent`, have
+    kernels of a given order.
+
+    With `latent` E, values are the first E elements of keys, which are operand `value` too (the
+    absorbed form of multi-head latent attention).
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -112,7 +115,7 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<AnyRankedTensor>:$slopes, F32Attr:$scale,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window, UnitAttr:$heads_first,
-                       OptionalAttr<Fp4_KeyOrderAttr>:$order);
+                       OptionalAttr<Fp4_KeyOrderAttr>:$order, OptionalAttr<I64Attr>:$latent);
   let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value
@@ -125,7 +128,7 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
     `scale` $scale (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)?
-    (`order` $order^)? attr-dict
+    (`order` $order^)? (`latent` $latent^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($lse)^)?
   }];
   // Fp4Dialect.cpp reads bytecode of earlier versions, which lacks attributes.
@@ -155,7 +158,9 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
       return getKeyType().getDimSize(getHeadsFirst() ? 1 : getKeyType().getRank() - 2);
     }
     int64_t getElements() { return getQueryType().getShape().back(); }
-    int64_t getValueElements() { return getValueType().getShape().back(); }
+    int64_t getValueElements() {
+      return getLatent() ? int64_t(*getLatent()) : getValueType().getShape().back();
+    }
     /// Pages of a sequence; 1 without a cache.
     int64_t getPagesOfSequence() {
       return getPages()

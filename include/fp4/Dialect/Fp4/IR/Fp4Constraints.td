@@ -132,6 +132,8 @@ def : Fp4_Constraints<"attention", [{
     which come without `lengths`, `pages` and quantized keys.
   - (C16) `slopes` have an f32 for each head of `query`.
   - (C17) `heads_first` comes with `pages`.
+  - (C18) `latent` is from 1 to the elements of a head of `key`, which is `value` too, of the query's
+    type.
 }]>;
 
 def : Fp4_Constraints<"attention_backward", [{
