@@ -1,6 +1,7 @@
 //===- AttentionPlans.cpp - Plans of attention ----------------------------===//
 
 #include "Families.h"
+#include "LatentPlans.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -79,8 +80,9 @@ static int64_t keysOfBlock(AttentionOp op, int32_t groups, bool isShared) {
   int64_t elements = op.getValueElements();
   if (op.getPages() || isShared || (op.isPacked() && op.getCausal() && elements == 128))
     return elements <= 128 ? 128 : 64;
-  // The fastest on an H200.
-  int64_t most = groups == 3 ? 128 : elements <= 128 ? 160 : elements <= 192 ? 112 : 80;
+  // The fastest on an H200. Keys of 192 elements leave shared memory for two stages of 128.
+  bool hasShared = op.getElements() <= 128 && elements <= 128;
+  int64_t most = groups == 3 ? 128 : hasShared ? 160 : elements <= 128 ? 128 : elements <= 192 ? 112 : 80;
   constexpr int64_t costOfBlock = 16; // in keys
   // Tiles of an even number of blocks took 7 % more of an H200, but for blocks of 128 keys, when
   // roles had one address of shared memory (emitOwnBases).
@@ -173,6 +175,8 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,
                                       const hw::TargetModel &target) {
   if (isa<AttentionBackwardOp>(op))
     return kBackwardRules.require(op, plan, target);
+  if (cast<AttentionOp>(op).getLatent())
+    return requireLatent(cast<AttentionOp>(op), target);
   if (cast<AttentionOp>(op).isOfBytes())
     return requireBytes(cast<AttentionOp>(op), target);
   if (!route::hasCore(target, route::Core::Tcgen05))
@@ -196,7 +200,7 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,
 }
 
 /// Bytes of keys and values that tiles which run at a time may read from the L2 cache.
-static constexpr int64_t kCachedBytes = 36 << 20;
+static constexpr int64_t kCachedBytes = 44 << 20;
 
 /// The order of tiles. Tiles of one head share its keys. With causal masks alone they are the
 /// longer the later their queries are, and those of packed sequences differ too: the longest tiles
@@ -277,6 +281,8 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
   if (isa<AttentionBackwardOp>(op))
     return kBackwardRules.propose(op, partial, target);
   auto attention = cast<AttentionOp>(op);
+  if (attention.getLatent())
+    return proposeLatent(attention, partial, target);
   if (attention.isOfBytes())
     return proposeBytes(attention, partial, target);
   if (hasLanes(target))
@@ -371,6 +377,10 @@ static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
   if (isa<AttentionBackwardOp>(op))
     return kBackwardRules.check(op, plan, target);
   auto attention = cast<AttentionOp>(op);
+  if (attention.getLatent())
+    return checkLatent(attention, plan, target);
+  if (plan.split.kSlices.value_or(1) != 1)
+    return misfit(op, "k_slices", "is left out without 'latent'", Twine(*plan.split.kSlices));
   if (attention.isOfBytes())
     return checkBytes(attention, plan, target);
   if (hasLanes(target))

@@ -59,7 +59,7 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
       .Case([](AttentionOp attention) {
-        if (attention.isOfBytes())
+        if (attention.isOfBytes() || attention.getLatent())
           return Families{TileAttention};
         return attention.isQuantized() ? Families{WarpAttention}
                                        : Families{TileAttention, WarpAttention};
@@ -95,7 +95,8 @@ KernelFamily fp4::familyOf(Operation *op) {
 
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   auto attention = dyn_cast<AttentionOp>(op);
-  if (attention && !attention.isOfBytes() && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
+  if (attention && !attention.isOfBytes() && !attention.getLatent() &&
+      !op->hasAttr(Fp4Dialect::kPlanAttr) &&
       (!hasTiles(attention, target) || (prefersWarps(attention, target) && !attention.getOrder())))
     return WarpAttention;
   auto quantize = dyn_cast<QuantizeOp>(op);

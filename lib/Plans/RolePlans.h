@@ -46,6 +46,10 @@ pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts)
 /// one warp loads, and three beside it transpose values.
 pipe::RolePlanAttr byteAttentionRoles(mlir::MLIRContext *context, int32_t groups);
 
+/// Roles for attention whose values are columns of keys: a warpgroup computes powers and has half
+/// of the columns, another one has the other half, and one warp loads.
+pipe::RolePlanAttr latentRoles(mlir::MLIRContext *context);
+
 /// Roles for weights that `groups` warpgroups make 16-bit floats of in tensor memory, each a k tile
 /// in turn: four warps read accumulators and store, one issues matrix instructions, and one loads.
 /// If two or four warpgroups convert, the first warpgroup takes registers from the last one, two of

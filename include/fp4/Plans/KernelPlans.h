@@ -70,6 +70,8 @@ llvm::StringRef pdlAttributeOf(const KernelPlan &plan);
 llvm::SmallVector<llvm::StringRef> partRoles(const KernelPlan &plan);
 /// Name of the role that transposes values of attention of bytes.
 inline constexpr llvm::StringLiteral kTransposeRole = "transpose";
+/// Name of the role that has the second half of the columns of latent values.
+inline constexpr llvm::StringLiteral kValuesRole = "values";
 
 /// Rows of lhs that a kernel with `plan` has at most; ShapedType::kDynamic where nothing is known.
 int64_t mostRowsOf(BlockScaledMatmulOp op, const KernelPlan &plan);

@@ -22,13 +22,14 @@ inline constexpr int64_t kGroupRows = 64, kPanel = 64, kThreadColumns = 8;
 struct Attention {
   Attention(AttentionOp op, const KernelPlan &plan)
       : op(op), plan(plan), rows(plan.tile[0]), keys(plan.tile[1]), tileHeads(plan.tile[2]),
-        splits(std::max<int64_t>(1, plan.cluster[0])) {}
+        splits(std::max<int64_t>(1, plan.cluster[0])), slices(plan.split.kSlices.value_or(1)) {}
 
   AttentionOp op;
   const KernelPlan &plan;
   int64_t rows, keys; ///< rows of a tile, and keys of a block
   int64_t tileHeads;  ///< heads of a token that are rows of a tile
   int64_t splits;     ///< CTAs that share the keys of a tile
+  int64_t slices;     ///< parts of the keys of a tile, whose sums another kernel adds
 
   /// Returns true when accumulators are in tensor memory: another role than that of the threads
   /// multiplies.
@@ -43,11 +44,15 @@ struct Attention {
 
   mlir::Type element() { return op.getQueryType().getElementType(); }
   mlir::Type resultElement() {
+    if (slices > 1)
+      return mlir::Float32Type::get(context());
     return mlir::cast<mlir::RankedTensorType>(op.getResult().getType()).getElementType();
   }
   /// Returns true when operands have 8 bits: values are transposed, and sums of a block are
   /// promoted to fp32.
   bool isOfBytes() { return op.isOfBytes(); }
+  /// Returns true when values are columns of keys, and two roles have halves of them.
+  bool isLatent() { return bool(op.getLatent()); }
   int64_t batches() { return op.getBatches(); }
   int64_t queryTokens() { return op.getQueryTokens(); }
   int64_t keyTokens() { return op.getKeyTokens(); }
@@ -72,9 +77,14 @@ struct Attention {
   int64_t tileTokens() { return rows / tileHeads; }
   int64_t partTokens() { return partRows() / tileHeads; }
   int64_t tiles() { return int64_t(llvm::divideCeil(queryTokens(), tileTokens())); }
-  /// Tiles of a token: one for each head, or for each group of heads.
-  int64_t headTiles() { return tileHeads > 1 ? keyHeads() : heads(); }
-  int64_t works() { return (isPacked() ? tilesOfAll() : tiles() * batches()) * headTiles(); }
+  /// Tiles of a token: one for each head, or for each group of heads, or for parts of a group.
+  int64_t headTiles() { return tileHeads > 1 ? keyHeads() * tilesOfGroup() : heads(); }
+  int64_t tilesOfGroup() { return int64_t(llvm::divideCeil(headsOfGroup(), tileHeads)); }
+  /// Heads that are rows of a tile with several; others are beyond their group.
+  int64_t existingHeads() { return std::min(tileHeads, headsOfGroup()); }
+  int64_t works() {
+    return (isPacked() ? tilesOfAll() : tiles() * batches()) * headTiles() * slices;
+  }
   /// Tiles of packed sequences at most: each may end within one, and so may the rest of the tokens.
   int64_t tilesOfAll() { return queryTokens() / tileTokens() + batches() + 1; }
 
@@ -98,8 +108,10 @@ struct Attention {
   int64_t window() { return int64_t(op.getWindow().value_or(0)); }
   /// Returns true when there is no key that a query does not see.
   bool seesAll() { return !op.getCausal() && !op.getLengths() && !isPacked(); }
+  /// Parts of the keys of a tile, by CTAs of a cluster or by slices.
+  int64_t partsOfKeys() { return splits * slices; }
   /// Returns true when a CTA may have blocks that no query sees.
-  bool mayHideBlocks() { return !seesAll() || blocks() % splits != 0; }
+  bool mayHideBlocks() { return !seesAll() || blocks() % partsOfKeys() != 0; }
   /// Returns true when no block has masks.
   bool isWhole() { return !mayHideBlocks() && keyTokens() % keys == 0; }
 
@@ -144,6 +156,7 @@ struct QueryTile {
   mlir::Value left;         ///< tokens of the sequence from `row` on
   mlir::Value batch;
   mlir::Value head, keyHead; ///< first head of the tile, and the head of its keys
+  mlir::Value slice;         ///< part of the keys; null: all
   mlir::Value keys;          ///< keys of the sequence
   mlir::Value keysEnd;       ///< end of the keys among those of all packed sequences
   mlir::Value valueFactor;   ///< factor of the values of the head (f32); null: 1
@@ -185,6 +198,7 @@ struct AttentionArguments {
   mlir::Value keyOffsets, keyRows; ///< offsets of packed keys, and the number of all keys
   mlir::Value keyFactors, valueFactors;
   mlir::Value sinks, slopes, lse;
+  mlir::Value wholes; ///< sums of powers of each slice, whose exponents are in `lse`
 };
 
 /// Sums of some columns of values: of all blocks, and of one, in bytes.
@@ -196,6 +210,12 @@ struct PromotedSums {
 struct PackedRows {
   mlir::Value rows, offsets;
 };
+
+/// Launches the kernel that adds the sums of slices of keys. `buffers` are the sums of values, the
+/// exponents of 2 that they are scaled by, the sums of powers, the sinks, if there are any, and the
+/// results.
+void combineSlices(mlir::RewriterBase &rewriter, Attention &attention,
+                   const hw::TargetModel &target, mlir::ValueRange buffers);
 
 /// Returns the table of tiles of packed queries, which a kernel in front makes, and the number of
 /// its places, an index.
@@ -247,6 +267,8 @@ private:
   QueryTile tileOf(Value number, Value head, Value tiles);
   void placeTile(QueryTile &tile, Value number);
   void buildTile(QueryTile tile);
+  void inRole(llvm::StringRef role, llvm::ArrayRef<pipe::Engine> engines,
+              llvm::function_ref<void()> body);
   RowState passBlocks(const QueryTile &tile, const Range &range, Value query, Value sums);
   Value countBlocks(const QueryTile &tile);
   Value firstBlockSeen(const QueryTile &tile);
@@ -282,6 +304,17 @@ private:
                                          const RowState &state);
   Value powerShift() { return splat(1, float(numerics::kByteShift)); }
 
+  // Values that are columns of keys (AttentionLatent.cpp).
+  void buildLatent(const QueryTile &tile);
+  Value zeroSums();
+  void addLatent(const QueryTile &tile, Value block, Value query, llvm::ArrayRef<Value> sums,
+                 RowState &state);
+  void addHalf(Value sums, Value powers, Value keys, Value shrink, int64_t half);
+  Value handOver(Value numbers);
+  Value taken(Value staged);
+  void finishLatent(const QueryTile &tile, llvm::ArrayRef<Value> sums, const RowState &state);
+  void inValues(llvm::function_ref<void()> body);
+
   // Accumulators in tensor memory (AttentionLanes.cpp).
   using LaneStates = llvm::SmallVector<RowState, 2>; ///< state of each part; the first keeps rows
   void buildLanes(const QueryTile &tile);
@@ -305,6 +338,7 @@ private:
   Value closeRows(const QueryTile &tile, Value maximum, Value whole);
   Value ofHeads(const QueryTile &tile, Value list);
   void storeLogSums(const QueryTile &tile, Value exponent, Value whole);
+  void storeNumbers(const QueryTile &tile, Value numbers, Value dest);
   Value inverseOf(Value whole);
   void store(const QueryTile &tile, Value sums, int64_t first, int64_t columns, Value inverse);
   void storeColumns(const QueryTile &tile, Value sums, int64_t first, Value inverse);

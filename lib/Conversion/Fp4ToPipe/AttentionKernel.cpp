@@ -11,18 +11,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "AttentionBuilder.h"
-#include "Lowering.h"
 
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
-#include "fp4/Dialect/Utils/BufferTypes.h"
-#include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -36,26 +32,30 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
       argument = func.getArgument(number++);
   };
   AttentionOp op = attention.op;
-  for (Value *argument : {&queries, &keys, &values, &result})
-    take(*argument);
+  take(queries);
+  take(keys);
+  take(values, !attention.isLatent());
+  take(result);
   take(lengths, bool(op.getLengths()));
   take(pages, bool(op.getPages()));
   for (Value *argument : {&keyFactors, &valueFactors})
     take(*argument, bool(op.getKeyFactors()));
-  take(sinks, bool(op.getSinks()));
+  bool isWhole = attention.slices == 1;
+  take(sinks, op.getSinks() && isWhole);
   take(slopes, bool(op.getSlopes()));
   for (Value *argument : {&table, &places})
     take(*argument, op.isPacked());
   for (Value *argument : {&keyOffsets, &keyRows})
     take(*argument, op.hasPackedKeys());
-  take(lse, bool(op.getLse()));
+  take(lse, op.getLse() || !isWhole);
+  take(wholes, !isWhole);
 }
 
 void AttentionBuilder::build() {
   bool isPacked = attention.isPacked();
   Value tiles = isPacked ? b.entry(args.table, args.places) : b.constant(attention.tiles());
   int64_t lists = isPacked ? 1 : attention.batches();
-  b.forEachWork(tiles, b.constant(lists * attention.headTiles()),
+  b.forEachWork(tiles, b.constant(lists * attention.headTiles() * attention.slices),
                 [&](Value number, Value head, Value) { buildTile(tileOf(number, head, tiles)); });
   gpu::ReturnOp::create(b);
 }
@@ -64,9 +64,17 @@ QueryTile AttentionBuilder::tileOf(Value number, Value batchAndHead, Value tiles
   QueryTile tile;
   tile.batch = b.div(batchAndHead, attention.headTiles());
   Value head = b.rem(batchAndHead, attention.headTiles());
+  if (attention.slices > 1) { // tiles of the same keys are neighbours
+    tile.slice = b.rem(tile.batch, attention.slices);
+    tile.batch = b.div(tile.batch, attention.slices);
+  }
   bool hasGroups = attention.tileHeads > 1;
-  tile.keyHead = hasGroups ? head : b.div(head, attention.headsOfGroup());
-  tile.head = hasGroups ? b.mul(head, attention.headsOfGroup()) : head;
+  int64_t parts = hasGroups ? attention.tilesOfGroup() : 1;
+  Value group = parts > 1 ? b.div(head, parts) : head;
+  tile.keyHead = hasGroups ? group : b.div(head, attention.headsOfGroup());
+  tile.head = hasGroups ? b.mul(group, attention.headsOfGroup()) : head;
+  if (parts > 1)
+    tile.head = b.add(tile.head, b.mul(b.rem(head, parts), attention.tileHeads));
   if (attention.op.getCausal()) // the longest first
     number = b.sub(b.sub(tiles, b.constant(1)), number);
   placeTile(tile, number);
@@ -117,15 +125,39 @@ Value AttentionBuilder::firstBlockSeen(const QueryTile &tile) {
 /// The blocks of this CTA, one at least: CTAs behind the last block have one that is hidden.
 AttentionBuilder::Range AttentionBuilder::rangeOf(const QueryTile &tile) {
   Value blocks = countBlocks(tile), seen = firstBlockSeen(tile);
-  if (attention.splits == 1)
+  if (attention.partsOfKeys() == 1)
     return {seen ? seen : b.constant(0), blocks};
-  Value place = b.placeInCluster(gpu::Dimension::x);
-  Value perCta = b.quotientUp(seen ? b.sub(blocks, seen) : blocks, attention.splits);
+  Value place = tile.slice ? tile.slice : b.placeInCluster(gpu::Dimension::x);
+  Value perCta = b.quotientUp(seen ? b.sub(blocks, seen) : blocks, attention.partsOfKeys());
   Value begin = arith::MulIOp::create(b, place, perCta);
   if (seen)
     begin = b.add(begin, seen);
   Value end = arith::MinSIOp::create(b, b.add(begin, perCta), blocks);
   return {begin, arith::MaxSIOp::create(b, end, b.add(begin, b.constant(1)))};
+}
+
+namespace {
+/// Gives operations of some engines the role that executes them.
+struct RoleListener : OpBuilder::Listener {
+  RoleListener(StringAttr role, ArrayRef<Engine> engines) : role(role), engines(engines) {}
+
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    auto engineOp = dyn_cast<EngineOpInterface>(op);
+    if (engineOp && llvm::is_contained(engines, engineOp.getEngine()))
+      op->setAttr(PipeDialect::kRoleAttr, role);
+  }
+
+  StringAttr role;
+  ArrayRef<Engine> engines;
+};
+} // namespace
+
+/// Emits `body`, whose operations of `engines` are those of `role`.
+void AttentionBuilder::inRole(StringRef role, ArrayRef<Engine> engines, function_ref<void()> body) {
+  RoleListener listener(b.getStringAttr(role), engines);
+  b.setListener(&listener);
+  body();
+  b.setListener(nullptr);
 }
 
 void AttentionBuilder::buildTile(QueryTile tile) {
@@ -134,6 +166,8 @@ void AttentionBuilder::buildTile(QueryTile tile) {
   takeFactors(tile);
   if (args.slopes)
     tile.slopes = slopesOf(tile);
+  if (attention.isLatent())
+    return buildLatent(tile);
   Value query = loads.query(tile);
   Value sums = makeSums();
   Range range = rangeOf(tile);
@@ -424,153 +458,4 @@ Value AttentionBuilder::hide(const QueryTile &tile, Value firstKey, Value produc
     isSeen = arith::AndIOp::create(
         b, isSeen, arith::CmpIOp::create(b, arith::CmpIPredicate::sge, column, begin));
   return arith::SelectOp::create(b, isSeen, products, nothing(attention.keys));
-}
-
-//===----------------------------------------------------------------------===//
-// Host
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct AttentionLowering : OpConversionPattern<AttentionOp> {
-  AttentionLowering(const TypeConverter &converter, MLIRContext *context,
-                    const hw::TargetModel &target)
-      : OpConversionPattern(converter, context), target(target) {}
-
-  LogicalResult matchAndRewrite(AttentionOp op, OpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    FailureOr<KernelPlan> plan = planOf(op, target);
-    if (failed(plan))
-      return failure();
-    Attention attention(op, *plan);
-    Location loc = op.getLoc();
-    SmallVector<Value> results;
-    SmallVector<Value> arguments = argumentsOf(rewriter, adaptor, attention, results);
-    gpu::GPUFuncOp kernel =
-        createKernel(createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "attention"),
-                     ValueRange(arguments).getTypes(), *plan, loc);
-    AttentionBuilder(kernel, attention).build();
-    launchPersistent(rewriter, loc, kernel, *plan, attention.works(), target, arguments);
-    rewriter.replaceOp(op, results);
-    return success();
-  }
-
-private:
-  /// Allocates the results. Returns the arguments in the order of AttentionArguments.
-  SmallVector<Value> argumentsOf(ConversionPatternRewriter &b, OpAdaptor adaptor,
-                                 Attention &attention, SmallVector<Value> &results) const {
-    AttentionOp op = attention.op;
-    Location loc = op.getLoc();
-    Value rows = op.isPacked() ? sizeOf(b, loc, adaptor.getQuery(), 0) : Value();
-    for (Value result : op.getResults())
-      if (result)
-        results.push_back(allocateBuffer(b, loc, cast<RankedTensorType>(result.getType()), rows));
-    SmallVector<Value> arguments = {mapOfQueries(b, adaptor.getQuery(), attention, rows),
-                                    mapOfKeys(b, adaptor.getKey(), attention),
-                                    mapOfKeys(b, adaptor.getValue(), attention),
-                                    globalOf(b, loc, results[0], /*inner=*/2, rows)};
-    for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getKeyFactors(),
-                          adaptor.getValueFactors(), adaptor.getSinks(), adaptor.getSlopes()})
-      if (numbers)
-        arguments.push_back(listOf(b, loc, numbers));
-    auto toI32 = [&](Value number) -> Value {
-      return arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
-    };
-    if (op.isPacked()) {
-      auto [table, places] =
-          makeAttentionTable(b, attention, {adaptor.getQuery(), adaptor.getQueryOffsets()},
-                             {adaptor.getKey(), adaptor.getKeyOffsets()});
-      llvm::append_values(arguments, table, toI32(places));
-    }
-    if (op.hasPackedKeys()) {
-      Value keys = sizeOf(b, loc, adaptor.getKey(), 0);
-      ExpectSizeOp::create(b, loc, "rows of " + placeOfOperand(op, "attention", "value"),
-                           sizeOf(b, loc, adaptor.getValue(), 0), keys,
-                           "values have the tokens of keys");
-      llvm::append_values(arguments, listOf(b, loc, adaptor.getKeyOffsets()), toI32(keys));
-    }
-    if (op.getLse())
-      arguments.push_back(globalOf(b, loc, results[1], /*inner=*/1, rows));
-    return arguments;
-  }
-
-  static Value sizeOf(OpBuilder &b, Location loc, Value buffer, int64_t dimension) {
-    return memref::DimOp::create(b, loc, buffer, dimension);
-  }
-
-private:
-  /// The bytes of a buffer as one of `shape`, whose dynamic size is `rows`.
-  static Value viewOf(OpBuilder &b, Location loc, Value buffer, ArrayRef<int64_t> shape,
-                      Value rows = {}) {
-    auto type = cast<MemRefType>(buffer.getType());
-    bool isStatic = !llvm::is_contained(shape, ShapedType::kDynamic);
-    return ViewOp::create(b, loc, MemRefType::get(shape, type.getElementType()), buffer,
-                          /*offset=*/0, isStatic ? Value() : rows);
-  }
-
-  /// The product of sizes, of which the first may be dynamic.
-  static int64_t productOf(ArrayRef<int64_t> sizes) {
-    return llvm::is_contained(sizes, ShapedType::kDynamic) ? ShapedType::kDynamic
-                                                           : ShapedType::getNumElements(sizes);
-  }
-
-  /// A buffer as the matrix whose rows have the `inner` last dimensions.
-  static Value matrixOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows = {}) {
-    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
-    return viewOf(
-        b, loc, buffer,
-        {productOf(shape.drop_back(size_t(inner))), productOf(shape.take_back(size_t(inner)))},
-        rows);
-  }
-
-  /// The matrix of matrixOf as an argument.
-  static Value globalOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows) {
-    Value matrix = matrixOf(b, loc, buffer, inner, rows);
-    auto type = cast<MemRefType>(matrix.getType());
-    return ViewOp::create(b, loc, GlobalType::get(type.getShape(), type.getElementType()), matrix);
-  }
-
-  /// Numbers of all sequences, or of all heads.
-  static Value listOf(OpBuilder &b, Location loc, Value buffer) {
-    auto type = cast<MemRefType>(buffer.getType());
-    int64_t count = type.getNumElements();
-    return ViewOp::create(b, loc, GlobalType::get({count}, type.getElementType()),
-                          viewOf(b, loc, buffer, {count}));
-  }
-
-  static Value mapOf(OpBuilder &b, Location loc, TensorMapType box, Value mapped) {
-    int64_t columns = cast<MemRefType>(mapped.getType()).getShape().back();
-    return MakeTensorMapOp::create(b, loc, box, mapped, /*dynamic_columns=*/Value(),
-                                   b.getI64IntegerAttr(columns));
-  }
-
-  /// A map of queries: of tokens, or where a tile has several heads of planes, each a token.
-  static Value mapOfQueries(OpBuilder &b, Value buffer, Attention &attention, Value rows) {
-    Location loc = attention.op.getLoc();
-    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
-    TensorMapType box = attention.boxOfQueries();
-    SmallVector<int64_t> planes = {productOf(shape.drop_back(2)), attention.heads(), shape.back()};
-    return mapOf(b, loc, box,
-                 box.hasPlanes() ? viewOf(b, loc, buffer, planes, rows)
-                                 : matrixOf(b, loc, buffer, 2, rows));
-  }
-
-  /// A map of keys or of values: of tokens, of heads of pages and their tokens, or of planes, each
-  /// a sequence.
-  static Value mapOfKeys(OpBuilder &b, Value buffer, Attention &attention) {
-    Location loc = attention.op.getLoc();
-    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
-    bool arePlanes = attention.hasPlanes() && !attention.hasPackedKeys();
-    Value rows = attention.hasPackedKeys() ? sizeOf(b, loc, buffer, 0) : Value();
-    return mapOf(b, loc, attention.boxOfKeys(shape.back()),
-                 arePlanes ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})
-                           : matrixOf(b, loc, buffer, attention.op.getHeadsFirst() ? 1 : 2, rows));
-  }
-
-  const hw::TargetModel &target;
-};
-} // namespace
-
-void fp4::populateAttentionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
-                                    const hw::TargetModel &target) {
-  patterns.add<AttentionLowering>(converter, patterns.getContext(), target);
 }

@@ -29,29 +29,11 @@ using namespace fp4::pipe;
 // Parts
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Gives operations of threads the role that executes them.
-struct RoleListener : OpBuilder::Listener {
-  explicit RoleListener(StringAttr role) : role(role) {}
-
-  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
-    auto engineOp = dyn_cast<EngineOpInterface>(op);
-    if (engineOp && engineOp.getEngine() == Engine::Threads)
-      op->setAttr(PipeDialect::kRoleAttr, role);
-  }
-
-  StringAttr role;
-};
-} // namespace
-
 /// Emits `body`, whose operations of threads are those of part `number`.
 void AttentionBuilder::inPart(size_t number, ArrayRef<QueryPart> parts, function_ref<void()> body) {
   if (parts[number].role.empty())
     return body();
-  RoleListener listener(b.getStringAttr(parts[number].role));
-  b.setListener(&listener);
-  body();
-  b.setListener(nullptr);
+  inRole(parts[number].role, {Engine::Threads}, body);
 }
 
 /// The parts of a tile, whose queries are loaded.

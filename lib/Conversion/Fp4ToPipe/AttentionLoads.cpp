@@ -69,7 +69,7 @@ Value AttentionLoads::rowOfKey(const QueryTile &tile, Value key) {
   Value row = key;
   if (!attention.hasPlanes())
     row = b.add(b.mul(tile.batch, attention.keyTokens()), key);
-  if (attention.splits == 1 || !attention.mayHideBlocks())
+  if (attention.partsOfKeys() == 1 || !attention.mayHideBlocks())
     return row;
   Value isSeen = b.compare(arith::CmpIPredicate::slt, key, tile.keys);
   Value end = b.constant(attention.batches() * attention.keyTokens());

@@ -127,7 +127,7 @@ Value AttentionBuilder::ofHeads(const QueryTile &tile, Value list) {
   auto splatOf = [&](int64_t value) { return b.splat(integers, b.constant(value)); };
   Value row = ElementIndexOp::create(b, integers, uint64_t(0));
   Value ofRow = arith::RemUIOp::create(b, row, splatOf(attention.tileHeads));
-  for (int64_t head = 1; head < attention.headsOfGroup(); ++head) {
+  for (int64_t head = 1; head < attention.existingHeads(); ++head) {
     Value isHead = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, ofRow, splatOf(head));
     number = arith::SelectOp::create(b, isHead, numberOf(head), number);
   }
@@ -140,15 +140,18 @@ void AttentionBuilder::storeLogSums(const QueryTile &tile, Value exponent, Value
   Value logarithm = math::Log2Op::create(b, whole, arith::FastMathFlags::afn);
   Value sum = arith::MulFOp::create(b, arith::AddFOp::create(b, exponent, logarithm),
                                     splat(1, std::numbers::ln2_v<float>));
-  auto storeAll = [&] {
-    auto stored = StoreOp::create(b, sum, args.lse, tile.row, tile.head, tile.rowsEnd);
-    if (attention.tileHeads > 1)
-      stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.headsOfGroup(), 1});
-  };
+  auto storeAll = [&] { storeNumbers(tile, sum, args.lse); };
   if (attention.splits == 1)
     return storeAll();
   Value place = b.placeInCluster(gpu::Dimension::x);
   b.when(b.compare(arith::CmpIPredicate::eq, place, b.constant(0)), storeAll);
+}
+
+/// Stores a number of each row.
+void AttentionBuilder::storeNumbers(const QueryTile &tile, Value numbers, Value dest) {
+  auto stored = StoreOp::create(b, numbers, dest, tile.row, tile.head, tile.rowsEnd);
+  if (attention.tileHeads > 1)
+    stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.existingHeads(), 1});
 }
 
 /// 1 over the sum of a row, or 0 of a row that sees no key.
@@ -164,18 +167,20 @@ void AttentionBuilder::store(const QueryTile &tile, Value sums, int64_t first, i
   storeColumns(tile, read(sums, first, columns), first, inverse);
 }
 
-/// Stores `sums` as columns of the result from `first` on.
+/// Stores `sums` as columns of the result from `first` on; with a null `inverse` as they are.
 void AttentionBuilder::storeColumns(const QueryTile &tile, Value sums, int64_t first,
                                     Value inverse) {
   int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
-  Value scaled = arith::MulFOp::create(b, sums, toColumns(inverse, columns));
+  Value scaled = sums;
+  if (inverse)
+    scaled = rounded(arith::MulFOp::create(b, sums, toColumns(inverse, columns)),
+                     attention.resultElement());
   Value column = b.mul(tile.head, attention.valueElements());
   if (first)
     column = b.add(column, b.constant(first));
-  auto stored = StoreOp::create(b, rounded(scaled, attention.resultElement()), args.result,
-                                tile.row, column, tile.rowsEnd);
+  auto stored = StoreOp::create(b, scaled, args.result, tile.row, column, tile.rowsEnd);
   if (attention.tileHeads > 1)
-    stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.headsOfGroup(),
+    stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.existingHeads(),
                                          attention.valueElements()});
 }
 

@@ -71,7 +71,7 @@ constexpr Field kFields[] = {
     {"fallback", member<&KernelPlan::fallback>(), of(TileGemm), /*isOptional=*/true},
     {"reduction", member<&KernelPlan::split, &SplitPlan::reduction>(), of(TileGemm),
      /*isOptional=*/true},
-    {"k_slices", member<&KernelPlan::split, &SplitPlan::kSlices>(), of(TileGemm),
+    {"k_slices", member<&KernelPlan::split, &SplitPlan::kSlices>(), of(TileGemm, TileAttention),
      /*isOptional=*/true},
     {"k_slices", member<&KernelPlan::split, &SplitPlan::kSlices>(), of(WarpAttention)},
     {"sliced_k", member<&KernelPlan::split, &SplitPlan::slicedK>(), of(TileGemm),

@@ -77,7 +77,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, rows_per_thread, ctas_per_sm, pdl, strip |
-    | tile_attention | blocks of queries pass over blocks of keys | tile, cluster, schedule, roles, stages, ctas_per_sm |
+    | tile_attention | blocks of queries pass over blocks of keys | tile, cluster, k_slices, schedule, roles, stages, ctas_per_sm |
     | warp_attention | warps share the keys of few queries, and multiply with mma.sync | threads, ctas_per_sm, k_slices |
     | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
 
@@ -88,7 +88,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | cluster | CTAs along the rows and the columns that load operands together; without it, one. tile_attention: CTAs along the rows that share the keys of a tile. reduce_rows: `[1, n]`, CTAs that have a row together |
     | fallback | CTAs along both of the clusters that run where the hardware has no room for `cluster`, which is a multiple of it; only with pairs, on targets with preferred clusters |
     | reduction | cluster: the CTAs of a cluster, or its pairs, have the split-K parts of a tile and reduce them in shared memory; `cluster` has a CTA along the rows for each, or a pair. workspace, and without it: the last CTA of a tile adds sums in global memory. On sm_90a, `cluster` alone says so |
-    | k_slices | k slices of a CTA, each with sums of its own; without it, one |
+    | k_slices | k slices of a CTA, each with sums of its own; without it, one. tile_attention with `latent`: slices of keys, each a CTA's |
     | sliced_k | each k slice has warpgroups of its own, and the first adds all sums; without it, all warps have all slices |
     | pair | two CTAs along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct, and in a complete plan without it: threads write them from their registers |

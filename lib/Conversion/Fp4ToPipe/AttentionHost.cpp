@@ -1,0 +1,193 @@
+//===- AttentionHost.cpp - Arguments and launches of attention -------------===//
+#include "AttentionBuilder.h"
+#include "Lowering.h"
+
+#include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/Dialect/Utils/OperandNames.h"
+#include "fp4/Plans/KernelPlans.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace fp4;
+using namespace fp4::pipe;
+
+namespace {
+struct AttentionLowering : OpConversionPattern<AttentionOp> {
+  AttentionLowering(const TypeConverter &converter, MLIRContext *context,
+                    const hw::TargetModel &target)
+      : OpConversionPattern(converter, context), target(target) {}
+
+  LogicalResult matchAndRewrite(AttentionOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    FailureOr<KernelPlan> plan = planOf(op, target);
+    if (failed(plan))
+      return failure();
+    Attention attention(op, *plan);
+    Location loc = op.getLoc();
+    SmallVector<Value> results, slices;
+    SmallVector<Value> arguments = argumentsOf(rewriter, adaptor, attention, results, slices);
+    gpu::GPUFuncOp kernel =
+        createKernel(createKernelModule(rewriter, op->getParentOfType<ModuleOp>(), op, "attention"),
+                     ValueRange(arguments).getTypes(), *plan, loc);
+    AttentionBuilder(kernel, attention).build();
+    launchPersistent(rewriter, loc, kernel, *plan, attention.works(), target, arguments);
+    if (attention.slices > 1) {
+      if (adaptor.getSinks())
+        slices.push_back(adaptor.getSinks());
+      llvm::append_range(slices, results);
+      combineSlices(rewriter, attention, target, slices);
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+
+private:
+  /// Allocates the results, and the sums of slices. Returns the arguments in the order of
+  /// AttentionArguments.
+  SmallVector<Value> argumentsOf(ConversionPatternRewriter &b, OpAdaptor adaptor,
+                                 Attention &attention, SmallVector<Value> &results,
+                                 SmallVector<Value> &slices) const {
+    AttentionOp op = attention.op;
+    Location loc = op.getLoc();
+    Value rows = op.isPacked() ? sizeOf(b, loc, adaptor.getQuery(), 0) : Value();
+    for (Value result : op.getResults())
+      if (result)
+        results.push_back(allocateBuffer(b, loc, cast<RankedTensorType>(result.getType()), rows));
+    slices = sumsOfSlices(b, attention);
+    SmallVector<Value> arguments = {mapOfQueries(b, adaptor.getQuery(), attention, rows),
+                                    mapOfKeys(b, adaptor.getKey(), attention)};
+    if (!attention.isLatent())
+      arguments.push_back(mapOfKeys(b, adaptor.getValue(), attention));
+    arguments.push_back(globalOf(b, loc, slices.empty() ? results[0] : slices[0], 2, rows));
+    Value sinks = slices.empty() ? adaptor.getSinks() : Value();
+    for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getKeyFactors(),
+                          adaptor.getValueFactors(), sinks, adaptor.getSlopes()})
+      if (numbers)
+        arguments.push_back(listOf(b, loc, numbers));
+    if (op.isPacked())
+      addPacked(b, adaptor, attention, arguments);
+    if (!slices.empty())
+      for (Value numbers : ArrayRef(slices).drop_front())
+        arguments.push_back(globalOf(b, loc, numbers, /*inner=*/1, rows));
+    else if (op.getLse())
+      arguments.push_back(globalOf(b, loc, results[1], /*inner=*/1, rows));
+    return arguments;
+  }
+
+  /// Adds the arguments of packed queries, and of packed keys.
+  static void addPacked(ConversionPatternRewriter &b, OpAdaptor adaptor, Attention &attention,
+                        SmallVector<Value> &arguments) {
+    AttentionOp op = attention.op;
+    Location loc = op.getLoc();
+    auto toI32 = [&](Value number) -> Value {
+      return arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
+    };
+    auto [table, places] =
+        makeAttentionTable(b, attention, {adaptor.getQuery(), adaptor.getQueryOffsets()},
+                           {adaptor.getKey(), adaptor.getKeyOffsets()});
+    llvm::append_values(arguments, table, toI32(places));
+    if (!op.hasPackedKeys())
+      return;
+    Value keys = sizeOf(b, loc, adaptor.getKey(), 0);
+    ExpectSizeOp::create(b, loc, "rows of " + placeOfOperand(op, "attention", "value"),
+                         sizeOf(b, loc, adaptor.getValue(), 0), keys,
+                         "values have the tokens of keys");
+    llvm::append_values(arguments, listOf(b, loc, adaptor.getKeyOffsets()), toI32(keys));
+  }
+
+  /// Buffers of the sums of values of each slice, of their exponents of 2 and of sums of powers;
+  /// none of one slice.
+  static SmallVector<Value> sumsOfSlices(OpBuilder &b, Attention &attention) {
+    SmallVector<Value> buffers;
+    SmallVector<int64_t> shape = {attention.slices, attention.batches() * attention.queryTokens(),
+                                  attention.heads(), attention.valueElements()};
+    for (size_t rank : {4, 3, 3})
+      if (attention.slices > 1)
+        buffers.push_back(allocateBuffer(
+            b, attention.op.getLoc(),
+            RankedTensorType::get(ArrayRef(shape).take_front(rank), b.getF32Type()), Value()));
+    return buffers;
+  }
+
+  static Value sizeOf(OpBuilder &b, Location loc, Value buffer, int64_t dimension) {
+    return memref::DimOp::create(b, loc, buffer, dimension);
+  }
+
+private:
+  /// The bytes of a buffer as one of `shape`, whose dynamic size is `rows`.
+  static Value viewOf(OpBuilder &b, Location loc, Value buffer, ArrayRef<int64_t> shape,
+                      Value rows = {}) {
+    auto type = cast<MemRefType>(buffer.getType());
+    bool isStatic = !llvm::is_contained(shape, ShapedType::kDynamic);
+    return ViewOp::create(b, loc, MemRefType::get(shape, type.getElementType()), buffer,
+                          /*offset=*/0, isStatic ? Value() : rows);
+  }
+
+  /// The product of sizes, of which the first may be dynamic.
+  static int64_t productOf(ArrayRef<int64_t> sizes) {
+    return llvm::is_contained(sizes, ShapedType::kDynamic) ? ShapedType::kDynamic
+                                                           : ShapedType::getNumElements(sizes);
+  }
+
+  /// A buffer as the matrix whose rows have the `inner` last dimensions.
+  static Value matrixOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows = {}) {
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
+    return viewOf(
+        b, loc, buffer,
+        {productOf(shape.drop_back(size_t(inner))), productOf(shape.take_back(size_t(inner)))},
+        rows);
+  }
+
+  /// The matrix of matrixOf as an argument.
+  static Value globalOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows) {
+    Value matrix = matrixOf(b, loc, buffer, inner, rows);
+    auto type = cast<MemRefType>(matrix.getType());
+    return ViewOp::create(b, loc, GlobalType::get(type.getShape(), type.getElementType()), matrix);
+  }
+
+  /// Numbers of all sequences, or of all heads.
+  static Value listOf(OpBuilder &b, Location loc, Value buffer) {
+    auto type = cast<MemRefType>(buffer.getType());
+    int64_t count = type.getNumElements();
+    return ViewOp::create(b, loc, GlobalType::get({count}, type.getElementType()),
+                          viewOf(b, loc, buffer, {count}));
+  }
+
+  static Value mapOf(OpBuilder &b, Location loc, TensorMapType box, Value mapped) {
+    int64_t columns = cast<MemRefType>(mapped.getType()).getShape().back();
+    return MakeTensorMapOp::create(b, loc, box, mapped, /*dynamic_columns=*/Value(),
+                                   b.getI64IntegerAttr(columns));
+  }
+
+  /// A map of queries: of tokens, or where a tile has several heads of planes, each a token.
+  static Value mapOfQueries(OpBuilder &b, Value buffer, Attention &attention, Value rows) {
+    Location loc = attention.op.getLoc();
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
+    TensorMapType box = attention.boxOfQueries();
+    SmallVector<int64_t> planes = {productOf(shape.drop_back(2)), attention.heads(), shape.back()};
+    return mapOf(b, loc, box,
+                 box.hasPlanes() ? viewOf(b, loc, buffer, planes, rows)
+                                 : matrixOf(b, loc, buffer, 2, rows));
+  }
+
+  /// A map of keys or of values: of tokens, of heads of pages and their tokens, or of planes, each
+  /// a sequence.
+  static Value mapOfKeys(OpBuilder &b, Value buffer, Attention &attention) {
+    Location loc = attention.op.getLoc();
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
+    bool arePlanes = attention.hasPlanes() && !attention.hasPackedKeys();
+    Value rows = attention.hasPackedKeys() ? sizeOf(b, loc, buffer, 0) : Value();
+    return mapOf(b, loc, attention.boxOfKeys(shape.back()),
+                 arePlanes ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})
+                           : matrixOf(b, loc, buffer, attention.op.getHeadsFirst() ? 1 : 2, rows));
+  }
+
+  const hw::TargetModel &target;
+};
+} // namespace
+
+void fp4::populateAttentionPatterns(const TypeConverter &converter, RewritePatternSet &patterns,
+                                    const hw::TargetModel &target) {
+  patterns.add<AttentionLowering>(converter, patterns.getContext(), target);
+}

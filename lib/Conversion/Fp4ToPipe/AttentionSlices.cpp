@@ -1,0 +1,233 @@
+//===- AttentionSlices.cpp - One result of the sums of slices of keys ------===//
+//
+// Each slice of keys has left sums from a maximum of its own. A CTA of this kernel has a row of
+// queries: it scales the sums of all slices as if they were from the largest maximum, and adds them
+// in an order that depends on their number alone, so that results always have the same bits.
+//
+//===----------------------------------------------------------------------===//
+#include "AttentionBuilder.h"
+#include "DynamicSizes.h"
+#include "ItemLaunch.h"
+
+#include "InlinePtx.h"
+#include "Scalars.h"
+#include "SmallBuilders.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+using namespace fp4;
+
+/// Columns of a thread, groups of threads that take slices in turn, and lanes of a warp.
+static constexpr int64_t kColumns = 4, kGroups = 4, kLanes = 32;
+
+namespace {
+/// The kernel: arguments are the sums of values, exponents and wholes of slices, the sinks, if
+/// there are any, and the results. Each warp has the power of every slice, one in a lane.
+class SliceKernel {
+public:
+  SliceKernel(RewriterBase &rewriter, Attention &attention, ArrayRef<Type> types,
+              const hw::TargetModel &target)
+      : attention(attention), threads(attention.valueElements() / kColumns),
+        kernel(rewriter, attention.op, "slices", types, threads * kGroups), b(kernel.b),
+        s(b, target), row(kernel.cta()), lane(kernel.thread() % kLanes),
+        group(kernel.thread() / threads), column(kernel.thread() % threads) {}
+
+  gpu::GPUFuncOp build();
+
+private:
+  using Values = SmallVector<Value>;
+
+  int64_t rows() { return attention.batches() * attention.queryTokens() * attention.heads(); }
+  Value minusInfinity() { return s.constant(-std::numeric_limits<float>::infinity()); }
+  /// The number that a buffer has of a slice, or of the last one.
+  Int32 placeOf(Int32 slice) {
+    return minimum(slice, Int32(b, attention.slices - 1)) * rows() + row;
+  }
+  Value numberOf(unsigned argument, Int32 place) {
+    return fp4::load(b, b.getF32Type(), address(b, kernel.pointer(argument), place, 4), 4);
+  }
+  Value ofAllLanes(Value number, llvm::function_ref<Value(Value, Value)> combine);
+  void findPowers();
+  Values loadSome(int64_t first);
+  Values sumsOfGroup();
+  Value sharedSums();
+  Values sumsOfAll(const Values &own);
+  void storeRow(const Values &sums);
+  void storeLogSum();
+
+  Attention &attention;
+  int64_t threads; ///< of a group
+  ItemKernel kernel;
+  ImplicitLocOpBuilder &b;
+  Scalars s;
+  Int32 row, lane, group, column;
+  Values powers;    ///< of slices lane, lane + 32, ...
+  Value top, whole; ///< exponent of 2 that the sums are scaled by, and the sum of powers
+};
+} // namespace
+
+Value SliceKernel::ofAllLanes(Value number, llvm::function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance = kLanes / 2; distance > 0; distance /= 2)
+    number = combine(number, valueOfPartner(b, number, distance));
+  return number;
+}
+
+/// Finds the power of each slice, and their sum with that of the sink.
+void SliceKernel::findPowers() {
+  Values exponents, wholes;
+  for (int64_t first = 0; first < attention.slices; first += kLanes) {
+    Int32 slice = lane + first;
+    Value exponent = numberOf(1, placeOf(slice));
+    exponents.push_back(
+        arith::SelectOp::create(b, slice < attention.slices, exponent, minusInfinity()));
+    wholes.push_back(numberOf(2, placeOf(slice)));
+  }
+  Value sink;
+  top = exponents.front();
+  for (Value exponent : ArrayRef(exponents).drop_front())
+    top = s.maximumNumber(top, exponent);
+  top = ofAllLanes(top, [&](Value x, Value y) { return s.maximumNumber(x, y); });
+  if (attention.op.getSinks()) {
+    sink =
+        s.multiply(numberOf(3, row % attention.heads()), s.constant(std::numbers::log2e_v<float>));
+    top = s.maximumNumber(top, sink);
+  }
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, top, minusInfinity());
+  Value origin = arith::SelectOp::create(b, isNone, s.constant(0), top);
+  Value own = s.constant(0);
+  for (auto [exponent, ofSlice] : llvm::zip_equal(exponents, wholes)) {
+    powers.push_back(approximateExp2(b, s.subtract(exponent, origin)));
+    own = s.add(own, s.multiply(ofSlice, powers.back()));
+  }
+  whole = ofAllLanes(own, [&](Value x, Value y) { return s.add(x, y); });
+  if (sink)
+    whole = s.add(whole, approximateExp2(b, s.subtract(sink, origin)));
+}
+
+/// Loads what a thread has of the slices of its group from `first` on, a few.
+SliceKernel::Values SliceKernel::loadSome(int64_t first) {
+  constexpr int64_t together = 8, bytes = 4 * kColumns;
+  auto four = VectorType::get(kColumns, b.getF32Type());
+  int64_t end = std::min(attention.slices, first + together * kGroups);
+  Values loaded;
+  for (; first < end; first += kGroups) {
+    Int32 place = placeOf(group + first) * threads + column;
+    loaded.push_back(
+        fp4::load(b, four, address(b, kernel.pointer(0), place, bytes), unsigned(bytes)));
+  }
+  return loaded;
+}
+
+/// The sums of the slices of this group, which are every fourth.
+SliceKernel::Values SliceKernel::sumsOfGroup() {
+  Values sums(kColumns, s.constant(0));
+  for (int64_t first = 0; first < attention.slices;)
+    for (Value loaded : loadSome(first)) {
+      Value power = valueOfLane(b, powers[size_t(first / kLanes)], (group + first) % kLanes);
+      for (int64_t i = 0; i < kColumns; ++i)
+        sums[size_t(i)] =
+            s.add(sums[size_t(i)], s.multiply(vector::ExtractOp::create(b, loaded, i), power));
+      first += kGroups;
+    }
+  return sums;
+}
+
+/// Memory for the sums of all threads.
+Value SliceKernel::sharedSums() {
+  auto module = b.getInsertionBlock()->getParentOp()->getParentOfType<gpu::GPUModuleOp>();
+  auto type = LLVM::LLVMArrayType::get(b.getF32Type(), threads * kGroups * kColumns);
+  constexpr unsigned sharedSpace = 3, alignment = 16;
+  OpBuilder outside = OpBuilder::atBlockBegin(module.getBody());
+  auto words = LLVM::GlobalOp::create(outside, b.getLoc(), type, /*isConstant=*/false,
+                                      LLVM::Linkage::Internal, "sums", /*value=*/Attribute(),
+                                      alignment, sharedSpace);
+  return LLVM::AddressOfOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), sharedSpace),
+                                   words.getSymName());
+}
+
+/// The sums of all groups, from the first to the last.
+SliceKernel::Values SliceKernel::sumsOfAll(const Values &own) {
+  Value shared = sharedSums();
+  auto four = VectorType::get(kColumns, b.getF32Type());
+  constexpr int64_t bytes = 4 * kColumns;
+  fp4::store(b, vector::FromElementsOp::create(b, four, own),
+             address(b, shared, kernel.thread(), bytes), bytes);
+  NVVM::Barrier0Op::create(b);
+  Values sums;
+  for (int64_t other = 0; other < kGroups; ++other) {
+    Value place = address(b, shared, column + other * threads, bytes);
+    Value loaded = LLVM::LoadOp::create(b, four, place, unsigned(bytes));
+    for (int64_t i = 0; i < kColumns; ++i) {
+      Value next = vector::ExtractOp::create(b, loaded, i);
+      if (other)
+        sums[size_t(i)] = s.add(sums[size_t(i)], next);
+      else
+        sums.push_back(next);
+    }
+  }
+  return sums;
+}
+
+void SliceKernel::storeRow(const Values &sums) {
+  Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, whole, s.constant(0));
+  Value inverse = arith::SelectOp::create(b, isNone, s.constant(0), s.divide(s.constant(1), whole));
+  Values elements;
+  Type element = attention.element();
+  for (Value sum : sums)
+    elements.push_back(arith::TruncFOp::create(b, element, s.multiply(sum, inverse)));
+  Value packed = vector::FromElementsOp::create(b, VectorType::get(kColumns, element), elements);
+  unsigned argument = attention.op.getSinks() ? 4 : 3;
+  constexpr int64_t bytes = 2 * kColumns;
+  kernel.when(group < 1, [&] {
+    Int32 place = row * threads + column;
+    fp4::store(b, packed, address(b, kernel.pointer(argument), place, bytes), bytes);
+  });
+}
+
+void SliceKernel::storeLogSum() {
+  Value sum =
+      s.multiply(s.add(top, approximateLog2(b, whole)), s.constant(std::numbers::ln2_v<float>));
+  unsigned argument = attention.op.getSinks() ? 5 : 4;
+  kernel.when(kernel.thread() < 1,
+              [&] { fp4::store(b, sum, address(b, kernel.pointer(argument), row, 4), 4); });
+}
+
+gpu::GPUFuncOp SliceKernel::build() {
+  findPowers();
+  storeRow(sumsOfAll(sumsOfGroup()));
+  if (attention.op.getLse())
+    storeLogSum();
+  return kernel.finish();
+}
+
+void fp4::combineSlices(RewriterBase &rewriter, Attention &attention, const hw::TargetModel &target,
+                        ValueRange buffers) {
+  Location loc = attention.op.getLoc();
+  SmallVector<Value> arguments;
+  for (Value buffer : buffers) {
+    auto type = cast<MemRefType>(buffer.getType());
+    auto flat = pipe::GlobalType::get({type.getNumElements()}, type.getElementType());
+    auto list = MemRefType::get({type.getNumElements()}, type.getElementType());
+    arguments.push_back(
+        pipe::ViewOp::create(rewriter, loc, flat,
+                             pipe::ViewOp::create(rewriter, loc, list, buffer, /*offset=*/0,
+                                                  /*size=*/Value())));
+  }
+  SmallVector<Type> types(ValueRange(arguments).getTypes());
+  gpu::GPUFuncOp kernel = SliceKernel(rewriter, attention, types, target).build();
+  auto index = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, number);
+  };
+  Value one = index(1);
+  gpu::LaunchFuncOp::create(
+      rewriter, loc, kernel,
+      gpu::KernelDim3{index(attention.batches() * attention.queryTokens() * attention.heads()), one,
+                      one},
+      gpu::KernelDim3{index((*kernel.getKnownBlockSize())[0]), one, one},
+      /*dynamicSharedMemorySize=*/Value(), arguments);
+}
