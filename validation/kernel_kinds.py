@@ -559,6 +559,9 @@ def cached_attention():
     yield Kind("attention over a cache", text, "sm_90a", None, ["--sms=2", plan])
     text = sweep_attention.program((4, 3, 96, (8, 2), (64, 64), "bf16", "causal", "0.125"), cache="heads 16")
     yield Kind("attention over pages of heads", text, "sm_90a", None, ["--sms=2", plan])
+    text = sweep_attention.program((2, 1, 192, (16, 1), (192, 128), "bf16", "causal", "0.125"), cache=16, latent=True)
+    plan = "--plan=tile_attention, k_slices = 2"
+    yield Kind("attention over a latent cache", text, "sm_90a", None, ["--sms=2", plan])
     text = sweep_attention.program((2, 1, 96, (4, 2), (64, 64), "bf16", "causal", "0.125"), cache=16, form="nvfp4")
     plan = "--plan=warp_attention, threads = 64, k_slices = 2"
     yield Kind("attention over codes", text, "sm_90a", None, [plan])

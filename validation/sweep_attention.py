@@ -6,6 +6,7 @@
   validation/sweep_attention.py --list   what would run
   validation/sweep_attention.py --target=sm_100a   tiles with tcgen05
   validation/sweep_attention.py --bytes            e4m3 on sm_90a
+  validation/sweep_attention.py --latent           values that are elements of keys, on sm_90a
 
 Each result must lie within its bound around attention in fp64, and equal the model of its order bit
 for bit where the operation gives one. Each library runs under every schedule of the simulator with
@@ -117,7 +118,7 @@ def factors_of(factors, batches, shared):
     return f" factors(%fk, %fk : {kind}, {kind})", f"  %fk = arith.constant dense<{numbers}> : {kind}\n"
 
 
-def program(case, cache="", form="", softcap="", window=0, rows="", growth="", factors=""):
+def program(case, cache="", form="", softcap="", window=0, rows="", growth="", factors="", *, latent=False):
     batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
     tokens = f"?x{heads}" if is_packed(cache) else f"{batches}x{queries}x{heads}"
     query = f"tensor<{tokens}x{of_keys}x{element}>"
@@ -146,8 +147,11 @@ def program(case, cache="", form="", softcap="", window=0, rows="", growth="", f
         names, results = "%o, %l", f"{result}, tensor<{tokens}xf32>"
     scores = (f"scale {scale}" + (f" softcap {softcap}" if softcap else "") + (" causal" if mask == "causal" else "")
               + (f" window {window}" if window else "") + (f" order <in_blocks = {case[8] or (Bytes.block(of_values) if element == 'f8E4M3FN' else ORDERED)}, growth = {growth}>" if growth else ""))
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> ({results}) {{\n"
-            f"{definitions}  {names} = fp4.attention %q, %k, %v{scales}{operands} {scores}\n"
+    values, name = f", %v: {value}", "v"
+    if latent:
+        value, values, name, scores = key, "", "k", f"{scores} latent {of_values}"
+    return (f"func.func @attention(%q: {query}, %k: {key}{values}{arguments}) -> ({results}) {{\n"
+            f"{definitions}  {names} = fp4.attention %q, %k, %{name}{scales}{operands} {scores}\n"
             f"      : {query}, {key}, {value} -> {results}\n"
             f"  return {names} : {results}\n}}\n")
 
@@ -182,6 +186,32 @@ class Bytes:
     def valid(case):
         *_, block, _, _, splits, form, _, _, _, _, factors = case
         return not block and not splits and not form and valid(case[:-1])
+
+
+class Latent:
+    """Values of parameters that differ for values that are elements of keys."""
+    QUERIES = [1, 2, 5, 17]
+    KEYS = [1, 63, 64, 65, 127, 200]
+    HEADS = [(1, 1), (16, 1), (128, 1), (6, 2)]
+    ELEMENTS = [(128, 128), (192, 128), (320, 256), (576, 512)]
+    CACHE = ["", "lengths", 8, 16, 64, "heads 16", "heads 64"]
+    SLICES = [0, 1, 2, 3]
+
+    @staticmethod
+    def valid(case):
+        batches, queries, keys, (heads, _), (of_keys, of_values), _, mask, _, _, _, _, slices, _, _, window, _, growth = case
+        if growth and slices > 1:
+            return False
+        work = batches * queries * heads * max(keys, 64) * (of_keys + of_values)
+        return work < 1 << 24 and slices <= -(-keys // 64) and (mask == "causal" or not window)
+
+    @staticmethod
+    def library(case):
+        *_, slices, _, softcap, window, rows, growth = case
+        plan = [f"--plan=tile_attention, k_slices = {slices}"] if slices else []
+        name = "latent_" + sweeping.file_name(*("of".join(map(str, x)) if isinstance(x, tuple) else x or "all" for x in case))
+        text = program(case, case[10], "", softcap, window, rows, growth, latent=True)
+        return sweeping.Program(name, text, ["--target=sm_90a", *plan], [[f"--dist={case[9]}"]])
 
 
 def tile_heads(case):
@@ -254,6 +284,7 @@ def library(case, target):
 def main():
     parser = sweeping.product_parser(__doc__)
     parser.add_argument("--bytes", action="store_true", help="queries, keys and values of e4m3")
+    parser.add_argument("--latent", action="store_true", help="values that are elements of keys")
     options = parser.parse_args()
     target = options.target or "sm_90a"
     parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, BLOCK, DIST, CACHE,
@@ -266,11 +297,16 @@ def main():
         parameters[5], parameters[8], parameters[11], parameters[12] = Bytes.TYPE, [0], [0], [""]
         parameters[16], is_valid = Bytes.GROWTH, Bytes.valid
         parameters.append(FACTORS)
+    if options.latent:
+        parameters[1:5] = Latent.QUERIES, Latent.KEYS, Latent.HEADS, Latent.ELEMENTS
+        parameters[8], parameters[10:13], is_valid = [0], [Latent.CACHE, Latent.SLICES, [""]], Latent.valid
+        parameters[16] = Bytes.GROWTH
     if options.full:
         cases = list(filter(is_valid, itertools.product(*parameters)))
     else:
         cases = sweeping.sampled_covering(parameters, is_valid, lambda i, j: True)
-    return sweeping.run_gemms(options, [library(case, target) for case in cases], SCHEDULES)
+    programs = [Latent.library(case) if options.latent else library(case, target) for case in cases]
+    return sweeping.run_gemms(options, programs, SCHEDULES)
 
 
 if __name__ == "__main__":
