@@ -7,7 +7,7 @@ import re
 from . import markdown
 
 MODULES = ["", "torch", "checkpoints", "dist", "torchao", "transformers", "jax", "tvm_ffi", "compat.flash_attn",
-           "compat.flashinfer", "compat.torchao", "compat.vllm", "sim"]
+           "compat.flash_mla", "compat.flashinfer", "compat.torchao", "compat.vllm", "sim"]
 
 
 #===--- Python ------------------------------------------------------------===#

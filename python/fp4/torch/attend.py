@@ -38,7 +38,8 @@ class Attention:
     """The facts that decide the program: shapes of [B, S, H, D] in elements, the type of queries,
     and the mask; `pages` of a sequence, or 0 without a cache; the types of codes and of scales, or
     none; the numbers of factors; softcap, window, sinks and slopes; and the results. There are
-    `offsets` offsets of packed sequences, whose shapes [None, H, D] have any tokens."""
+    `offsets` offsets of packed sequences, whose shapes [None, H, D] have any tokens. With `latent`,
+    so many elements of keys are values, too."""
 
     query: tuple[int | None, ...]
     key: tuple[int | None, ...]
@@ -58,11 +59,12 @@ class Attention:
     offsets: int = 0
     has_slopes: bool = False
     heads_first: bool = False
+    latent: int = 0
 
 
 @functools.lru_cache(maxsize=256)
 def _program(what: Attention, target: str) -> Runnable:
-    """(query, key, value, scales?, factors?, lengths?, pages?, query_offsets?, key_offsets?,
+    """(query, key, value?, scales?, factors?, lengths?, pages?, query_offsets?, key_offsets?,
     sinks?, slopes?) -> result, lse?"""
     return programs.compile_text(text_of(what), target)
 
@@ -76,7 +78,7 @@ def text_of(what: Attention) -> str:
     code = what.code or what.element
     batches = what.offsets - 1 if what.offsets else what.query[0]
     query = tensor(what.query, what.element)
-    result = tensor(_result(what.query, what.value),
+    result = tensor((*what.query[:-1], what.latent or what.value[-1]),
                     "bf16" if what.element == "f8E4M3FN" else what.element)
     key, value = tensor(what.key, code), tensor(what.value, code)
     groups: dict[str, list[tuple[str, str]]] = {}
@@ -103,14 +105,15 @@ def text_of(what: Attention) -> str:
                    f"{', '.join(kind for _, kind in operands)})"
                    + (" heads_first" if word == "pages" and what.heads_first else "")
                    for word, operands in groups.items())
-    arguments = ", ".join((*_elements(what, query, key, value), *(
+    arguments = ", ".join((*_elements(what, query, key, *(() if what.latent else (value,))), *(
         f"%{name}: {kind}" for operands in groups.values() for name, kind in operands)))
     names, results, returned = "%o", result, result
     if what.has_lse:
         names, results = "%o, %l", f"{result}, {tensor(what.query[:-1], 'f32')}"
         returned = f"({results})"
     return (f"func.func @attention({arguments}) -> {returned} {{\n"
-            f"  {names} = fp4.attention %q, %k, %v{more} {_scores(what)}\n"
+            f"  {names} = fp4.attention %q, %k, %{'k' if what.latent else 'v'}{more}"
+            f" {_scores(what)}\n"
             f"      : {query}, {key}, {value} -> {results}\n"
             f"  return {names} : {results}\n}}\n")
 
@@ -131,11 +134,8 @@ def _scores(what: Attention) -> str:
     """The attributes of scores, and those that say which keys queries see."""
     softcap = "" if what.softcap is None else f" softcap {what.softcap:.9e}"
     window = "" if what.window is None else f" window {what.window}"
-    return f"scale {what.scale:.9e}{softcap}{' causal' if what.causal else ''}{window}"
-
-
-def _result(query: tuple[int | None, ...], value: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    return (*query[:-1], value[-1])
+    latent = f" latent {what.latent}" if what.latent else ""
+    return f"scale {what.scale:.9e}{softcap}{' causal' if what.causal else ''}{window}{latent}"
 
 
 def elements_of(tensor: torch.Tensor) -> tuple[int, ...]:
@@ -149,9 +149,9 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
             value_scales: Maybe = None, key_factors: Maybe = None, value_factors: Maybe = None,
             sinks: Maybe = None, softcap: float | None = None, window: int | None = None,
             cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None, alibi_slopes: Maybe = None,
-            heads_first: bool = False) -> Any:
+            heads_first: bool = False, latent: int = 0) -> Any:
     if not query.numel():
-        return _attend_fake(has_lse, query, key, value)
+        return _attend_fake(has_lse, query, key, value, latent=latent)
     if key.dtype in _PACKED:
         key, value = (x.view(torch.float4_e2m1fn_x2) for x in (key, value))
     axis = 1 if pages is None and cu_seqlens_k is None else 0  # of tokens, or of pages
@@ -174,11 +174,12 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
                      "" if key_scales is None else _SCALES[key_scales.dtype], factors, softcap,
                      window, sinks is not None, has_lse,
                      0 if cu_seqlens_q is None else cu_seqlens_q.numel(), alibi_slopes is not None,
-                     heads_first)
+                     heads_first, latent)
     more = (None if x is None else dense(x) for x in
             (key_scales, value_scales, key_factors, value_factors, lengths, pages, cu_seqlens_q,
              cu_seqlens_k, sinks, alibi_slopes))
-    return run(_program, (what,), dense(query), dense(key), dense(value), *more, target="sm_90a")
+    values = () if latent else (dense(value),)
+    return run(_program, (what,), dense(query), dense(key), *values, *more, target="sm_90a")
 
 
 def _one_row(empty: torch.Tensor, axis: int) -> torch.Tensor:
@@ -196,9 +197,9 @@ def _padded(offsets: torch.Tensor) -> torch.Tensor:
 
 
 def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                 *_: Any) -> Any:
+                 *, latent: int = 0) -> Any:
     is_byte = query.dtype == torch.float8_e4m3fn
-    result = query.new_empty((*query.shape[:-1], elements_of(value)[-1]),
+    result = query.new_empty((*query.shape[:-1], latent or elements_of(value)[-1]),
                              dtype=torch.bfloat16 if is_byte else query.dtype)
     return (result, query.new_empty(query.shape[:-1], dtype=torch.float32)) if has_lse else result
 
@@ -208,7 +209,8 @@ _ARGUMENTS = (
     " bool causal, Tensor? key_scales=None, Tensor? value_scales=None, Tensor? key_factors=None,"
     " Tensor? value_factors=None, Tensor? sinks=None, float? softcap=None, int? window=None,"
     " Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, Tensor? alibi_slopes=None,"
-    " bool heads_first=False)")
+    " bool heads_first=False, int latent=0)")
+_LATENT = 18  # the place of this argument, which the dispatcher may leave out
 
 
 def _operation(name: str, has_lse: bool, results: str) -> Operation:
@@ -216,7 +218,8 @@ def _operation(name: str, has_lse: bool, results: str) -> Operation:
         return _attend(has_lse, *arguments)
 
     def fake(*arguments: Any) -> Any:
-        return _attend_fake(has_lse, *arguments)
+        latent = arguments[_LATENT] if len(arguments) > _LATENT else 0
+        return _attend_fake(has_lse, *arguments[:3], latent=latent)
 
     return Operation(f"{name}{_ARGUMENTS} -> {results}", implementation, fake)
 
@@ -227,37 +230,37 @@ attend_backward.register(*_operations)
 
 
 @overload
-def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
+def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
               sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
               pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
               value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
               value_factors: torch.Tensor | None = None,
               cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
-              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD",
+              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
               return_lse: Literal[False] = False) -> torch.Tensor: ...
 
 
 @overload
-def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
+def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
               sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
               pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
               value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
               value_factors: torch.Tensor | None = None,
               cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
-              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD",
+              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
               return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
-def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, causal: bool = False,
+def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
               sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
               pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
               value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
               value_factors: torch.Tensor | None = None,
               cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
-              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD",
+              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
               return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
@@ -271,6 +274,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk. Or
             codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2] with the even element in
             the low nibble.
+        latent: with value=None, the first elements of keys that are values: 512 of 576 in MLA.
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
         scale: a positive number; 1 / sqrt(D) unless given.
         softcap: scores are softcap * tanh(score / softcap).
@@ -300,6 +304,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
     """
     _check_together(cu_seqlens_q, cu_seqlens_k, pages)
+    value = _values_of(key, value, latent)
     for name, tensor, offsets in (("query", query, "cu_seqlens_q"), ("key", key, "cu_seqlens_k"),
                                   ("value", value, "cu_seqlens_k")):
         check_tensor(tensor, name)
@@ -332,7 +337,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, ca
     results: torch.Tensor | tuple[torch.Tensor, torch.Tensor] = operation(
         query, key, value, lengths, pages, float(scale), bool(causal), key_scales, value_scales,
         key_factors, value_factors, sinks, None if softcap is None else float(softcap), window,
-        cu_seqlens_q, cu_seqlens_k, alibi_slopes, heads_first)
+        cu_seqlens_q, cu_seqlens_k, alibi_slopes, heads_first, latent)
     return results[0] if has_lse and not return_lse else results
 
 
@@ -374,6 +379,18 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     parts = (attention(query[:, :keys], key, value, causal=True, scale=scale),
              attention(query[:, keys:], key, value, scale=scale))
     return torch.cat(parts, dim=1).transpose(1, 2)
+
+
+def _values_of(key: torch.Tensor, value: Maybe, latent: int) -> torch.Tensor:
+    """Values, which are keys with `latent`."""
+    if value is not None and not latent:
+        return value
+    check_tensor(key, "key")
+    if value is None and isinstance(latent, int) and 0 < latent <= key.shape[-1]:
+        return key
+    raise UsageError(f"'latent' must be from 1 to the {key.shape[-1]} elements of 'key' with "
+                     f"value=None, and else left out, but got {latent!r}",
+                     "values are the first elements of keys, such as 512 of 576")
 
 
 def _check_numbers(tensor: Maybe, name: str, shape: tuple[int, ...]) -> None:
