@@ -43,19 +43,28 @@ def call_paged(forward, q, k, v, lengths, pages):
                 longest_keys=pages.shape[1] * k.shape[1], pages=pages)
 
 
+def call_latent(forward, q, cache, values, lengths, pages, scale):
+    """As call_paged, of a latent cache [pages, tokens of a page, 1, elements]: its first elements,
+    so many as `values`, are values, and products of queries and keys are those of two parts."""
+    parts = [x.split([values, x.shape[-1] - values], -1) for x in (q.flatten(0, 1), cache)]
+    return call(forward, parts[0][1], parts[1][1], parts[1][0], True, offsets=offsets_of(q), longest=q.shape[1],
+                lengths=lengths, longest_keys=pages.shape[1] * cache.shape[1], pages=pages,
+                of_values=parts[0][0].contiguous(), scale=scale)
+
+
 def call(forward, q, k, v, causal, *, offsets, longest, key_offsets=None, longest_keys=None, lengths=None, pages=None,
-         scales=()):
+         scales=(), of_values=None, scale=None):
     """A function without arguments: attention of packed sequences [tokens, heads, elements] that
     begin at `offsets` (i32), the longest of which has `longest` tokens. Keys begin at
-    `key_offsets`, or are in pages."""
+    `key_offsets`, or are in pages. Values are keys of queries `of_values`, too."""
     import torch
     window = (-1, 0 if causal else -1)
-    result = torch.empty_like(q, dtype=torch.bfloat16)
-    before = (None, None, None, result, offsets, key_offsets, None, None, lengths)
+    result = q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=torch.bfloat16)
+    before = (None, None, of_values, result, offsets, key_offsets, None, None, lengths)
     lengths_and_pages = (longest, longest_keys or longest, pages)
     nothing = (None,) * 5  # places of batches, left paddings, rotations
     tail = (True, None, 0, None, 0, None, 1, 0, None)  # interleaved, schedule, splits, packing, SMs, sinks, ranks
 
     def run():
-        return forward(q, k, v, *before, *lengths_and_pages, *nothing, *(scales or (None,) * 3), q.shape[-1] ** -0.5, causal, *window, 0.0, *tail)[0]
+        return forward(q, k, v, *before, *lengths_and_pages, *nothing, *(scales or (None,) * 3), scale or q.shape[-1] ** -0.5, causal, *window, 0.0, *tail)[0]
     return run
