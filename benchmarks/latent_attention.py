@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Multi-head latent attention (MLA of DeepSeek-V3) beside FlashAttention-3 and cuDNN.
 
-  benchmarks/latent_attention.py pack BUILD FOLDER          compiles the programs for sm_90a into FOLDER
+  benchmarks/latent_attention.py pack BUILD FOLDER     compiles the programs for sm_90a into FOLDER
   benchmarks/latent_attention.py run FOLDER [--json=FILE]
 
 `run` needs a Hopper GPU and PyTorch, and for FlashAttention-3 the file that flash_attention_3.py

@@ -39,8 +39,8 @@ def flash_mla_with_kvcache(
     refuse(is_fp8_kvcache, "'is_fp8_kvcache'", "kernels have latent caches of 16 bits")
     refuse(indices is not None, "'indices'", "kernels see all tokens of a sequence")
     if not isinstance(head_dim_v, int) or not 0 < head_dim_v <= k_cache.shape[-1]:
-        raise UsageError(f"argument 'head_dim_v' must be from 1 to the {k_cache.shape[-1]} elements "
-                         f"of 'k_cache', but got {head_dim_v!r}", "pass 512 of 576")
+        raise UsageError(f"argument 'head_dim_v' must be from 1 to the {k_cache.shape[-1]} "
+                         f"elements of 'k_cache', but got {head_dim_v!r}", "pass 512 of 576")
     out, lse = attention(q, k_cache, None, latent=head_dim_v, lengths=cache_seqlens,
                          pages=block_table, causal=bool(causal), scale=softmax_scale,
                          return_lse=True)
