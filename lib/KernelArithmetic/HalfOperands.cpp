@@ -74,26 +74,34 @@ SmallVector<Value> HalfOperands::factors(Value scales, int64_t count) {
   return result;
 }
 
-/// The sign of a scale is ignored. 448 * 2^7 fits in f16.
-SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
-  // Exponent that widenToF16 and widenToBF16 leave to restore.
+/// The power of two of factors beside scales of f8E4M3FN: that of converted elements, and the
+/// exponent that widenToF16 and widenToBF16 leave to restore.
+double HalfOperands::powerE4M3() const {
   const int widened = hasConversion ? 0 : element.isF16() ? 14 : 126;
+  return std::ldexp(1.0, widened + numerics::convertedExponent(numerics::BlockFormat::NVFP4));
+}
+
+/// Two scales of f8E4M3FN, bytes `first` and one more of a word, as f16, times their power where
+/// products are f16. The sign of a scale is ignored. 448 * 2^7 fits in f16.
+Value HalfOperands::pairE4M3(Value scales, int64_t first) {
   auto e4m3 = TypeAttr::get(Float8E4M3FNType::get(b.getContext()));
   auto pair = VectorType::get(2, b.getF16Type());
   Value magnitudes = arith::AndIOp::create(b, scales, s.integer(0x7F7F7F7F));
   Value bytes = LLVM::BitcastOp::create(b, VectorType::get(4, b.getI8Type()), magnitudes);
-  const double power =
-      std::ldexp(1.0, widened + numerics::convertedExponent(numerics::BlockFormat::NVFP4));
+  Value two = vector::ExtractStridedSliceOp::create(b, bytes, ArrayRef<int64_t>{first},
+                                                    ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
+  Value halves = NVVM::ConvertF8x2ToF16x2Op::create(b, pair, two, b.getBoolAttr(false), e4m3);
+  if (!element.isF16() && !mixesFloats)
+    return halves;
+  Attribute power = b.getFloatAttr(b.getF16Type(), powerE4M3());
+  Value powers = arith::ConstantOp::create(b, DenseElementsAttr::get(pair, power));
+  return arith::MulFOp::create(b, halves, powers);
+}
+
+SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
   SmallVector<Value> result;
   for (int64_t first = 0; first < count; first += 2) {
-    Value two = vector::ExtractStridedSliceOp::create(b, bytes, ArrayRef<int64_t>{first},
-                                                      ArrayRef<int64_t>{2}, ArrayRef<int64_t>{1});
-    Value halves = NVVM::ConvertF8x2ToF16x2Op::create(b, pair, two, b.getBoolAttr(false), e4m3);
-    if (element.isF16() || mixesFloats) {
-      Attribute factor = b.getFloatAttr(b.getF16Type(), power);
-      Value powers = arith::ConstantOp::create(b, DenseElementsAttr::get(pair, factor));
-      halves = arith::MulFOp::create(b, halves, powers);
-    }
+    Value halves = pairE4M3(scales, first);
     for (int64_t lane : {0, 1}) {
       Value half = vector::ExtractOp::create(b, halves, lane);
       if (mixesFloats) {
@@ -102,7 +110,7 @@ SmallVector<Value> HalfOperands::factorsE4M3(Value scales, int64_t count) {
       }
       if (!element.isF16()) {
         Value wide = arith::ExtFOp::create(b, b.getF32Type(), half);
-        Value restored = arith::ConstantOp::create(b, b.getF32FloatAttr(float(power)));
+        Value restored = arith::ConstantOp::create(b, b.getF32FloatAttr(float(powerE4M3())));
         half = arith::MulFOp::create(b, wide, restored);
         if (!hasConversion)
           half = arith::TruncFOp::create(b, element, half);
@@ -118,15 +126,29 @@ Value HalfOperands::inBothLanes(Value half) {
   return vector::BroadcastOp::create(b, VectorType::get(2, elementType()), half);
 }
 
-/// A byte is the exponent of a bf16, but for 0, a subnormal, and 255, for which the infinity that
-/// it gives becomes NaN.
+/// Two scales of f8E8M0FNU, bytes 0 and 2 of a word of zeros, as bf16. A byte is the exponent of a
+/// bf16, but for 0, a subnormal, and 255, for which the infinity that it gives becomes NaN.
+Value HalfOperands::pairE8M0(Value bytes) {
+  Value pair = LLVM::MaxNumOp::create(b, asPair(shifted(bytes, 7)), splat(0x1p-127));
+  return LLVM::FMAOp::create(b, pair, splat(0), pair);
+}
+
 SmallVector<Value> HalfOperands::factorsE8M0(Value scales, int64_t count) {
   SmallVector<Value> result;
+  for (uint32_t i = 0; i < count; ++i)
+    result.push_back(pairE8M0(s.permute(scales, s.integer(0), 0x4040 + i * 0x0101)));
+  return result;
+}
+
+SmallVector<Value> HalfOperands::factorsOfRows(Value first, Value second, int64_t count) {
+  SmallVector<Value> result;
   for (uint32_t i = 0; i < count; ++i) {
-    Value bytes = s.permute(scales, s.integer(0), 0x4040 + i * 0x0101);
-    Value pair = asPair(shifted(bytes, 7));
-    pair = LLVM::MaxNumOp::create(b, pair, splat(0x1p-127));
-    result.push_back(LLVM::FMAOp::create(b, pair, splat(0), pair));
+    if (isE4M3) {
+      result.push_back(pairE4M3(s.permute(first, second, 0x0040 + i * 0x0011), 0));
+      continue;
+    }
+    Value mine = s.permute(first, second, 0x0040 + i * 0x0011);
+    result.push_back(pairE8M0(s.permute(mine, s.integer(0), 0x4140)));
   }
   return result;
 }

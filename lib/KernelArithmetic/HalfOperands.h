@@ -65,6 +65,13 @@ public:
   llvm::SmallVector<mlir::Value> convert(mlir::ValueRange codes, mlir::Value factor);
   /// The number of each of the eight elements that convert() returns.
   std::array<int64_t, 8> order() const;
+  /// True if convert() makes a pair of the same nibbles of two neighbouring bytes, so that a word
+  /// whose bytes come from two rows in turn gives pairs of an element of each row.
+  bool pairsBytes() const { return !hasConversion && !data && !isUnscaled && order()[1] == 2; }
+  /// The factors of such words: pairs of a scale of `first` and of `second`, words (i32) with
+  /// `count` scales each and zeros behind them.
+  llvm::SmallVector<mlir::Value> factorsOfRows(mlir::Value first, mlir::Value second,
+                                               int64_t count);
   /// Converts to four vector<2xelement> of neighbours, in ascending order: the first two pairs
   /// times `low`, the others times `high`.
   llvm::SmallVector<mlir::Value> convertInOrder(mlir::ValueRange codes, mlir::Value low,
@@ -73,6 +80,9 @@ public:
 private:
   llvm::SmallVector<mlir::Value> factorsE4M3(mlir::Value scales, int64_t count);
   llvm::SmallVector<mlir::Value> factorsE8M0(mlir::Value scales, int64_t count);
+  double powerE4M3() const;
+  mlir::Value pairE4M3(mlir::Value scales, int64_t first);
+  mlir::Value pairE8M0(mlir::Value bytes);
   mlir::Value halfPowerOf(mlir::Value scales, int64_t number);
   mlir::Value inBothLanes(mlir::Value half);
   mlir::Value lookUp(mlir::Value codes);

@@ -38,13 +38,20 @@ constexpr uint64_t byteK = 32, mostBlockKeys = 128;
 /// The rounding of powers of e4m3, which are multiplied by 2^8.
 constexpr Rounding bytePowers = {0x1p-4, 0x1p-18};
 
+/// The rounding of powers of f16, which are multiplied by 2^15, and that of queries, whose largest
+/// has that exponent.
+constexpr Rounding halfPowers = {0x1p-11, 0x1p-40};
+
 /// One row of queries: what it sees, and its results.
 class AttentionRow {
 public:
   AttentionRow(const AttentionShape &shape, FloatType type, std::span<const float> query,
                std::span<const float> key, std::span<const float> value)
       : shape_(shape), areBytes_(type == FloatType::E4M3), rounding_(roundingOf(type)),
-        ofPowers_(areBytes_ ? bytePowers : rounding_), query_(query), key_(key), value_(value) {}
+        ofPowers_(areBytes_         ? bytePowers
+                  : shape.areHalves ? halfPowers
+                                    : rounding_),
+        query_(query), key_(key), value_(value) {}
 
   void compute(uint64_t row, AttentionReference &reference) {
     const uint64_t head = row % shape_.heads;
@@ -88,7 +95,7 @@ private:
 
   /// The product of a query and a key, which may not exist, and the error of its sum.
   std::pair<double, double> product(const float *query, const float *key) const {
-    double sum = 0, magnitude = 0, error = 0;
+    double sum = 0, magnitude = 0, error = 0, ofQueries = 0, ofKeys = 0;
     for (uint64_t first = 0; key && first < shape_.queryElements; first += byteK) {
       const double before = std::fabs(sum) + error;
       double largest = before;
@@ -97,10 +104,14 @@ private:
         sum += product;
         magnitude += std::fabs(product);
         largest = std::max(largest, std::fabs(product));
+        ofQueries = std::max(ofQueries, std::fabs(double(query[d])));
+        ofKeys += std::fabs(double(key[d]));
       }
       error += byteCut * (byteCuts * largest + std::fabs(sum) + error);
     }
-    return {sum, areBytes_ ? error : 2 * unit * double(shape_.queryElements) * magnitude};
+    if (!areBytes_)
+      error = 2 * unit * double(shape_.queryElements) * magnitude;
+    return {sum, error + (shape_.areHalves ? halfPowers.smallest * ofQueries * ofKeys : 0)};
   }
 
   /// The factor of the keys, or values, that the row sees.

@@ -216,6 +216,7 @@ Status runAttention(Step &step) {
   const std::vector<float> ofKeys = factorsOf(shape, areBytes ? others.keyFactors : nullptr),
                            ofValues = factorsOf(shape, areBytes ? others.valueFactors : nullptr);
   shape.factors = {ofKeys, ofValues};
+  shape.areHalves = others.keyScales && others.keyScales->type.element == ElementType::F8E4M3FN;
   FP4_ASSIGN(
       auto keys,
       CacheOperand(*step.operands[1], others.keyScales, others.keyFactors).numbers(step, type));

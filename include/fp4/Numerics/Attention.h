@@ -58,6 +58,8 @@ struct AttentionShape {
   /// Growth of the exponent of 2 of a row's maximum that a kernel allows before it scales sums.
   double growth = 0;
   AttentionFactors factors = {};
+  /// Keys and values are of NVFP4: kernels multiply them as f16, with queries and powers of f16.
+  bool areHalves = false;
 
   bool isPacked() const { return !queryOffsets.empty(); }
   uint64_t rows() const { return (isPacked() ? 1 : batches) * queryTokens * heads; }
@@ -90,6 +92,10 @@ struct AttentionReference {
 /// the largest one, or of its sum before, and w of its sum. Powers are rounded by 2^-4, or 2^-18 of
 /// the largest. Products of powers and values are of blocks of 128 keys at most, with as many
 /// magnitudes.
+///
+/// Kernels of f16 scale queries and powers by powers of two, so that the largest have the largest
+/// exponent of f16. Half its smallest subnormal number is then 2^-40 of the largest query, or of
+/// the largest power, and other powers are rounded by 2^-11.
 ///
 /// The bound of max s + ln(sum(p)): the relative error of the sum, 2^-22 of lg2.approx or that part
 /// of the logarithm, and 4 u of the maximum and 2 u of the result for its products.

@@ -24,14 +24,16 @@ SmallVector<Value> fp4::loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_
 
 CacheRows::CacheRows(KernelBuilder &kernel, const hw::TargetModel &target, Value codes,
                      Value scales, Type element, int64_t lanes)
-    : b(kernel.body()), codes(kernel.input(codes)), scales(scales ? kernel.input(scales) : Value()),
-      lanes(lanes) {
+    : b(kernel.body()), s(b, target), element(element), codes(kernel.input(codes)),
+      scales(scales ? kernel.input(scales) : Value()), lanes(lanes) {
   auto type = cast<RankedTensorType>(codes.getType());
   elements = type.getShape().back();
   bits = type.getElementTypeBitWidth();
   Type scale = scales ? getElementTypeOrSelf(scales.getType()) : Type();
+  if (isa<Float4E2M1FNType>(type.getElementType()) && isa_and_nonnull<Float8E4M3FNType>(scale))
+    this->element = b.getF16Type();
   if (type.getElementType() != element)
-    halves.emplace(b, target, scale, element, type.getElementType());
+    halves.emplace(b, target, scale, this->element, type.getElementType());
   if (scale)
     block = halves->blockSize();
 }
@@ -56,7 +58,7 @@ CacheRows::Values CacheRows::load(Int32 row, Int32 lane, int64_t behind) {
   Values loaded = loadWords(b, advance(b, first, behind * rowBytes), bytes);
   if (!scales)
     return loaded;
-  int64_t count = std::max<int64_t>(1, chunk() / block);
+  int64_t count = scalesOfChunk();
   Value ofRow = address(b, scales, row, elements / block);
   Value place = advance(b, address(b, ofRow, lane * chunk() / block, 1), behind * elements / block);
   Value word = fp4::load(b, b.getIntegerType(8 * count), place, unsigned(count));
@@ -66,12 +68,12 @@ CacheRows::Values CacheRows::load(Int32 row, Int32 lane, int64_t behind) {
   return loaded;
 }
 
-/// The factor of each unit of a chunk; the units of a block share one.
-CacheRows::Values CacheRows::scaleFactors(Value word) {
-  int64_t units = chunk() / kUnit, ofBlock = std::max<int64_t>(1, std::min(block, chunk()) / kUnit);
-  Values factors = halves->factors(word, units / ofBlock), all;
-  for (int64_t unit = 0; unit < units; ++unit)
-    all.push_back(factors[size_t(unit / ofBlock)]);
+/// The factor of each unit of a chunk, given those of its blocks; the units of a block share one.
+CacheRows::Values CacheRows::ofUnits(ArrayRef<Value> factors) const {
+  Values all;
+  auto units = size_t(chunk() / kUnit);
+  for (size_t unit = 0; unit < units; ++unit)
+    all.push_back(factors[unit * size_t(scalesOfChunk()) / units]);
   return all;
 }
 
@@ -80,7 +82,7 @@ CacheRows::Values CacheRows::convert(ArrayRef<Value> words) {
     return Values(words);
   Values factors(size_t(chunk() / kUnit)), pairs;
   if (scales)
-    factors = scaleFactors(words.back());
+    factors = ofUnits(halves->factors(words.back(), scalesOfChunk()));
   size_t wordsOfUnit = size_t(kUnit * bits / 32);
   for (auto [unit, factor] : llvm::enumerate(factors))
     for (Value pair : halves->convert(words.slice(unit * wordsOfUnit, wordsOfUnit), factor))
@@ -93,4 +95,32 @@ int64_t CacheRows::elementOf(int64_t pair, int64_t half) const {
   if (!halves)
     return 2 * pair + half;
   return pair / pairs * kUnit + halves->order()[size_t(2 * (pair % pairs) + half)];
+}
+
+/// Codes of 4 bits of two rows are joined before they are converted: their bytes take turns in a
+/// word. Others are joined as pairs of 16-bit floats.
+CacheRows::Values CacheRows::convertRows(ArrayRef<Value> first, ArrayRef<Value> second) {
+  Values words;
+  if (!pairsBytes()) {
+    for (auto [mine, theirs] : llvm::zip_equal(convert(first), convert(second)))
+      for (uint32_t halves : {0x5410, 0x7632})
+        words.push_back(s.permute(mine, theirs, halves));
+    return words;
+  }
+  Values factors = ofUnits(halves->factorsOfRows(first.back(), second.back(), scalesOfChunk()));
+  for (auto [unit, factor] : llvm::enumerate(factors))
+    for (uint32_t bytes : {0x5140, 0x7362}) {
+      Value joined = s.permute(first[unit], second[unit], bytes);
+      for (Value pair : halves->convert(joined, factor))
+        words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+    }
+  return words;
+}
+
+int64_t CacheRows::elementOfRows(int64_t word) const {
+  if (!pairsBytes())
+    return elementOf(word / 2, word % 2);
+  constexpr std::array<int64_t, 4> order = {0, 2, 1, 3}; // of the codes of two bytes of a row
+  constexpr auto count = int64_t(order.size());
+  return word / count * count + order[size_t(word % count)];
 }

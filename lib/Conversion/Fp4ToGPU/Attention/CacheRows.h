@@ -11,6 +11,7 @@
 #include "HalfOperands.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
+#include "Scalars.h"
 
 #include <optional>
 
@@ -25,7 +26,8 @@ public:
   using Values = llvm::SmallVector<mlir::Value>;
 
   /// Rows of `elements`, which are the last dimension of `codes`, and `scales` or null. `element`
-  /// is the type of converted elements, and `lanes` share a row.
+  /// is the type of converted elements, but for codes of NVFP4, which become f16: the type that
+  /// takes the fewest instructions. `lanes` share a row.
   CacheRows(KernelBuilder &kernel, const hw::TargetModel &target, mlir::Value codes,
             mlir::Value scales, mlir::Type element, int64_t lanes);
 
@@ -34,6 +36,7 @@ public:
   int64_t words() const { return chunk() * bits / 32 + int64_t(bool(scales)); }
   /// The power of two by which converted elements are too large.
   int exponent() const;
+  mlir::Type elementType() const { return element; }
 
   /// Makes what conversions look up, where all threads of a warp are.
   void begin(Int32 thread);
@@ -43,11 +46,19 @@ public:
   Values convert(llvm::ArrayRef<mlir::Value> words);
   /// The number in its chunk of element `half` of pair `pair`.
   int64_t elementOf(int64_t pair, int64_t half) const;
+  /// The words (i32) of an element of each of two loaded chunks, and the number of the element of
+  /// word `word` in its chunk.
+  Values convertRows(llvm::ArrayRef<mlir::Value> first, llvm::ArrayRef<mlir::Value> second);
+  int64_t elementOfRows(int64_t word) const;
 
 private:
-  Values scaleFactors(mlir::Value word);
+  bool pairsBytes() const { return halves && halves->pairsBytes(); }
+  int64_t scalesOfChunk() const { return std::max<int64_t>(1, chunk() / block); }
+  Values ofUnits(llvm::ArrayRef<mlir::Value> factors) const;
 
   mlir::ImplicitLocOpBuilder &b;
+  Scalars s;
+  mlir::Type element;
   mlir::Value codes, scales; ///< pointers; null without scales
   int64_t lanes, elements, bits, block = 0;
   std::optional<HalfOperands> halves; ///< none where elements are as they are

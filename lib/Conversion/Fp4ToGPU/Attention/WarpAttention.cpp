@@ -194,10 +194,49 @@ WarpAttention::Values WarpAttention::queryWords(Int32 row) {
   return loadWords(b, address(b, ofRow, *lane % kLanesOfKey, bytes), bytes);
 }
 
+/// Keys of f16 multiply queries of f16.
+bool WarpAttention::scalesQueries() const { return keys.elementType() != element; }
+
+/// Makes words of f16 of the words of a row of bf16, times the power of two by which the largest
+/// one has the largest exponent of f16; returns the inverse of that power. A number is exact unless
+/// it is 2^30 times smaller than the largest one.
+Value WarpAttention::scaleQueries(Values &words) {
+  constexpr uint32_t magnitude = 0x7FFF0000;
+  constexpr int64_t leastExponent = 1, fraction = 23, bias = 127;
+  Values numbers;
+  Value largest = constI32(b, 0);
+  for (Value word : words)
+    for (Value bits : {Value(arith::ShLIOp::create(b, word, s.integer(16))), word}) {
+      Value upper = arith::AndIOp::create(b, bits, s.integer(0xFFFF0000));
+      numbers.push_back(LLVM::BitcastOp::create(b, b.getF32Type(), upper));
+      largest =
+          arith::MaxSIOp::create(b, largest, arith::AndIOp::create(b, bits, s.integer(magnitude)));
+    }
+  for (int64_t distance : {1, 2})
+    largest = arith::MaxSIOp::create(b, largest, valueOfPartner(b, largest, distance));
+  Value exponent = arith::ShRUIOp::create(b, largest, s.integer(fraction));
+  exponent = arith::MaxSIOp::create(b, exponent, constI32(b, kHalfPower + leastExponent));
+  auto powerOf = [&](Value exponent) -> Value {
+    Value bits = arith::ShLIOp::create(b, exponent, s.integer(fraction));
+    return LLVM::BitcastOp::create(b, b.getF32Type(), bits);
+  };
+  Value inverse = Int32(b, exponent) - kHalfPower;
+  Value power = powerOf(arith::SubIOp::create(b, constI32(b, 2 * bias), inverse));
+  for (auto [i, word] : llvm::enumerate(words))
+    word = packed(s.multiply(numbers[2 * i], power), s.multiply(numbers[2 * i + 1], power),
+                  keys.elementType());
+  return powerOf(inverse);
+}
+
 /// The queries, in the order in which keys are converted.
 void WarpAttention::loadQueries() {
   for (int64_t tile = 0; tile < sizes.tiles; ++tile) {
     Values words = queryWords(work->firstRow + *lane / kLanesOfKey + tile * kWarpColumns), pairs;
+    Value scale = scalesQueries() ? scaleQueries(words) : Value();
+    for (int64_t row = 0; row < kRowsOfLane; ++row) {
+      Int32 first = *lane % kLanesOfKey * (kRowsOfLane * kLanesOfKey) + row * kLanesOfKey;
+      factorsOfRow.push_back(scale ? s.multiply(factor, valueOfLane(b, scale, first)) : factor);
+    }
     for (int64_t pair = 0; pair < keys.chunk() / 2; ++pair) {
       int64_t low = keys.elementOf(pair, 0), high = keys.elementOf(pair, 1);
       uint32_t selector = (low % 2 ? 0x32 : 0x10) | (high % 2 ? 0x7600 : 0x5400);
@@ -298,14 +337,13 @@ WarpState WarpAttention::passKeys() {
 
 void WarpAttention::addKeys(Int32 step, ArrayRef<Value> words, WarpState &state) {
   auto take = [&](CacheRows &rows) {
-    auto count = size_t(rows.words());
-    Values pairs = rows.convert(words.take_front(count));
-    words = words.drop_front(count);
-    return pairs;
+    ArrayRef<Value> taken = words.take_front(size_t(rows.words()));
+    words = words.drop_front(taken.size());
+    return taken;
   };
   SmallVector<Values> ofKeys, ofValues, scores, powers;
   for (int64_t i = 0; i < 2; ++i)
-    ofKeys.push_back(take(keys));
+    ofKeys.push_back(keys.convert(take(keys)));
   for (int64_t tile = 0; tile < sizes.tiles; ++tile)
     scores.push_back(scoresOf(tile, ofKeys, step));
   Values raised = state.maxima;
@@ -318,8 +356,10 @@ void WarpAttention::addKeys(Int32 step, ArrayRef<Value> words, WarpState &state)
   state.raise(raised);
   for (int64_t tile = 0; tile < sizes.tiles; ++tile)
     powers.push_back(powersOf(tile, scores[size_t(tile)], state));
-  for (int64_t i = 0; i < 4; ++i)
-    ofValues.push_back(take(values));
+  for (int64_t i = 0; i < 2; ++i) {
+    ArrayRef<Value> first = take(values);
+    ofValues.push_back(values.convertRows(first, take(values)));
+  }
   addValues(ofValues, powers, state);
 }
 
@@ -329,14 +369,16 @@ WarpAttention::Values WarpAttention::scoresOf(int64_t tile, ArrayRef<Values> key
   Values scores(kWarpSums, s.constant(0));
   const Values &queries = queryOfTile[size_t(tile)];
   for (size_t pair = 0; pair < queries.size(); pair += 2)
-    multiplyWarp(b, element, {keys[0][pair], keys[1][pair], keys[0][pair + 1], keys[1][pair + 1]},
+    multiplyWarp(b, this->keys.elementType(),
+                 {keys[0][pair], keys[1][pair], keys[0][pair + 1], keys[1][pair + 1]},
                  {queries[pair], queries[pair + 1]}, scores);
   Int32 key = step * kKeys + *lane / kLanesOfKey;
   for (int64_t i = 0; i < kWarpSums; ++i) {
     Value limit = limits[size_t(tile * kRowsOfLane + i % kRowsOfLane)];
     Value exists = isSeen(key + i / kRowsOfLane * kWarpColumns, limit);
     Value nothing = s.constant(-std::numeric_limits<float>::infinity());
-    Value score = softcapped(s.multiply(scores[size_t(i)], factor));
+    Value ofRow = factorsOfRow[size_t(tile * kRowsOfLane + i % kRowsOfLane)];
+    Value score = softcapped(s.multiply(scores[size_t(i)], ofRow));
     score =
         biased(score, tile * kRowsOfLane + i % kRowsOfLane, key + i / kRowsOfLane * kWarpColumns);
     scores[size_t(i)] = arith::SelectOp::create(b, exists, score, nothing);
@@ -374,11 +416,11 @@ Value WarpAttention::biased(Value score, int64_t row, Int32 key) {
   return LLVM::FMAOp::create(b, LLVM::FAbsOp::create(b, number), slope, score);
 }
 
-/// Two floats as elements of a word.
-Value WarpAttention::packed(Value low, Value high) {
+/// Two floats as the elements of `type` of a word.
+Value WarpAttention::packed(Value low, Value high, Type type) {
   Value both =
       vector::FromElementsOp::create(b, VectorType::get(2, b.getF32Type()), ValueRange{low, high});
-  Value rounded = arith::TruncFOp::create(b, VectorType::get(2, element), both);
+  Value rounded = arith::TruncFOp::create(b, VectorType::get(2, type), both);
   return LLVM::BitcastOp::create(b, b.getI32Type(), rounded);
 }
 
@@ -393,20 +435,19 @@ WarpAttention::Values WarpAttention::powersOf(int64_t tile, ArrayRef<Value> scor
       powers.push_back(state.powerOf(scores[size_t(2 * key + i)], row));
       state.sums[size_t(row)] = s.add(state.sums[size_t(row)], powers.back());
     }
-    words.push_back(transposeMatrix(b, packed(powers[0], powers[1])));
+    words.push_back(transposeMatrix(b, packed(powers[0], powers[1], values.elementType())));
   }
   return words;
 }
 
-/// Adds values times powers. Words of two keys become words of two elements of the next two.
+/// Adds values, words of an element of two keys, times powers.
 void WarpAttention::addValues(ArrayRef<Values> values, ArrayRef<Values> powers, WarpState &state) {
   for (int64_t i = 0; i < sizes.valueTiles(); ++i) {
     Values a;
-    for (size_t key : {0, 2})
-      for (uint32_t halves : {0x5410, 0x7632})
-        a.push_back(s.permute(values[key][size_t(i)], values[key + 1][size_t(i)], halves));
+    for (const Values &ofKeys : values)
+      llvm::append_range(a, ArrayRef(ofKeys).slice(size_t(2 * i), 2));
     for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-      multiplyWarp(b, element, a, powers[size_t(tile)],
+      multiplyWarp(b, this->values.elementType(), a, powers[size_t(tile)],
                    MutableArrayRef(state.results)
                        .slice(size_t((tile * sizes.valueTiles() + i) * kWarpSums), kWarpSums));
   }

@@ -23,6 +23,9 @@ private:
 
   /// Keys of a step, and lanes that share a row of keys and of values.
   static constexpr int64_t kKeys = kWarpRows, kLanesOfKey = 4, kLanesOfValue = 8;
+  /// The largest exponent of a number of f16: powers up to 2^15 keep more small ones than powers up
+  /// to 1, and so do queries.
+  static constexpr int kHalfPower = 15;
 
   /// The sizes of the operation, and of its tiles.
   struct Sizes {
@@ -55,6 +58,8 @@ private:
   Int32 placeOf(Int32 row);
   void loadQueries();
   Values queryWords(Int32 row);
+  bool scalesQueries() const;
+  Value scaleQueries(Values &words);
 
   Value pageOf(Int32 step);
   Values load(Int32 step, Value page);
@@ -67,10 +72,12 @@ private:
   Value numberOfHead(Value list, int64_t row);
   Values powersOf(int64_t tile, llvm::ArrayRef<Value> scores, WarpState &state);
   void addValues(llvm::ArrayRef<Values> values, llvm::ArrayRef<Values> powers, WarpState &state);
-  Value packed(Value low, Value high);
+  Value packed(Value low, Value high, mlir::Type type);
 
   // One state of all, and its results (WarpResults.cpp).
-  WarpState makeState() { return {s, b, sizes.tiles, sizes.valueTiles()}; }
+  WarpState makeState() {
+    return {s, b, sizes.tiles, sizes.valueTiles(), values.elementType().isF16() ? kHalfPower : 0};
+  }
   void whenMerged(Value condition, WarpState &state, llvm::function_ref<WarpState()> other);
   void reduceWarps(WarpState &state);
   void write(const WarpState &state, Value pointer);
@@ -96,6 +103,7 @@ private:
   std::optional<Int32> lane, warp;
   std::optional<Work> work;
   Value factor, valueFactor;  ///< f32 factors of scores, in the exponent of 2, and of results
+  Values factorsOfRow;        ///< factors of the scores of each row of the lane
   Values limits;              ///< end of the keys that each row of the lane sees
   Values places, slopesOfRow; ///< key at the place of each row, and its slope in the exponent of 2
   llvm::SmallVector<Values> queryOfTile; ///< words of operand B

@@ -133,10 +133,11 @@ void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse)
   for (int64_t i = 0; i < sizes.valueTiles(); ++i)
     for (int64_t upper : {0, 1}) {
       auto place = size_t((tile * sizes.valueTiles() + i) * kWarpSums + 2 * upper + half);
-      elements[size_t(values.elementOf(i, upper))] = s.multiply(state.results[place], inverse);
+      elements[size_t(values.elementOfRows(2 * i + upper))] =
+          s.multiply(state.results[place], inverse);
     }
   for (int64_t i = 0; i < chunk; i += 2)
-    words.push_back(packed(elements[size_t(i)], elements[size_t(i + 1)]));
+    words.push_back(packed(elements[size_t(i)], elements[size_t(i + 1)], element));
   Int32 number = rowOfLane(row);
   emitWhen(b, number < sizes.rows, [&] {
     Value ofRow = address(b, result, placeOf(number), 2 * sizes.valueElements);

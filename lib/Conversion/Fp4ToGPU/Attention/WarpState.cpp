@@ -44,7 +44,10 @@ Value WarpState::originOf(Value maximum) {
 }
 
 Value WarpState::powerOf(Value score, int64_t row) {
-  return approximateExp2(b, s.subtract(score, originOf(maxima[size_t(row)])));
+  Value origin = originOf(maxima[size_t(row)]);
+  if (exponent)
+    origin = s.subtract(origin, s.constant(exponent));
+  return approximateExp2(b, s.subtract(score, origin));
 }
 
 void WarpState::raise(const Values &raised) {
@@ -55,7 +58,7 @@ void WarpState::raise(const Values &raised) {
 void WarpState::raiseRow(int64_t row, Value maximum) {
   Value before = maxima[size_t(row)];
   maxima[size_t(row)] = maximum;
-  Value shrink = powerOf(before, row);
+  Value shrink = approximateExp2(b, s.subtract(before, originOf(maximum)));
   sums[size_t(row)] = s.multiply(sums[size_t(row)], shrink);
   int64_t tile = row / kRowsOfLane, first = tile * valueTiles * kWarpSums + row % kRowsOfLane;
   for (int64_t i = 0; i < valueTiles * kWarpSums; i += kRowsOfLane)
@@ -69,6 +72,8 @@ void WarpState::addSink(int64_t row, Value sink) {
 
 Value WarpState::logSumOf(int64_t row) {
   Value logarithm = approximateLog2(b, sums[size_t(row)]);
+  if (exponent)
+    logarithm = s.subtract(logarithm, s.constant(exponent));
   return s.multiply(s.add(maxima[size_t(row)], logarithm), s.constant(std::numbers::ln2_v<float>));
 }
 
