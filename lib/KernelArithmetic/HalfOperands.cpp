@@ -160,6 +160,8 @@ SmallVector<Value> HalfOperands::factorsOfRows(Value first, Value second, int64_
 Value HalfOperands::shifted(Value word, int64_t left) {
   if (left == 0)
     return word;
+  if (Value power = left == 1 ? two : left == 4 ? sixteen : Value())
+    return arith::MulIOp::create(b, word, power);
   if (left < 0)
     return arith::ShRUIOp::create(b, word, s.integer(-left));
   return arith::ShLIOp::create(b, word, s.integer(left));
@@ -222,13 +224,19 @@ SmallVector<Value> HalfOperands::scale(ValueRange words, Value factor) {
 /// cannot compute: the upper bits of a thread's index are zeros, but ptxas does not follow them
 /// through a shuffle.
 void HalfOperands::keepTables(Value threadIndex) {
-  if (isE4M3 || data || hasConversion)
+  const bool multipliesHalves = multiplies && isE4M3 && element.isF16();
+  if ((isE4M3 && !multipliesHalves) || data || hasConversion)
     return;
   Value other = valueOfPartner(b, threadIndex, 1);
   Value zero = arith::ShRUIOp::create(b, other, s.integer(12));
   auto keep = [&](uint32_t value) -> Value {
     return arith::XOrIOp::create(b, zero, s.integer(value));
   };
+  if (isE4M3) {
+    two = keep(2);
+    sixteen = keep(16);
+    return;
+  }
   positives = keep(0xCCC8C4C0);
   negatives = keep(0xB4B8BCC0);
   upperByte = keep(0x41);

@@ -47,8 +47,8 @@ public:
   /// Makes what convert() looks up, from the index of the thread in its CTA (i32), where all
   /// threads of a warp are.
   void keepTables(mlir::Value threadIndex);
-  /// Moves the bits of E2M1 to those of bf16 by multiplications, beside scales of f8E4M3FN: for
-  /// kernels that the integer pipe limits.
+  /// Moves the bits of E2M1 by multiplications, beside scales of f8E4M3FN: for kernels that the
+  /// integer pipe limits. Call it before keepTables().
   void saveIntegers() { multiplies = true; }
   /// Elements that share a scale, and the type of an element: f16 or bf16.
   int64_t blockSize() const { return isE4M3 ? 16 : 32; }
@@ -108,6 +108,7 @@ private:
   bool isSix = false;                 ///< codes of 6 bits, a byte each
   mlir::Type element, data;
   mlir::Value positives, negatives, upperByte; ///< the lower halves of tables, and 0x41
+  mlir::Value two, sixteen; ///< numbers that ptxas does not know, so that it shifts by products
 };
 
 } // namespace fp4

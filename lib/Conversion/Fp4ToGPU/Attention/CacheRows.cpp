@@ -48,8 +48,8 @@ int CacheRows::exponent() const {
 void CacheRows::begin(Int32 thread) {
   if (!halves)
     return;
-  halves->keepTables(thread);
   halves->saveIntegers();
+  halves->keepTables(thread);
 }
 
 CacheRows::Values CacheRows::load(Int32 row, Int32 lane, int64_t behind) {

@@ -23,6 +23,7 @@
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
@@ -304,6 +305,13 @@ WarpAttention::Values WarpAttention::load(Int32 step, Value page) {
 // Keys
 //===----------------------------------------------------------------------===//
 
+/// Two steps in an iteration save the moves from the words of the next step to those of this one.
+/// Pages, small heads and more rows are slower by it (H200, notebook/attention.md).
+bool WarpAttention::unrollsSteps() {
+  constexpr int64_t leastElements = 128;
+  return op.isQuantized() && !pages && sizes.tiles == 1 && sizes.valueElements >= leastElements;
+}
+
 /// Passes over the warp's steps. Steps behind the last one are that one.
 WarpState WarpAttention::passKeys() {
   Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
@@ -330,6 +338,8 @@ WarpState WarpAttention::passKeys() {
         llvm::append_range(after, words);
         return after;
       });
+  if (unrollsSteps())
+    (void)loopUnrollByFactor(results.front().getDefiningOp<scf::ForOp>(), 2);
   state.assign(results.take_front(size));
   state.addLanes();
   return state;

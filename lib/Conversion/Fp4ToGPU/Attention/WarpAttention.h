@@ -64,6 +64,7 @@ private:
   Value pageOf(Int32 step);
   Values load(Int32 step, Value page);
   Values loadRows(Int32 first);
+  bool unrollsSteps();
   WarpState passKeys();
   void addKeys(Int32 step, llvm::ArrayRef<Value> words, WarpState &state);
   Values scoresOf(int64_t tile, llvm::ArrayRef<Values> keys, Int32 step);
