@@ -133,7 +133,8 @@ def _check(given: dict[str, Any]) -> None:
         raise UsageError("gradients of attention must be of bfloat16 or float16, but 'query' is "
                          f"{str(query.dtype)[6:]}", "compute in bfloat16 where gradients flow")
     other = [name for name, x in given.items()
-             if name not in ("query", "key", "value", *_FOLLOWED) and x is not None]
+             if name not in ("query", "key", "value", *_FOLLOWED)
+             and x is not None and not (name == "latent" and x == 0)]
     if sinks is not None and sinks.requires_grad:
         other.append("sinks")
     if other:
