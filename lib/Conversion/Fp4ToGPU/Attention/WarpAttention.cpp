@@ -312,6 +312,15 @@ bool WarpAttention::unrollsSteps() {
   return op.isQuantized() && !pages && sizes.tiles == 1 && sizes.valueElements >= leastElements;
 }
 
+/// The results of the loop that has `results` when an iteration has two of its steps.
+static ValueRange unrolledByTwo(ValueRange results) {
+  auto loop = results.front().getDefiningOp<scf::ForOp>();
+  FailureOr<UnrolledLoopInfo> loops = loopUnrollByFactor(loop, 2);
+  if (failed(loops) || !loops->epilogueLoopOp)
+    return results;
+  return loops->epilogueLoopOp->getResults();
+}
+
 /// Passes over the warp's steps. Steps behind the last one are that one.
 WarpState WarpAttention::passKeys() {
   Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
@@ -324,8 +333,10 @@ WarpState WarpAttention::passKeys() {
     carried.push_back(pageOf(next));
   llvm::append_range(carried, load(there(first), pageOf(there(first))));
   auto size = size_t(state.size());
+  // loopUnrollByFactor takes the difference of the bounds as a signed number.
+  Int32 begin = unrollsSteps() ? minimum(first, work->end) : first;
   ValueRange results = kernel.forEachItem(
-      first, work->end, constI32(b, sizes.warps), carried, [&](Value number, ValueRange before) {
+      begin, work->end, constI32(b, sizes.warps), carried, [&](Value number, ValueRange before) {
         Int32 step(b, number);
         state.assign(before.take_front(size));
         Value page = pages ? before[size] : Value();
@@ -339,7 +350,7 @@ WarpState WarpAttention::passKeys() {
         return after;
       });
   if (unrollsSteps())
-    (void)loopUnrollByFactor(results.front().getDefiningOp<scf::ForOp>(), 2);
+    results = unrolledByTwo(results);
   state.assign(results.take_front(size));
   state.addLanes();
   return state;
