@@ -333,10 +333,9 @@ WarpState WarpAttention::passKeys() {
     carried.push_back(pageOf(next));
   llvm::append_range(carried, load(there(first), pageOf(there(first))));
   auto size = size_t(state.size());
-  // loopUnrollByFactor takes the difference of the bounds as a signed number.
-  Int32 begin = unrollsSteps() ? minimum(first, work->end) : first;
+  // As loopUnrollByFactor asks, no warp begins a whole turn of the warps behind the end.
   ValueRange results = kernel.forEachItem(
-      begin, work->end, constI32(b, sizes.warps), carried, [&](Value number, ValueRange before) {
+      first, work->end, constI32(b, sizes.warps), carried, [&](Value number, ValueRange before) {
         Int32 step(b, number);
         state.assign(before.take_front(size));
         Value page = pages ? before[size] : Value();
