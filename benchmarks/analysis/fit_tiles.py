@@ -237,8 +237,8 @@ def fit(model: Model, kernels: list[Kernel], known: np.ndarray, least_row: float
 
 
 def chosen(model: Model, kernels: list[Kernel], rates: np.ndarray) -> Kernel:
-    """The kernel of a problem that the rates choose. As in SplitPlans.cpp, workers share tiles where
-    that saves enough, and where its rate is known."""
+    """The kernel of a problem that the rates choose. As in SplitPlans.cpp, workers share tiles
+    where that saves enough, and where its rate is known."""
     def cycles(kernel: Kernel) -> float:
         if not kernel.workers:
             return float(model.predict(kernel, rates))
