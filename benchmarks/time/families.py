@@ -92,9 +92,9 @@ def packed() -> Iterator[Point]:
 
 def caches() -> Iterator[Point]:
     def key(cell: cached_attention.Cell) -> tuple[str, str, str]:
-        size = f"{cell.batches} x {cell.keys}" + (f", {cell.queries} queries" if cell.queries > 1 else "")
+        size = f"{cell.batches}x{cell.keys}" + (f", {cell.queries} queries" if cell.queries > 1 else "")
         form = cell.format if cell.format == "bf16" else cell.format.upper()
-        return f"{cell.heads} heads of {cell.elements}, {cell.key_heads} of keys", form, size + (f", pages of {cell.page}" if cell.page else "")
+        return f"{cell.heads}/{cell.key_heads}x{cell.elements}", form, size + (f", pages {cell.page}" if cell.page else "")
 
     known = {key(cell): cell for cell in cached_attention.cells()}
     for row in result("cached_attention_h200_2026-11-30"):
