@@ -4,6 +4,8 @@
 #include "fp4/Sim/Events.h"
 #include "fp4/Sim/Program.h"
 
+#include "Decode/AddressSpace.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>

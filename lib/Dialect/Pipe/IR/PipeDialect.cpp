@@ -1,5 +1,7 @@
 //===- PipeDialect.cpp - Registration and enumerations --------------------===//
 
+#include "PipeBytecode.h"
+
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
@@ -78,6 +80,7 @@ void PipeDialect::initialize() {
 #include "fp4/Dialect/Pipe/IR/PipeMatrixOps.cpp.inc"
       >();
   addInterfaces<PipeAsmInterface>();
+  addBytecode(this);
 }
 
 /// (C665) The ring of a tile before there are roles.

@@ -246,6 +246,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
             /*transposed=*/false,
             MmaChain::Alone, /*fencing=*/false);
     }]>];
+  // PipeBytecode.cpp reads bytecode of the first release, which lacks an attribute.
+  let useCustomPropertiesEncoding = 1;
   let assemblyFormat = [{
     $accumulator `,` $a (`[` $a_row^ `]`)? (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
     $b (`[` $b_column^ `]`)? (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
