@@ -4,7 +4,7 @@
 #include "fp4/Sim/Events.h"
 #include "fp4/Sim/Program.h"
 
-#include "Decode/AddressSpace.h"
+#include "Sim/Decode/AddressSpace.h"
 
 #include <algorithm>
 #include <fmt/format.h>
