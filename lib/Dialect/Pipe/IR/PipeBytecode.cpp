@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "PipeBytecode.h"
 
-#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/PipeMma.h"
 
 #include "mlir/Bytecode/BytecodeImplementation.h"
 #include "mlir/Bytecode/Encoding.h"
