@@ -1,5 +1,6 @@
-"""The programs behind the experts of a mixture, grouped matmuls of 16-bit activations and
-prepacked weights, with the gate of each expert and its biases (docs/reference/semantics.md).
+"""The programs behind the experts of a mixture, grouped matmuls of prepacked weights and
+activations of 16 bits, or of E4M3 with a scale for each row, which the program makes of them; with
+the gate of each expert and its biases (docs/reference/semantics.md).
 
 A layer has one program for any number of rows. Only the device knows to which expert a row belongs.
 """
@@ -10,6 +11,7 @@ import dataclasses
 import functools
 import math
 
+from ..errors import UsageError
 from . import weight_programs
 from .programs import Runnable
 
@@ -82,6 +84,7 @@ class Product:
         experts: the number of experts.
         n, k: rows and columns of the weights of each, the columns in whole scale blocks.
         element: of the activations, "bf16" or "f16".
+        quantizes: rows of activations become E4M3 with a scale each before they are multiplied.
         has_scale: each expert has a scale of its weights.
         has_ranges: offsets are the first row and the end of each expert, and not those of all.
         bias: element of its bias, or "" without one.
@@ -101,6 +104,26 @@ class Product:
     gate: Gate | None = None
     gate_bias: str = ""
     result: str = "bf16"
+    quantizes: bool = False
+
+    @property
+    def tile_bytes(self) -> int:
+        return (weight_programs.BYTE_TILE if self.quantizes else
+                weight_programs.tile_bytes(self.format))
+
+
+#: The targets with grouped matmuls of E4M3 that have gates.
+BYTE_TARGETS = ("sm_90a", "sm_120a", "sm_121a")
+
+
+def check_target(what: Product, target: str) -> None:
+    """A UsageError where no matmul of such experts runs."""
+    weight_programs.check_target(target)
+    name = target.partition("/")[0]
+    if what.quantizes and name not in BYTE_TARGETS:
+        raise UsageError(f"experts with activations of E4M3 must run on one of "
+                         f"{', '.join(BYTE_TARGETS)}, but the device has {name}",
+                         "leave out w4a8: experts with 16-bit activations run on it")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -108,7 +131,7 @@ def product(what: Product, target: str) -> Runnable:
     """(x [M, k], whose rows may have gaps between them; offsets [experts + 1] or [experts, 2];
     operands(what)) -> [M, n], of which rows of no expert are zero. Arguments that the matmul does
     not have are left out."""
-    weight_programs.check_target(target)
+    check_target(what, target)
     offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
     given = {"x": f"tensor<?x{what.k}x{what.element}>", "offsets": f"tensor<{offsets}xi64>",
              **operands(what)}
@@ -129,7 +152,7 @@ def product(what: Product, target: str) -> Runnable:
 def operands(what: Product, prefix: str = "") -> dict[str, str]:
     """The types of what belongs to the experts, by the names of arguments in the order of a call:
     packed weights, alpha [experts] and bias [experts, 1, n]; then those of the gate."""
-    packed = weight_programs.packed_type(what.n, what.k, what.format, what.experts)
+    packed = weight_programs.tiles_type(what.n, what.k, what.tile_bytes, what.experts)
     given = {}
     for part, is_there, bias in (("", True, what.bias),
                                  ("gate_", what.gate is not None, what.gate_bias)):
@@ -144,23 +167,38 @@ def operands(what: Product, prefix: str = "") -> dict[str, str]:
 
 
 def matmul(what: Product, result: str, x: str, prefix: str = "", work: str = "") -> str:
-    """The operation that makes %result of the rows %x, of %offsets and of operands(what, prefix).
+    """The operations that make %result of the rows %x, of %offsets and of operands(what, prefix).
     `work` is the text of its #fp4.work."""
     offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
     types = {"x": f"tensor<?x{what.k}x{what.element}>", "offsets": f"tensor<{offsets}xi64>",
              **operands(what)}
+    names, lines = {name: f"{prefix}{name}" for name in types}, ""
+    if what.quantizes:
+        lines = _quantize(result, x, types["x"], what.k)
+        x, types["x"] = f"{result}_codes", f"tensor<?x{what.k}xf8E4M3FN>"
+        for name in ("alpha", "gate_alpha")[:1 + (what.gate is not None)]:
+            names[name], types[name] = f"{result}_scales", "tensor<?x1xf32>"
 
     def clause(word: str, name: str) -> str:
-        return f" {word} %{prefix}{name}" if name in types else ""
+        return f" {word} %{names[name]}" if name in types else ""
 
     order = [name for name in ("x", "packed", "gate_packed", "alpha", "gate_alpha", "offsets",
                                "bias", "gate_bias") if name in types]
     given = (f"%{x}, %{prefix}packed" + clause("with", "gate_packed") + clause("alpha", "alpha") +
              clause("alpha2", "gate_alpha") + " offsets %offsets")
     attributes = f"{{work = #fp4.work<{work}>}}" if work else ""
-    return (f"  %{result} = fp4.matmul {given} {_body(what, prefix)}{attributes}\n"
+    return (f"{lines}  %{result} = fp4.matmul {given} {_body(what, prefix)}{attributes}\n"
             f"      : ({', '.join(types[name] for name in order)}) -> "
             f"tensor<?x{what.n}x{what.result}>")
+
+
+def _quantize(result: str, x: str, type: str, columns: int) -> str:
+    """E4M3 of the rows %x, and the scale of each."""
+    return f"""\
+  %{result}_codes, %{result}_scales = fp4.quantize %{x} {{format = #fp4.format<fp8_block128>,
+      recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, {columns}>}}
+      : ({type}) -> (tensor<?x{columns}xf8E4M3FN>, tensor<?x1xf32>)
+"""
 
 
 def _body(what: Product, prefix: str) -> str:

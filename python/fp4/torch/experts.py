@@ -1,5 +1,5 @@
-"""The experts of a mixture with 16-bit activations and 4-bit weights that are prepacked, and their
-operation:
+"""The experts of a mixture with activations of 16 bits or E4M3 and 4-bit weights that are
+prepacked, and their operation:
 
     expert_mm(x, packed, offsets, alpha?, bias?, gate_packed?, gate_alpha?, gate_bias?, activation,
               limit?, slope?, rows) -> [M, rows]
@@ -25,6 +25,10 @@ from .planned import planned
 from .programs import Runnable
 from .scaled import Scaled
 from .strides import flat_rows, padded, placed
+from .w4a8 import check_range, rounded
+from .w4a8 import known_sizes as sizes_of_bytes
+from .w4a8 import packed_tiles as packed_bytes
+from .w4a8 import unpacked as unpacked_bytes
 from .weight_only import (
     element_of,
     facts_of,
@@ -46,17 +50,17 @@ def _expert_mm(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, alp
                bias: _Optional, gate_packed: _Optional, gate_alpha: _Optional, gate_bias: _Optional,
                activation: str, limit: float | None, slope: float | None,
                rows: int) -> torch.Tensor:
-    format = known_facts(packed.shape)[2]
+    _, format, quantizes = facts_of_tiles(packed.shape)
     if not x.shape[0]:
         return x.new_empty((0, rows))
     depth = weight_programs.whole_blocks(x.shape[1], format)
     x, offsets = padded(x, depth), offsets.contiguous()
-    if x.dtype == torch.float16 and format == "mxfp4":
+    if x.dtype == torch.float16 and format == "mxfp4" and not quantizes:
         return _in_two_parts(x, packed, offsets, bias, gate_packed, gate_bias,
                              _gate(gate_packed, activation, limit, slope), rows)
     facts = (experts_of(offsets), rows, depth, element_of(x.dtype, format), format,
              alpha is not None, offsets.dim() == 2, _name(bias), gate_packed is not None,
-             activation, limit, slope, _name(gate_bias), x.dtype)
+             activation, limit, slope, _name(gate_bias), x.dtype, quantizes)
     y: torch.Tensor = run(_product, facts, placed(x), offsets, packed, alpha, _rows(bias),
                           gate_packed, gate_alpha, _rows(gate_bias),
                           target=weight_programs.TARGET)
@@ -70,11 +74,20 @@ def _expert_mm_fake(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor
 
 def _product(experts: int, n: int, columns: int, element: str, format: str, has_scale: bool,
              has_ranges: bool, bias: str, is_gated: bool, activation: str, limit: float | None,
-             slope: float | None, gate_bias: str, result: torch.dtype, target: str) -> Runnable:
+             slope: float | None, gate_bias: str, result: torch.dtype, quantizes: bool,
+             target: str) -> Runnable:
     gate = gate_of(activation, limit, slope) if is_gated else None
     return expert_programs.product(expert_programs.Product(
         experts, n, columns, element, format, has_scale, has_ranges, bias, gate, gate_bias,
-        programs.ELEMENTS[result]), target)
+        programs.ELEMENTS[result], quantizes), target)
+
+
+def facts_of_tiles(shape: torch.Size) -> tuple[int, str, bool]:
+    """The rows and the format of prepacked weights of this shape, and whether they are for E4M3."""
+    if shape[-1] == weight_programs.BYTE_TILE:
+        return sizes_of_bytes(shape)[0], "mxfp4", True
+    rows, _, format = known_facts(shape)
+    return rows, format, False
 
 
 def gate_of(activation: str, limit: float | None, slope: float | None) -> Gate:
@@ -120,7 +133,7 @@ def _in_two_parts(x: torch.Tensor, packed: torch.Tensor, offsets: torch.Tensor, 
     format = facts_of(packed.shape)[2]
     parts, twice = in_bf16(x).transpose(0, 1).flatten(0, 1), 2 * offsets
     facts = (experts_of(offsets), rows, x.shape[1], "bf16", format, False, offsets.dim() == 2, "",
-             False, "", None, None, "", torch.float32)
+             False, "", None, None, "", torch.float32, False)
     owner = _owners(offsets, x.shape[0])
 
     def sums(weights: torch.Tensor, shift: _Optional) -> torch.Tensor:
@@ -160,6 +173,7 @@ def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
     x, packed, offsets, alpha, bias, gate_packed, gate_alpha, gate_bias = ctx.saved_tensors
     *numbers, rows = ctx.facts
     gate = _gate(gate_packed, *numbers)
+    is_e4m3 = facts_of_tiles(packed.shape)[2]
     dx, biases = torch.zeros_like(x), [None if b is None else torch.zeros_like(b)
                                        for b in (bias, gate_bias)]
     bounds = offsets.tolist()  # the host waits: experts have their matmuls one after the other
@@ -171,7 +185,8 @@ def _backward(ctx: Any, dy: torch.Tensor) -> tuple[Any, ...]:
                    for tiles, scale in ((packed, alpha), (gate_packed, gate_alpha))
                    if tiles is not None]
         shifts = [None if b is None else b[number] for b in (bias, gate_bias)]
-        sums = _gradient_of_sums(x[begin:end], dy[begin:end], weights, shifts, gate)
+        given = rounded(x[begin:end]) if is_e4m3 else x[begin:end]
+        sums = _gradient_of_sums(given, dy[begin:end], weights, shifts, gate)
         parts = [times_weight(part.to(dy.dtype), weight)[:, :x.shape[1]]
                  for part, weight in zip(sums, weights)]
         dx[begin:end] = sum(parts[1:], parts[0])
@@ -199,6 +214,8 @@ def _expert(packed: torch.Tensor, alpha: _Optional, number: int, experts: int,
             shape: tuple[int, int]) -> Scaled:
     """The weights of one expert."""
     tiles = packed.shape[0] // experts
+    if packed.shape[-1] == weight_programs.BYTE_TILE:
+        return unpacked_bytes(packed[number * tiles:(number + 1) * tiles], shape)
     return unpacked(packed[number * tiles:(number + 1) * tiles],
                     None if alpha is None else alpha[number], shape)
 
@@ -251,8 +268,8 @@ def _offsets(input: torch.Tensor, offsets: _Optional, count: int) -> torch.Tenso
 
 
 class WeightOnlyExperts(torch.nn.Module):
-    """The experts of a mixture, with 16-bit activations and weights stored in NVFP4 or MXFP4: rows
-    offsets[e] to offsets[e + 1] of x, sorted by expert, times the weight of expert e.
+    """The experts of a mixture, with weights stored in NVFP4 or MXFP4: rows offsets[e] to
+    offsets[e + 1] of x, sorted by expert, times the weight of expert e.
 
     With `gates` it is a gated layer: y = activation(x gate^T + gate_bias, x weight^T + bias). The
     sums, the biases and the activation are in fp32, and y is rounded once, to the dtype of x.
@@ -267,23 +284,24 @@ class WeightOnlyExperts(torch.nn.Module):
 
     x is [M, in_features] in bfloat16 or float16, of any strides; or [experts, rows, in_features]
     without offsets. Rows of no expert are zero. CUDA tensors need a GPU that WeightOnlyLinear runs
-    on. The gradient of x is that of the dequantized weights; the backward pass waits for the
-    offsets.
+    on. The gradient of x is that of dequantized weights; it waits for the offsets.
 
     Attributes:
         packed, gate_packed: uint8 [experts * ceil(out_features/128), ceil(in_features/64), bytes of
-            a tile]; gate_packed is None without gates.
+            a tile], or /128 of w4a8; gate_packed is None without gates.
         alpha, gate_alpha: float32 [experts], the decode scales of the weights; None where the
             recipe has no scale of the tensor.
         bias, gate_bias: [experts, out_features] or None.
         gate: the rule of the activation (fp4.torch.expert_programs.Gate), or None without gates.
 
     Args:
-        weights: [out_features, in_features] of each expert, of one shape and format.
+        weights: [out_features, in_features] of each, of one shape and format.
         bias: bfloat16, float16 or float32.
         gates, gate_bias: as weights and bias.
         activation: "silu", "gpt_oss" or "gelu_tanh"; without effect where there are no gates.
         limit, alpha: of the activation; None is what the table says.
+        w4a8: rows of x become E4M3, as in W4A8Linear, beside MXFP4, on Hopper and sm_120a.
+
     Raises:
         UsageError: offsets that decrease or exceed the rows, which the device tells
             (docs/reference/diagnostics.md).
@@ -299,10 +317,15 @@ class WeightOnlyExperts(torch.nn.Module):
     def __init__(self, weights: Sequence[Scaled], bias: torch.nn.Parameter | None = None, *,
                  gates: Sequence[Scaled] | None = None,
                  gate_bias: torch.nn.Parameter | None = None, activation: str = "silu",
-                 limit: float | None = None, alpha: float | None = None) -> None:
+                 limit: float | None = None, alpha: float | None = None,
+                 w4a8: bool = False) -> None:
         super().__init__()
         _check_activation(activation, limit, alpha, gates is not None)
         first = _check_experts(weights, "weights")
+        if w4a8 and first.format != "mxfp4":
+            raise UsageError(f"'weights' must be mxfp4 beside activations of E4M3, but got "
+                             f"{first.format}", "leave out w4a8: 16-bit activations take "
+                             f"{first.format}, or quantize with format='mxfp4'")
         self.experts, self.activation, self.format = len(weights), activation, first.format
         self.limit, self.slope = limit, alpha
         self.out_features, self.in_features = first.shape
@@ -313,7 +336,11 @@ class WeightOnlyExperts(torch.nn.Module):
         for what, value in (("bias", bias), ("gate_bias", gate_bias)):
             _check_bias(value, what, (self.experts, self.out_features), first.device)
         for prefix, some in (("", weights), ("gate_", gates)):
-            packed, scales = (None, None) if some is None else _pack(some)
+            if w4a8 and some is not None:
+                for number, weight in enumerate(some):
+                    check_range(fp4.swizzle(weight, "linear"),
+                                f"{'gates' if prefix else 'weights'}[{number}]")
+            packed, scales = (None, None) if some is None else _pack(some, w4a8)
             self.register_buffer(f"{prefix}packed", packed)
             self.register_buffer(f"{prefix}alpha", scales)
         self.register_parameter("bias", bias)
@@ -331,6 +358,10 @@ class WeightOnlyExperts(torch.nn.Module):
         made = cls(stacks[0], bias, gates=stacks[1], **options)
         made.in_features = int(weight.shape[2])
         return made
+
+    @property
+    def w4a8(self) -> bool:
+        return self.packed.shape[-1] == weight_programs.BYTE_TILE
 
     @property
     def gate(self) -> Gate | None:
@@ -367,7 +398,7 @@ class WeightOnlyExperts(torch.nn.Module):
             gate += "" if number is None else f", {name}={number:g}"
         return (f"experts={self.experts}, in_features={self.in_features}, "
                 f"out_features={self.out_features}, bias={self.bias is not None}, "
-                f"format={self.format}{gate}")
+                f"format={self.format}{', w4a8' * self.w4a8}{gate}")
 
 
 def _check_activation(activation: str, limit: float | None, alpha: float | None,
@@ -426,9 +457,10 @@ def _check_bias(bias: torch.Tensor | None, name: str, shape: tuple[int, int],
                          f"{bias.device}", "move one of them with .to(device)")
 
 
-def _pack(weights: Sequence[Scaled]) -> tuple[torch.Tensor, torch.Tensor | None]:
+def _pack(weights: Sequence[Scaled], w4a8: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The tiles of all experts, one behind the other, and the scale of each."""
-    packed = torch.cat([packed_tiles(fp4.swizzle(weight, "linear")) for weight in weights])
+    tiles = packed_bytes if w4a8 else packed_tiles
+    packed = torch.cat([tiles(fp4.swizzle(weight, "linear")) for weight in weights])
     found = [weight.decode_scale for weight in weights]
     return packed, torch.stack([scale for scale in found if scale is not None]) if all(
         scale is not None for scale in found) else None

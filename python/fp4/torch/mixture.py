@@ -1,5 +1,5 @@
-"""A mixture of experts with 16-bit activations and 4-bit weights, from the choice of experts to
-their sums, in one program each:
+"""A mixture of experts with activations of 16 bits or E4M3 and 4-bit weights, from the choice
+of experts to their sums, in one program each:
 
     mixture(x, logits, correction?, shared?, RULE, EXPERTS)      -> y, weights, ids
     routed_experts(x, ids, weights, shared?, total, EXPERTS)     -> y  (ids i32, weights f32)
@@ -20,13 +20,13 @@ from ..errors import UsageError
 from . import mixture_programs, programs, weight_programs
 from .execution import run, run_into
 from .expert_programs import Product
-from .experts import WeightOnlyExperts, gate_of
+from .experts import WeightOnlyExperts, facts_of_tiles, gate_of
 from .mixture_programs import Mixture
 from .operation import Operation
 from .routing_programs import Route
 from .row_results import Optional
 from .strides import dense, padded
-from .weight_only import element_of, known_facts
+from .weight_only import element_of
 
 _Three = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 _TILE = weight_programs.TILE[0]
@@ -48,18 +48,18 @@ def _products(x: torch.Tensor, experts: tuple[Any, ...]) -> tuple[Product, Produ
     """The two matmuls, and their tensors in the order of a call."""
     (packed, alpha, bias, gate_packed, gate_alpha, gate_bias, activation, limit, slope,
      down_packed, down_alpha, down_bias, columns) = experts
-    rows, _, format = known_facts(packed.shape)
+    rows, format, quantizes = facts_of_tiles(packed.shape)
     count = rows // (-(-columns // _TILE) * _TILE)
     width = weight_programs.whole_blocks(columns, format)  # what is behind `columns` is zero
     element = element_of(x.dtype, format)
-    if element == "f16" and format == "mxfp4":
+    if element == "f16" and format == "mxfp4" and not quantizes:
         raise UsageError("'x' must be bfloat16 beside weights of mxfp4, but got float16",
                          "fp4.torch.RoutedExperts multiplies it in two parts")
     up = Product(count, width, weight_programs.whole_blocks(x.shape[1], format), element, format,
                  alpha is not None, bias=_name(bias), gate=gate_of(activation, limit, slope),
-                 gate_bias=_name(gate_bias), result=element)
+                 gate_bias=_name(gate_bias), result=element, quantizes=quantizes)
     down = Product(count, x.shape[1], width, element, format, down_alpha is not None,
-                   bias=_name(down_bias), result=element)
+                   bias=_name(down_bias), result=element, quantizes=quantizes)
     return up, down, [packed, alpha, _rows(bias, width), gate_packed, gate_alpha,
                       _rows(gate_bias, width), down_packed, down_alpha,
                       _rows(down_bias, x.shape[1])]

@@ -1,7 +1,8 @@
 """The programs behind a mixture of experts: one program from the choice of experts to the sums of
 what they give. The kernels choose experts, order tokens by them, gather the rows of tokens,
-multiply twice, and add. Counts of tokens stay on the device. Each kernel begins while the one
-before it ends (pdl = all), because those of few tokens are short.
+multiply twice, and add; where activations are E4M3, they quantize rows as they gather them, and
+once more between both matmuls. Counts of tokens stay on the device. Each kernel begins while the
+one before it ends (pdl = all), because those of few tokens are short.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from . import expert_programs, routing_programs, weight_programs
+from . import expert_programs, routing_programs
 from .expert_programs import Product
 from .programs import Runnable, compile_text
 from .routing_programs import Route
@@ -47,7 +48,7 @@ def mixture(what: Mixture, target: str) -> Runnable:
     f32, [T, k]; shared [T, down.n] where there is one; expert_programs.operands of `up` and of
     `down`) -> [T, down.n] of `result`, and behind logits the weights f32 and ids i32, [T, k]. An
     expert that is not here adds nothing."""
-    weight_programs.check_target(target)
+    expert_programs.check_target(what.up, target)
     return compile_text(mixture_text(what), target, pdl="all")
 
 
@@ -90,11 +91,14 @@ def _multiplied(text: Text, what: Mixture, x: Tensor) -> Tensor:
       {{experts = {up.experts} : i64, first = {what.first} : i64}}
       : {ids} -> tensor<{up.experts + 1}xi64>, {rows}, tensor<?xi64>""")
     each = text.gather("each", x, Tensor("tokens", "tensor<?xi64>", "#row"))
-    work = "unspecified_rows" if what.expected is None else (
-        f"expected_rows = {what.expected}, unspecified_rows")
-    text.lines += [expert_programs.matmul(part, name, source, f"{prefix}_", work)
-                   for part, name, source, prefix in ((up, "hidden", each.name, "up"),
-                                                      (down, "given_rows", "hidden", "down"))]
+    expected = [] if what.expected is None else [f"expected_rows = {what.expected}"]
+    # A quantizer reads all rows of the first matmul, so that those of no expert are zeros.
+    has_all = what.route is not None and what.route.columns == up.experts
+    for part, name, source, prefix, is_read in (
+            (up, "hidden", each.name, "up", down.quantizes and not has_all),
+            (down, "given_rows", "hidden", "down", False)):
+        work = ", ".join(expected + ["unspecified_rows"] * (not is_read))
+        text.lines.append(expert_programs.matmul(part, name, source, f"{prefix}_", work))
     return Tensor("given_rows", f"tensor<?x{down.n}x{down.result}>")
 
 

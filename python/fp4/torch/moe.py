@@ -57,10 +57,11 @@ class MoE(torch.nn.Module):
         self.returns_weights = returns_weights
 
     @classmethod
-    def from_block(cls, block: Any, *, format: str = "nvfp4", recipe: str = "") -> MoE:
+    def from_block(cls, block: Any, *, format: str = "nvfp4", recipe: str = "",
+                   w4a8: bool = False) -> MoE:
         """The layer of a block of transformers with a router, experts, and perhaps shared experts,
-        whose parameters and modules it shares but for the experts. Experts may be RoutedExperts
-        already.
+        whose parameters and modules it shares but for the experts, which may be RoutedExperts
+        already. `w4a8` gives them activations of E4M3.
 
         Raises:
             UsageError: a block that computes something else.
@@ -68,7 +69,7 @@ class MoE(torch.nn.Module):
         router, shared, returns_weights = _parts_of(block)
         experts = block.experts
         if not isinstance(experts, RoutedExperts):
-            experts = experts_from(experts, format=format, recipe=recipe)
+            experts = experts_from(experts, format=format, recipe=recipe, w4a8=w4a8)
         made = cls(router_from(router), experts, shared, returns_weights=returns_weights)
         return made.train(block.training)
 

@@ -69,6 +69,9 @@ class RoutedExperts(torch.nn.Module):
         if gate_up.format != down.format:
             raise UsageError(f"'down' must have the format of 'gate_up', {gate_up.format}, but got "
                              f"{down.format}")
+        if gate_up.w4a8 != down.w4a8:
+            raise UsageError("'down' must be of w4a8 where 'gate_up' is, but got "
+                             f"{gate_up} and {down}")
         self.gate_up, self.down = gate_up, down
         self.num_experts = gate_up.experts
         self.hidden_size, self.intermediate_size = gate_up.in_features, gate_up.out_features
@@ -89,7 +92,7 @@ class RoutedExperts(torch.nn.Module):
         Args:
             hidden_states: [..., hidden_size] of T tokens.
             top_k_index: integers [T, k], the experts of each token. A number below 0, or of
-                `total` or more, is no expert, and its weight does not count.
+                `total` or more, is no expert; its weight does not count.
             top_k_weights: [T, k]; or [T, total], of which those of the chosen experts count.
             shared: like hidden_states, what shared experts give; it is added in fp32.
 
@@ -155,7 +158,8 @@ class RoutedExperts(torch.nn.Module):
         x = tensors[0]
         assert x is not None
         if x.dtype not in (torch.bfloat16, torch.float16) or (
-                x.dtype == torch.float16 and self.gate_up.format == "mxfp4") or (
+                x.dtype == torch.float16 and self.gate_up.format == "mxfp4"
+                and not self.gate_up.w4a8) or (
                 torch.is_autocast_enabled(x.device.type)):
             return False
         parameters = (self.gate_up.bias, self.gate_up.gate_bias, self.down.bias)
@@ -214,16 +218,17 @@ def holds_experts(module: torch.nn.Module) -> bool:
     return all(isinstance(item, torch.Tensor) and item.dim() == 3 for item in found)
 
 
-def experts_from(module: Any, *, format: str = "nvfp4",
-                 recipe: str = "") -> RoutedExperts:
-    """The experts of a module of transformers, such as GptOssExperts or MixtralExperts, quantized
-    one by one; its forward takes the same arguments.
+def experts_from(module: Any, *, format: str = "nvfp4", recipe: str = "",
+                 w4a8: bool = False) -> RoutedExperts:
+    """The experts of a module of transformers, such as GptOssExperts or MixtralExperts, quantized;
+    its forward takes the same arguments.
 
         layer.mlp.experts = fp4.torch.experts_from(layer.mlp.experts, format="mxfp4")
 
     Args:
         module: has gate_up_proj and down_proj, and perhaps gate_up_proj_bias and down_proj_bias.
         format, recipe: of the weights, as in `quantize`.
+        w4a8: as WeightOnlyExperts has it.
     """
     recipes.check_format(format)
     layout = _layout_of(module)
@@ -240,8 +245,8 @@ def experts_from(module: Any, *, format: str = "nvfp4",
     made = RoutedExperts(
         WeightOnlyExperts.from_stack(
             ups, up_bias, gate=gates, gate_bias=gate_bias, format=format, recipe=recipe,
-            activation=layout.activation, limit=layout.limit, alpha=layout.alpha),
-        WeightOnlyExperts.from_stack(down, biases, format=format, recipe=recipe))
+            activation=layout.activation, limit=layout.limit, alpha=layout.alpha, w4a8=w4a8),
+        WeightOnlyExperts.from_stack(down, biases, format=format, recipe=recipe, w4a8=w4a8))
     return made.train(module.training)
 
 

@@ -15,6 +15,8 @@ from . import recipes, weight_programs
 from .experts import WeightOnlyExperts
 from .routed import RoutedExperts
 from .scaled import Scaled
+from .w4a8 import packed_tiles as packed_bytes
+from .w4a8 import unpacked as unpacked_bytes
 from .weight_only import WeightOnlyLinear, layer_of_tiles, packed_tiles, unpacked
 
 _SHARE_OF_PROCESS = ("pass load_into the share=(rank, ranks) of this process in the group, and the "
@@ -149,9 +151,13 @@ def _tiles_of(layer: WeightOnlyExperts, packed: torch.Tensor, part: Part,
               own: int) -> torch.Tensor:
     """The tiles of `own` rows or columns of each expert: whole tiles as they are."""
     each = packed.view(layer.experts, -1, *packed.shape[1:])
-    if not own % weight_programs.TILE[part.dim]:
+    unit = (weight_programs.TILE[0], weight_programs.BYTE_COLUMNS if layer.w4a8 else
+            weight_programs.TILE[1])[part.dim]
+    if not own % unit:
         return _own(each, 1 + part.dim, part.rank, part.ranks).flatten(0, 1)
     shape = layer.out_features, layer.in_features
+    if layer.w4a8:
+        return torch.cat([packed_bytes(part.cut(unpacked_bytes(tiles, shape))) for tiles in each])
     return torch.cat([packed_tiles(part.cut(unpacked(tiles, None, shape))) for tiles in each])
 
 

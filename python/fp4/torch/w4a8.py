@@ -166,13 +166,19 @@ def unpacked(packed: torch.Tensor, shape: tuple[int, int]) -> Scaled:
     return Scaled(data, scales, None, (rows, columns), _FORMAT, "linear", "ocp_floor")
 
 
+def rounded(x: torch.Tensor) -> torch.Tensor:
+    """The numbers that rows of E4M3 with a scale each have for x, in float32."""
+    scales = x.float().abs().amax(1, keepdim=True).clamp(min=1e-4) / 448
+    return (x.float() / scales).to(torch.float8_e4m3fn).float() * scales
+
+
 def packed_tiles(weights: Scaled) -> torch.Tensor:
     """The prepacked tiles of MXFP4 with linear scales, whose last block is filled up with zeros."""
     tiles: torch.Tensor = prepack.overload(whole_codes(weights), weights.scales)
     return tiles
 
 
-def _check_range(weights: Scaled) -> None:
+def check_range(weights: Scaled, name: str = "weight") -> None:
     """Refuses rows that E4M3 has no power of two for, whose tiles would be NaN."""
     rows, columns = weights.scales.shape[0], -(-weights.scales.shape[1] // _BLOCKS) * _BLOCKS
     codes = weights.data.view(torch.uint8) & 0x77
@@ -186,7 +192,7 @@ def _check_range(weights: Scaled) -> None:
     wide = (most - least > _RANGE).nonzero()
     if len(wide):
         row, tile = wide[0].tolist()
-        raise UsageError(f"'weight' must have scales at most 2^{_RANGE} apart in 128 columns of a "
+        raise UsageError(f"'{name}' must have scales at most 2^{_RANGE} apart in 128 columns of a "
                          f"row, but those of row {row} from column {128 * tile} on are "
                          f"2^{int(most[row, tile] - least[row, tile])} apart",
                          "set its smallest blocks to zero, or use WeightOnlyLinear")
@@ -238,7 +244,7 @@ class W4A8Linear(torch.nn.Linear):
         _check_bias(bias, self.out_features, weight.device)
         self.weight_dtype = torch.bfloat16 if bias is None else bias.dtype
         linear = fp4.swizzle(weight, "linear")
-        _check_range(linear)
+        check_range(linear)
         self.register_buffer("packed", packed_tiles(linear))
         self.register_parameter("bias", bias)
 
