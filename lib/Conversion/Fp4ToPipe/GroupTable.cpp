@@ -35,7 +35,8 @@ void fp4::setGroups(Gemm &gemm, BlockScaledMatmulOp op) {
       work.tablePlaces = problem.rows / gemm.workRows() + problem.morePlaces();
       problem.groupScaleRows = (problem.rows / kBlockRows + problem.groups) * kBlockRows;
     }
-    if (mayWait && gemm.hasFragments() && problem.groups <= kMostSearched)
+    bool isShort = problem.groups <= kMostSearched && !problem.dynamicRows();
+    if (mayWait && gemm.hasFragments() && isShort)
       work.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
     return;
   }
@@ -135,7 +136,8 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
   if (gemm.problem.dynamicRows()) {
     types.append(2, rewriter.getI32Type());
     Value whole = arith::DivUIOp::create(rewriter, loc, rows, index(gemm.workRows()));
-    sizes = {arith::AddIOp::create(rewriter, loc, whole, index(gemm.problem.morePlaces() + 1))};
+    int64_t more = gemm.problem.morePlaces() + 1 + gemm.gaps();
+    sizes = {arith::AddIOp::create(rewriter, loc, whole, index(more))};
     numbers = {rows};
   }
   gpu::GPUFuncOp kernel = buildTable(rewriter, op, types, gemm, /*step=*/given.getRank());

@@ -304,8 +304,9 @@ void WorkLoop::clearSearched() {
 void WorkLoop::clearRows() {
   if (gemm.work.searchedOffsets)
     return clearSearched();
+  Value first = b.add(lastPlace(), b.constant(1));
   b.loop(b.constant(0), b.constant(gemm.gaps()), b.constant(1), [&](Value gap) {
-    Value place = b.add(gap, b.constant(gemm.work.gapPlaces()));
+    Value place = b.add(gap, first);
     gemm.byAuxiliary(ClearRowsOp::create(b, args.resultBuffer, b.entry(args.table, place, 0),
                                          b.entry(args.table, place, 1)));
   });

@@ -92,7 +92,7 @@ func.func @dynamic(%a: tensor<64x512xf4E2M1FN>, %s: !s, %d: tensor<?x512xf4E2M1F
       : (!operand, !operand, tensor<3xi64>) -> tensor<64x32xbf16>
   %d_scaled = fp4.scaled %d, %s : !lhs
   // expected-error @+2 {{operand 'lhs' must have static rows beside 'offsets', but got 'tensor<?x512xf4E2M1FN>'}}
-  // expected-note @+1 {{the last of the offsets says how many of them the groups use; a lhs without scales may have dynamic rows where the elements are the only result}}
+  // expected-note @+1 {{the last of the offsets says how many of them the groups use; a lhs without scales, or of fp8_block128, may have dynamic rows where the elements are the only result}}
   %1 = fp4.matmul %d_scaled, %a_scaled offsets %o
       : (!lhs, !operand, tensor<3xi64>) -> tensor<?x32xbf16>
   return

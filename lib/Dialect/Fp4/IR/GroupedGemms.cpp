@@ -91,11 +91,13 @@ LogicalResult verify::verifyGroupRows(BlockScaledMatmulOp op, const Checked &lhs
   if (failed(verifyNumbersOfOffsets(op, op.getOffsets(),
                                     "multiply so many groups with several matmuls")))
     return failure();
-  if (!lhs.type.isDynamicDim(0) || (!op.getLhsScales() && op.hasOnlyElements()))
+  bool takesAny = !op.getLhsScales() || op.hasF32Scales();
+  if (!lhs.type.isDynamicDim(0) || (takesAny && op.hasOnlyElements()))
     return success();
   return withNote(lhs.must("have static rows beside 'offsets'"),
-                  Twine(kRowsOfOffsets) + "; a lhs without scales may have dynamic rows where the "
-                                          "elements are the only result");
+                  Twine(kRowsOfOffsets) +
+                      "; a lhs without scales, or of fp8_block128, may have dynamic rows where the "
+                      "elements are the only result");
 }
 
 LogicalResult verify::verifyOffsets(const Checked &rows, Value value, StringRef remedy) {

@@ -327,7 +327,8 @@ def : Fp4_Constraints<"matmul", [{
     is static.
   - (C15) `groups` are as for `fp4.amax`. `offsets` is a `tensor<(G+1)xi64>` or a
     `tensor<Gx2xi64>` for G groups, at most 65536. Beside it the rows of `lhs` are static, unless
-    `lhs` has no scales and the elements are the only result. At most one of the two is present.
+    `lhs` has no scales, or f32, and the elements are the only result. At most one of the two is
+    present.
   - (C16) in a GEMM of G groups `rhs` has G * N rows, or, prepacked, G * ceil(N/128) rows of tiles.
     Scale operands that are tiled are lists of tiles, as `fp4.quantize` with `groups` writes them.
     With `offsets` the list of `lhs` has room for any groups, as `fp4.quantize` with `offsets` writes
