@@ -22,6 +22,7 @@ from .drop_in import scaled_mm
 from .execution import simulator
 from .experts import WeightOnlyExperts
 from .exported import Exported, from_export
+from .fp8_experts import FP8Experts
 from .functional import (
     SIGN_MASK,
     amax,
@@ -62,8 +63,8 @@ from .stored_weight import StoredWeight
 from .w4a8 import W4A8Linear
 from .weight_only import WeightOnlyLinear
 
-__all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "LayerReport", "Linear", "MoE",
-           "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report",
+__all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "FP8Experts", "LayerReport", "Linear",
+           "MoE", "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report",
            "RoutedExperts", "Router", "Rule", "Scaled", "ScaledBuffers", "ScaledFP8",
            "StoredWeight", "W4A8Linear", "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear",
            "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",

@@ -75,6 +75,10 @@ ACTIVATIONS = {"silu": Gate(1.0, 0.0, None), "gpt_oss": Gate(1.702, 1.0, 7.0),
                "gelu_tanh": Gate(math.sqrt(8 / math.pi), 0.0, None, 0.044715)}
 
 
+#: The format of weights of E4M3, and rows and columns of its blocks.
+FP8, FP8_BLOCK = "fp8_block128", 128
+
+
 @dataclasses.dataclass(frozen=True)
 class Product:
     """The facts that decide the program of a matmul of activations and the weights of several
@@ -84,7 +88,10 @@ class Product:
         experts: the number of experts.
         n, k: rows and columns of the weights of each, the columns in whole scale blocks.
         element: of the activations, "bf16" or "f16".
-        quantizes: rows of activations become E4M3 with a scale each before they are multiplied.
+        format: of the weights; with "fp8_block128" E4M3 with float32 scales for 128 x 128, whose
+            activations have one for 128 columns.
+        quantizes: rows of activations become E4M3 with a scale each before they are multiplied,
+            beside "mxfp4", or with those of "fp8_block128".
         has_scale: each expert has a scale of its weights.
         has_ranges: offsets are the first row and the end of each expert, and not those of all.
         bias: element of its bias, or "" without one.
@@ -107,12 +114,16 @@ class Product:
     quantizes: bool = False
 
     @property
+    def is_fp8(self) -> bool:
+        return self.format == FP8
+
+    @property
     def tile_bytes(self) -> int:
         return (weight_programs.BYTE_TILE if self.quantizes else
                 weight_programs.tile_bytes(self.format))
 
 
-#: The targets with grouped matmuls of E4M3 that have gates.
+#: The targets with grouped matmuls of E4M3 and MXFP4 that have gates.
 BYTE_TARGETS = ("sm_90a", "sm_120a", "sm_121a")
 
 
@@ -120,7 +131,7 @@ def check_target(what: Product, target: str) -> None:
     """A UsageError where no matmul of such experts runs."""
     weight_programs.check_target(target)
     name = target.partition("/")[0]
-    if what.quantizes and name not in BYTE_TARGETS:
+    if what.quantizes and not what.is_fp8 and name not in BYTE_TARGETS:
         raise UsageError(f"experts with activations of E4M3 must run on one of "
                          f"{', '.join(BYTE_TARGETS)}, but the device has {name}",
                          "leave out w4a8: experts with 16-bit activations run on it")
@@ -151,7 +162,12 @@ def product(what: Product, target: str) -> Runnable:
 
 def operands(what: Product, prefix: str = "") -> dict[str, str]:
     """The types of what belongs to the experts, by the names of arguments in the order of a call:
-    packed weights, alpha [experts] and bias [experts, 1, n]; then those of the gate."""
+    packed weights, alpha [experts] and bias [experts, 1, n]; then those of the gate. Weights of FP8
+    have the rows of the gate of an expert before those of its up projection, and their scales."""
+    if what.is_fp8:
+        rows, columns = what.experts * what.n * (1 + (what.gate is not None)), what.k
+        return {f"{prefix}packed": f"tensor<{rows}x{columns}xf8E4M3FN>",
+                f"{prefix}alpha": f"tensor<{rows // FP8_BLOCK}x{columns // FP8_BLOCK}xf32>"}
     packed = weight_programs.tiles_type(what.n, what.k, what.tile_bytes, what.experts)
     given = {}
     for part, is_there, bias in (("", True, what.bias),
@@ -169,6 +185,8 @@ def operands(what: Product, prefix: str = "") -> dict[str, str]:
 def matmul(what: Product, result: str, x: str, prefix: str = "", work: str = "") -> str:
     """The operations that make %result of the rows %x, of %offsets and of operands(what, prefix).
     `work` is the text of its #fp4.work."""
+    if what.is_fp8:
+        return _matmul_of_fp8(what, result, x, prefix, work)
     offsets = f"{what.experts}x2" if what.has_ranges else f"{what.experts + 1}"
     types = {"x": f"tensor<?x{what.k}x{what.element}>", "offsets": f"tensor<{offsets}xi64>",
              **operands(what)}
@@ -190,6 +208,52 @@ def matmul(what: Product, result: str, x: str, prefix: str = "", work: str = "")
     return (f"{lines}  %{result} = fp4.matmul {given} {_body(what, prefix)}{attributes}\n"
             f"      : ({', '.join(types[name] for name in order)}) -> "
             f"tensor<?x{what.n}x{what.result}>")
+
+
+def _matmul_of_fp8(what: Product, result: str, x: str, prefix: str, work: str) -> str:
+    """The operations of `matmul` for weights of FP8: the sums of gates and of up projections are
+    rounded to `result`, and another kernel activates them."""
+    blocks, sums = what.k // FP8_BLOCK, what.n * (1 + (what.gate is not None))
+    packed, scales = operands(what, prefix).values()
+    codes = (f"tensor<?x{what.k}xf8E4M3FN>", f"tensor<?x{blocks}xf32>")
+    lhs, rhs = (f"!fp4.scaled<{FP8}, {data}, {of}>" for data, of in (codes, (packed, scales)))
+    offsets = f"tensor<{what.experts}x2xi64>" if what.has_ranges else (
+        f"tensor<{what.experts + 1}xi64>")
+    y = f"tensor<?x{sums}x{what.result}>"
+    name = f"{result}_sums" if what.gate else result
+    attributes = f" {{work = #fp4.work<{work}>}}" if work else ""
+    return f"""\
+  %{result}_codes, %{result}_scales = fp4.quantize %{x} {{format = #fp4.format<{FP8}>,
+      recipe = #fp4.recipe<fp8_deepgemm>}}
+      : (tensor<?x{what.k}x{what.element}>) -> ({", ".join(codes)})
+  %{result}_lhs = fp4.scaled %{result}_codes, %{result}_scales : {lhs}
+  %{result}_rhs = fp4.scaled %{prefix}packed, %{prefix}alpha : {rhs}
+  %{name} = fp4.matmul %{result}_lhs, %{result}_rhs offsets %offsets{attributes}
+      : ({lhs}, {rhs}, {offsets}) -> {y}
+""" + (_activate(what, result, name, y) if what.gate else "")
+
+
+def _activate(what: Product, result: str, sums: str, type: str) -> str:
+    """The activation of the halves of rows of sums."""
+    assert what.gate is not None
+    y, n = f"tensor<?x{what.n}x{what.result}>", what.n
+    maps = ", ".join(f"affine_map<(i, j) -> (i, {column})>" for column in
+                     (f"j mod {n}", f"j mod {n} + {n}", "j"))
+    return f"""\
+  %{result}_first = arith.constant 0 : index
+  %{result}_count = tensor.dim %{sums}, %{result}_first : {type}
+  %{result}_empty = tensor.empty(%{result}_count) : {y}
+  %{result} = linalg.generic {{
+      indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
+      ins(%{sums}, %{sums} : {type}, {type}) outs(%{result}_empty : {y}) {{
+  ^bb0(%gate_sum: {what.result}, %up_sum: {what.result}, %out: {what.result}):
+    %gate = arith.extf %gate_sum : {what.result} to f32
+    %up = arith.extf %up_sum : {what.result} to f32
+{what.gate.text()}\
+    %rounded = arith.truncf %y : f32 to {what.result}
+    linalg.yield %rounded : {what.result}
+  }} -> {y}
+"""
 
 
 def _quantize(result: str, x: str, type: str, columns: int) -> str:

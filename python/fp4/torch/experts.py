@@ -283,8 +283,8 @@ class WeightOnlyExperts(torch.nn.Module):
     With a limit, g is min(g, limit) and u is clamp(u, -limit, limit) there.
 
     x is [M, in_features] in bfloat16 or float16, of any strides; or [experts, rows, in_features]
-    without offsets. Rows of no expert are zero. CUDA tensors need a GPU that WeightOnlyLinear runs
-    on. The gradient of x is that of dequantized weights; it waits for the offsets.
+    without offsets. Rows of no expert are zero. Devices are those of WeightOnlyLinear. The
+    gradient of x is that of dequantized weights; it waits for the offsets.
 
     Attributes:
         packed, gate_packed: uint8 [experts * ceil(out_features/128), ceil(in_features/64), bytes of
@@ -298,8 +298,8 @@ class WeightOnlyExperts(torch.nn.Module):
         weights: [out_features, in_features] of each, of one shape and format.
         bias: bfloat16, float16 or float32.
         gates, gate_bias: as weights and bias.
-        activation: "silu", "gpt_oss" or "gelu_tanh"; without effect where there are no gates.
-        limit, alpha: of the activation; None is what the table says.
+        activation: "silu", "gpt_oss" or "gelu_tanh"; without effect without gates.
+        limit, alpha: None is what the table says.
         w4a8: rows of x become E4M3, as in W4A8Linear, beside MXFP4, on Hopper and sm_120a.
 
     Raises:

@@ -19,8 +19,9 @@ import torch
 from ..errors import UsageError
 from . import mixture_programs, programs, weight_programs
 from .execution import run, run_into
-from .expert_programs import Product
+from .expert_programs import FP8, Product
 from .experts import WeightOnlyExperts, facts_of_tiles, gate_of
+from .fp8_experts import FP8Experts
 from .mixture_programs import Mixture
 from .operation import Operation
 from .routing_programs import Route
@@ -36,7 +37,8 @@ _EXPECTED = (1, 8, 16, 64)
 # ===--- Operations -------------------------------------------------------=== #
 
 
-def operands(up: WeightOnlyExperts, down: WeightOnlyExperts) -> tuple[Any, ...]:
+def operands(up: WeightOnlyExperts | FP8Experts,
+             down: WeightOnlyExperts | FP8Experts) -> tuple[Any, ...]:
     """The arguments EXPERTS but for the last one."""
     tensors, others = up._buffers, down._buffers
     return (tensors["packed"], tensors["alpha"], up._parameters["bias"], tensors["gate_packed"],
@@ -48,6 +50,8 @@ def _products(x: torch.Tensor, experts: tuple[Any, ...]) -> tuple[Product, Produ
     """The two matmuls, and their tensors in the order of a call."""
     (packed, alpha, bias, gate_packed, gate_alpha, gate_bias, activation, limit, slope,
      down_packed, down_alpha, down_bias, columns) = experts
+    if packed.dtype == torch.float8_e4m3fn:
+        return _products_of_fp8(x, experts)
     rows, format, quantizes = facts_of_tiles(packed.shape)
     count = rows // (-(-columns // _TILE) * _TILE)
     width = weight_programs.whole_blocks(columns, format)  # what is behind `columns` is zero
@@ -63,6 +67,18 @@ def _products(x: torch.Tensor, experts: tuple[Any, ...]) -> tuple[Product, Produ
     return up, down, [packed, alpha, _rows(bias, width), gate_packed, gate_alpha,
                       _rows(gate_bias, width), down_packed, down_alpha,
                       _rows(down_bias, x.shape[1])]
+
+
+def _products_of_fp8(x: torch.Tensor,
+                     experts: tuple[Any, ...]) -> tuple[Product, Product, list[Optional]]:
+    """The two matmuls of weights of FP8, of which those of gates are a part of the first."""
+    (packed, scales, _, _, _, _, activation, limit, slope, down_packed, down_scales, _,
+     columns) = experts
+    count, element = packed.shape[0] // (2 * columns), element_of(x.dtype, FP8)
+    up = Product(count, columns, x.shape[1], element, FP8, True, quantizes=True, result=element,
+                 gate=gate_of(activation, limit, slope))
+    down = Product(count, x.shape[1], columns, element, FP8, True, quantizes=True, result=element)
+    return up, down, [packed, scales, down_packed, down_scales]
 
 
 def _mixture(x: torch.Tensor, logits: torch.Tensor, correction: Optional, shared: Optional, k: int,
@@ -163,7 +179,7 @@ def _rows(bias: Optional, columns: int) -> Optional:
     return None if bias is None else dense(padded(bias, columns)).unsqueeze(1)
 
 
-_EXPERTS = ("Tensor packed, Tensor? alpha, Tensor? bias, Tensor gate_packed, Tensor? gate_alpha, "
+_EXPERTS = ("Tensor packed, Tensor? alpha, Tensor? bias, Tensor? gate_packed, Tensor? gate_alpha, "
             "Tensor? gate_bias, str activation, float? limit, float? slope, Tensor down_packed, "
             "Tensor? down_alpha, Tensor? down_bias, int columns, int first")
 mixture = Operation(

@@ -27,6 +27,7 @@ from . import functional as fp4
 from . import recipes
 from .expert_programs import ACTIVATIONS
 from .experts import WeightOnlyExperts, activated, gate_of
+from .fp8_experts import FP8Experts
 from .mixture import operands, routed_experts, routed_into
 from .routing import MOST_EXPERTS, MOST_OF_TOKEN
 from .scaled import Scaled
@@ -36,30 +37,26 @@ class RoutedExperts(torch.nn.Module):
     """The experts of a layer, in the place of a module of transformers: each token goes to the
     experts that a router chose, and what they give is added, times the router's weights, in fp32.
 
-    A call is one program: it orders tokens by experts, gathers their rows, multiplies twice and
-    adds, and the host waits for nothing. Torch does what is around the matmuls where gradients are
-    recorded, for float16 beside MXFP4, and for more than 16 experts of a token or 512 here.
+    A call is one program, and the host waits for nothing. Torch does what is around the matmuls
+    where gradients are recorded, for float16 beside MXFP4, and for more than 16 experts of a token
+    or 512 here.
 
     Attributes:
-        gate_up: WeightOnlyExperts with gates, [hidden_size] to [intermediate_size].
-        down: WeightOnlyExperts, [intermediate_size] to [hidden_size].
+        gate_up: WeightOnlyExperts or FP8Experts with gates, [hidden_size] to [intermediate_size].
+        down: the same kind, [intermediate_size] to [hidden_size].
         num_experts: that are here.
         first, total: these are the experts `first` to first + num_experts of `total`; the others,
             of other ranks, add nothing here.
 
-    Args:
-        gate_up, down: as the attributes.
-        first: from 0 on.
-        total: num_experts without it.
-
     Raises:
-        UsageError: experts that do not fit each other, or numbers of which some are not of `total`.
+        UsageError: experts or numbers that do not fit.
     """
 
     #: The part that was read of a checkpoint, (dim, rank, ranks) as shards.of_experts says it.
     part: tuple[int, int, int] | None = None
 
-    def __init__(self, gate_up: WeightOnlyExperts, down: WeightOnlyExperts, *, first: int = 0,
+    def __init__(self, gate_up: WeightOnlyExperts | FP8Experts,
+                 down: WeightOnlyExperts | FP8Experts, *, first: int = 0,
                  total: int | None = None) -> None:
         super().__init__()
         if gate_up.gate is None or (gate_up.experts, gate_up.out_features) != (
@@ -153,8 +150,8 @@ class RoutedExperts(torch.nn.Module):
         return local, (local >= 0) & (local < self.num_experts) & (index < self.total)
 
     def is_one_program(self, *tensors: torch.Tensor | None) -> bool:
-        """Returns True where a call with these tensors, of which the first is x, may be a program:
-        nothing is recorded or converted."""
+        """Returns True where a call with x and others may be a program: nothing is recorded or
+        converted."""
         x = tensors[0]
         assert x is not None
         if x.dtype not in (torch.bfloat16, torch.float16) or (
@@ -169,6 +166,11 @@ class RoutedExperts(torch.nn.Module):
     def _composed(self, x: torch.Tensor, index: torch.Tensor, weights: torch.Tensor,
                   shared: torch.Tensor | None) -> torch.Tensor:
         """The sums [T, hidden_size], with gradients."""
+        if isinstance(self.gate_up, FP8Experts) or isinstance(self.down, FP8Experts):
+            raise UsageError("experts of fp8_block128 must be called in one program, but torch is "
+                             "around the matmuls here",
+                             "call them under torch.no_grad(), without autocast, with x in "
+                             "bfloat16 or float16 and up to 16 experts of a token")
         local, chosen = self._local(index)
         expert, order = torch.where(chosen, local, self.num_experts).reshape(-1).sort(stable=True)
         edges = torch.arange(self.num_experts + 1, device=x.device, dtype=expert.dtype)
@@ -226,7 +228,7 @@ def experts_from(module: Any, *, format: str = "nvfp4", recipe: str = "",
         layer.mlp.experts = fp4.torch.experts_from(layer.mlp.experts, format="mxfp4")
 
     Args:
-        module: has gate_up_proj and down_proj, and perhaps gate_up_proj_bias and down_proj_bias.
+        module: has gate_up_proj, down_proj, and perhaps their biases.
         format, recipe: of the weights, as in `quantize`.
         w4a8: as WeightOnlyExperts has it.
     """

@@ -63,8 +63,7 @@ class Router(torch.nn.Module):
         bias: [experts] or None.
         correction: [experts] or None, what is added to the scores for the choice alone.
         rule: k, scores, renormalize, num_groups, top_groups, factor and eps of fp4.torch.route.
-        in_float32: logits are computed in float32, as those of DeepSeek-V3 are, and else in the
-            dtype of the activations.
+        in_float32: logits are float32, as those of DeepSeek-V3, and else like activations.
     """
 
     def __init__(self, weight: torch.nn.Parameter, rule: Rule, *,

@@ -13,6 +13,7 @@ import torch
 from ..errors import UsageError
 from . import recipes, weight_programs
 from .experts import WeightOnlyExperts
+from .fp8_experts import FP8Experts
 from .routed import RoutedExperts
 from .scaled import Scaled
 from .w4a8 import packed_tiles as packed_bytes
@@ -106,6 +107,8 @@ def experts_of_rank(experts: RoutedExperts, part: Part) -> RoutedExperts:
     if count != experts.total:
         raise UsageError(f"the experts must be all {experts.total}, but are {count}",
                          "pass the model as a whole; the decoder takes this rank's part")
+    if isinstance(experts.gate_up, FP8Experts) or isinstance(experts.down, FP8Experts):
+        return _some_of_fp8(experts, part)
     check_experts(part, count, experts.intermediate_size, experts.down.format)
     if part.dim:
         return RoutedExperts(_columns_of(experts.gate_up, Part(0, part.rank, ranks)),
@@ -113,6 +116,26 @@ def experts_of_rank(experts: RoutedExperts, part: Part) -> RoutedExperts:
                                  experts.training)
     up, down = (_some_experts(layer, part) for layer in (experts.gate_up, experts.down))
     return RoutedExperts(up, down, first=part.rank * (count // ranks), total=count).train(
+        experts.training)
+
+
+def _some_of_fp8(experts: RoutedExperts, part: Part) -> RoutedExperts:
+    """Experts of a rank with weights of FP8, whose rows are those of gates and of ups."""
+    if part.dim:
+        raise UsageError("experts of fp8_block128 must be shared by whole experts, but these are "
+                         "shared by columns", "pass expert_parallel=True")
+    mine = experts.num_experts // part.ranks
+    if mine * part.ranks != experts.num_experts:
+        raise UsageError(f"the experts must be a multiple of the {part.ranks} ranks, but there are "
+                         f"{experts.num_experts}", "make a group of fewer ranks")
+    parts = []
+    for layer in (experts.gate_up, experts.down):
+        made = copy.copy(layer)
+        made.experts = mine
+        made._buffers = {name: value if value is None else part.of(value)
+                         for name, value in layer._buffers.items()}
+        parts.append(made)
+    return RoutedExperts(*parts, first=part.rank * mine, total=experts.total).train(
         experts.training)
 
 

@@ -209,11 +209,8 @@ class W4A8Linear(torch.nn.Linear):
     rounded once, to the dtype of x.
 
     x is [..., in_features] in bfloat16, float16 or float32, of any strides, which torch.autocast
-    converts; or ScaledFP8 [M, in_features] with a scale for each row, whose y is bfloat16. CUDA
-    tensors need a GPU that WeightOnlyLinear runs on; CPU tensors run in the simulator of sm_90a.
-
-    Few rows may be computed with split-K, so the last bits of a row may depend on how many there
-    are, unless `batch_invariant` is on.
+    converts; or ScaledFP8 [M, in_features] with a scale for each row, whose y is bfloat16.
+    Devices and `batch_invariant` are those of WeightOnlyLinear.
 
     The gradient of x is dY times the dequantized weight; it passes straight through the quantizer.
 
