@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
-from . import _cache
+from . import _cache, _cache_tune
 from .errors import Error, UsageError
 
 _EXIT_CODES = ("exit codes: 0 success, 1 a difference was found, 2 usage, 3 unknown recipe, "
@@ -43,6 +43,11 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
     export = cache.add_parser("export", help="copy the entries of this compiler into a folder that "
                               "serves as $FP4_CACHE elsewhere, also without a compiler")
     export.add_argument("folder", type=pathlib.Path)
+    tune = cache.add_parser("tune", help="search plans for an entry with fp4-runner --tune; its "
+                            "program has them from then on, also where it is exported to")
+    tune.add_argument("name", help="the begin of its name, as 'list' prints it")
+    tune.add_argument("options", nargs=argparse.REMAINDER,
+                      help="of fp4-runner, such as --dim=M=64 or --tune-limit=32")
 
 
 def _add_quantize_model(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +92,8 @@ def _line(item: _cache.Entry | tuple[pathlib.Path, str]) -> str:
     what = f"@{name[1]}({' '.join(name[2].split())}, ...)" if name else ""
     target = key.target + (f"/{key.device}" if key.device else "")
     return (f"{key.name[:12]}  {target:12} {key.code:5} {item.bytes / 1024:7.0f} KiB  "
-            f"{days:5.1f} days  {'' if mine else 'of another compiler: '}{what}")
+            f"{days:5.1f} days  {'' if mine else 'of another compiler: '}"
+            f"{'tuned ' if 'tuned' in item.facts else ''}{what}")
 
 
 def _cached(options: argparse.Namespace) -> tuple[str, int]:
@@ -101,6 +107,8 @@ def _cached(options: argparse.Namespace) -> tuple[str, int]:
     if options.action == "prune":
         count, size = _cache.prune(options.unused_for, options.all)
         return f"removed {count} entries, {size / 2**20:.1f} MiB", 0
+    if options.action == "tune":
+        return _cache_tune.tune(options.name, options.options), 0
     return f"copied {_cache.export(options.folder)} entries to {options.folder}", 0
 
 

@@ -180,8 +180,8 @@ def read(path: pathlib.Path) -> Entry:
     return Entry(path, data[:library], found, len(data), status.st_mtime)
 
 
-def keep(key: Key, compiled: Any) -> None:
-    """Writes an entry for a Compiled, or tells once why it cannot."""
+def keep(key: Key, compiled: Any, **more: str) -> None:
+    """Writes an entry for a Compiled, with `more` facts, or tells once why it cannot."""
     root, mine = folder(), compiler()
     if root is None or mine is None:
         return
@@ -189,7 +189,7 @@ def keep(key: Key, compiled: Any) -> None:
         place = root / mine
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts = json.dumps({**dataclasses.asdict(key), "version": version(),
-                            "compiler": mine}).encode()
+                            "compiler": mine, **more}).encode()
         with tempfile.TemporaryDirectory(dir=place, prefix="tmp-") as aside:
             path = pathlib.Path(aside, key.name + _SUFFIX)
             compiled.save(path)

@@ -199,6 +199,46 @@ class Cache(unittest.TestCase):
         with mock.patch.dict(os.environ, {"FP4_CACHE": "0"}):
             self.assertEqual(tool("list"), (0, "the cache is off ($FP4_CACHE)\n"))
 
+    def use_runner(self) -> None:
+        """Names fp4-runner, which lies beside fp4-sim in a build, to the tool."""
+        sim = os.environ.get("FP4_SIM")
+        runner = pathlib.Path(sim or ".").with_name("fp4-runner")
+        if not sim or not runner.exists():
+            self.skipTest("FP4_SIM names no tool of a build")
+        patch = mock.patch.dict(os.environ, {"FP4_RUNNER": str(runner)})
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_plans_of_a_search_stay_in_the_cache(self) -> None:
+        self.use_runner()
+        path, before = self.entry(), _cache.read(self.entry())
+        code, said = tool("tune", path.stem[:12], "--dim=M=4", "--tune-limit=4")
+        self.assertEqual(code, 0)
+        self.assertRegex(said, r"predicted .* times as fast")
+        after = _cache.read(path)
+        self.assertEqual(after.key, before.key)
+        self.assertNotEqual(after.library, before.library)
+        self.assertRegex(tool("list")[1], r"tuned @amax")
+        with self.compiles(0):
+            self.assertEqual(self.amax(), 255)
+        there = self.folder / "there"
+        tool("export", str(there))
+        self.assertEqual(_cache.read(there / path.parent.name / path.name).library, after.library)
+
+    def test_tuning_says_what_is_missing(self) -> None:
+        self.use_runner()
+        path = self.entry()
+        library = path.read_bytes()
+        for arguments, environment, said in (
+                (("0" * 12,), {}, "must be the begin of the name of one entry of this compiler"),
+                ((path.stem, "--dim=N=4"), {}, "fp4-runner --tune ended with 2"),
+                ((path.stem,), {"FP4_RUNNER": "/nowhere"}, "'/nowhere', which cannot be executed")):
+            with mock.patch.dict(os.environ, environment), self.subTest(said), \
+                    contextlib.redirect_stderr(io.StringIO()) as error:
+                self.assertEqual(tool("tune", *arguments)[0], 2)
+            self.assertIn(said, error.getvalue())
+        self.assertEqual(path.read_bytes(), library)
+
     def test_what_is_exported_runs_without_a_compiler(self) -> None:
         runtime = _library.PATH.with_name("libfp4rt.so")
         if not runtime.is_file() or runtime == _library.PATH:
