@@ -108,6 +108,19 @@ def processor():
     return name, short[0] if short else name.split()[0]
 
 
+def commands_of(documentation, gpus=None):
+    """The parser of a benchmark of fp4.torch, its commands, and those of `pack BUILD FOLDER` and
+    `run`. Programs are packed for all of `gpus`, targets and products, or those of --gpus."""
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("build", type=pathlib.Path)
+    packing.add_argument("folder", type=pathlib.Path)
+    if gpus:
+        packing.add_argument("--gpus", nargs="+", default=list(gpus), help="targets and products")
+    return parser, commands, packing, commands.add_parser("run")
+
+
 def main(documentation, pack, measure):
     """The commands `pack BUILD FOLDER` and `run FOLDER [--json=FILE]`: measure(folder) gives rows,
     which are printed as lines of JSON."""

@@ -12,7 +12,6 @@ all-to-all are CUDA graphs. Before anything is timed, the results of each way ar
 those of one GPU: the error must be at most that of one rounding to bf16. A time is the median over
 rounds of the slowest rank.
 """
-import argparse
 import copy
 import json
 import os
@@ -258,13 +257,7 @@ def document(rows, options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    packing = commands.add_parser("pack")
-    packing.add_argument("build", type=pathlib.Path)
-    packing.add_argument("folder", type=pathlib.Path)
-    packing.add_argument("--gpus", nargs="+", default=list(host.GPUS), help="targets and products")
-    running = commands.add_parser("run")
+    parser, commands, packing, running = kit.commands_of(__doc__, host.GPUS)
     one = commands.add_parser("rank", help="one of the processes of `run`")
     for command in (running, one):
         command.add_argument("folder", type=pathlib.Path)

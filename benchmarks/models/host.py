@@ -9,7 +9,6 @@ exported cache. Each layer is compared with the product of its dequantized weigh
 timed. Calls are medians of batches that take turns, with an idle GPU at the start of each. Steps
 have 8 layers of Llama-3-8B with random weights, one token for each sequence behind 128 others.
 """
-import argparse
 import copy
 import ctypes
 import json
@@ -245,12 +244,7 @@ def run(folder, file, only_calls):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    packing = commands.add_parser("pack")
-    packing.add_argument("build", type=pathlib.Path)
-    packing.add_argument("folder", type=pathlib.Path)
-    running = commands.add_parser("run")
+    parser, _, _, running = kit.commands_of(__doc__)
     running.add_argument("folder", type=pathlib.Path)
     running.add_argument("--json", default=os.devnull)
     running.add_argument("--calls", action="store_true", help="no decode steps, which need transformers")

@@ -20,7 +20,6 @@ puts there; the kernels of TransformerEngine itself need a Blackwell GPU. Before
 trained, codes and scales of fp4 and of this reference are compared bit for bit, and the matmul of
 its numbers with the reference's own. Without --theirs there is no such way.
 """
-import argparse
 import copy
 import datetime
 import functools
@@ -400,13 +399,7 @@ def run(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    packing = commands.add_parser("pack")
-    packing.add_argument("build", type=pathlib.Path)
-    packing.add_argument("folder", type=pathlib.Path)
-    packing.add_argument("--gpus", nargs="+", default=list(GPUS), help="targets and products")
-    running = commands.add_parser("run")
+    parser, _, _, running = kit.commands_of(__doc__, GPUS)
     running.add_argument("folder", type=pathlib.Path)
     running.add_argument("--theirs", type=pathlib.Path, help="a folder with TransformerEngine's reference")
     running.add_argument("--steps", type=int, default=2000)

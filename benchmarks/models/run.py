@@ -25,7 +25,6 @@ next, in replays of the graph, medians over the layers, and a step of a graph of
 the rate at which it reads its weights, and this rate beside that of a copy, which reads and writes.
 "Alone" is a graph of one matmul of all layers.
 """
-import argparse
 import copy
 import datetime
 import json
@@ -535,13 +534,7 @@ def run_ranks(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    packing = commands.add_parser("pack")
-    packing.add_argument("build", type=pathlib.Path)
-    packing.add_argument("folder", type=pathlib.Path)
-    packing.add_argument("--gpus", nargs="+", default=list(host.GPUS), help="targets and products")
-    running = commands.add_parser("run")
+    parser, commands, packing, running = kit.commands_of(__doc__, host.GPUS)
     one = commands.add_parser("rank", help="one of the processes of `run --ranks`")
     for command in (running, one):
         command.add_argument("folder", type=pathlib.Path)

@@ -25,7 +25,6 @@ a piece between matmuls, is one rounding to bf16 and those of f32 sums. A layer 
 times as far as the same quantizers with torch's pieces: a value that is rounded otherwise may have
 another code. The rows of --kernels are kinds of kernels of a step.
 """
-import argparse
 import datetime
 import json
 import os
@@ -334,13 +333,7 @@ def run(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    packing = commands.add_parser("pack")
-    packing.add_argument("build", type=pathlib.Path)
-    packing.add_argument("folder", type=pathlib.Path)
-    packing.add_argument("--gpus", nargs="+", default=list(GPUS), help="targets and products")
-    running = commands.add_parser("run")
+    parser, _, _, running = kit.commands_of(__doc__, GPUS)
     running.add_argument("folder", type=pathlib.Path)
     running.add_argument("--hidden", type=int, nargs="+", default=[4096, 2048])
     running.add_argument("--layers", type=int, default=2)
