@@ -52,6 +52,16 @@ Case randomCase(const AttentionShape &shape, unsigned seed) {
   return made;
 }
 
+Case caseOfOneKey() {
+  return {{.queryTokens = 1, .keyTokens = 1, .queryElements = 1, .valueElements = 1},
+          {2},
+          {3},
+          {5},
+          {5},
+          {7},
+          {6}};
+}
+
 /// The sum of gradient times output of the forward pass, whose derivative the gradients are.
 double loss(const Case &of) {
   auto forward = referenceAttention(of.shape, FloatType::BF16, of.query, of.key, of.value, 1);
@@ -64,13 +74,7 @@ double loss(const Case &of) {
 
 TEST(AttentionBackward, HasTheGradientOfOneKey) {
   // One key has the weight 1: the value gets the gradient of the output, the others nothing.
-  Case one{{.queryTokens = 1, .keyTokens = 1, .queryElements = 1, .valueElements = 1},
-           {2},
-           {3},
-           {5},
-           {5},
-           {7},
-           {6}};
+  const Case one = caseOfOneKey();
   const auto found = one.exact();
   EXPECT_DOUBLE_EQ(found.value.values[0], 7);
   EXPECT_DOUBLE_EQ(found.query.values[0], 0);
@@ -141,13 +145,7 @@ TEST(AttentionBackwardModel, LiesWithinTheBound) {
 }
 
 TEST(AttentionBackward, RefusesOtherSizes) {
-  Case one{{.queryTokens = 1, .keyTokens = 1, .queryElements = 1, .valueElements = 1},
-           {2},
-           {3},
-           {5},
-           {5},
-           {7},
-           {6}};
+  Case one = caseOfOneKey();
   EXPECT_TRUE(referenceAttentionBackward(one.shape, FloatType::BF16, one.operands(), 1));
   one.logSums.push_back(1);
   auto found = referenceAttentionBackward(one.shape, FloatType::BF16, one.operands(), 1);
