@@ -97,7 +97,7 @@ struct TimedInsn {
   bool movable = false;  ///< a load that nobody but its thread notices
   bool talks = false;    ///< a CTA may learn by it what others have stored or counted
   uint8_t outputs = 0;   ///< operands that it writes, the first ones
-  MmaSyncWork mma;
+  MmaSyncWork mma = {};
   uint32_t first = 0;  ///< index of its registers in TimedCode::registers: reads, then writes
   uint16_t reads = 0, writes = 0;
 };
