@@ -1,6 +1,7 @@
 """A folder that is carried to a machine with a GPU: programs that are compiled here, the script
 that times them there, and what it needs."""
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -106,6 +107,22 @@ def processor():
     name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
     short = re.search(r"\b(EPYC|Xeon|Ryzen|Core|Grace|Neoverse)\b", name)
     return name, short[0] if short else name.split()[0]
+
+
+def document(area, columns, rows, *, key, command, program, clock=None, revision=None):
+    """A result as docgen/result_tables.py reads it, measured today on the GPU, or on the CPU where
+    there is none. `columns` have (name, title, unit)."""
+    import torch
+    if torch.cuda.is_available():
+        name = torch.cuda.get_device_name()
+        card, version = name.split()[1], driver()
+    else:
+        (name, card), version = processor(), None
+        name = f"a host with {len(os.sched_getaffinity(0))} cores, {name}"
+    return {"area": area, "card": card, "device": name, "driver": version, "date": datetime.date.today().isoformat(),
+            "revision": revision or None, "clock": clock, "command": command,
+            "program": f"{program}, torch {torch.__version__.split('+')[0]}", "evidence": "measured",
+            "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns], "key": key, "rows": rows}
 
 
 def commands_of(documentation, gpus=None):

@@ -28,7 +28,6 @@ carried one by one, into PIECES; there `TARGET/accuracy.py run FOLDER --pieces=P
 import argparse
 import contextlib
 import copy
-import datetime
 import hashlib
 import json
 import os
@@ -251,7 +250,6 @@ COLUMNS = {
 
 def document(area, rows, folder, windows):
     """A result as docgen/result_tables.py reads it."""
-    import torch
     import transformers
     text = json.loads((folder / "text.json").read_text())
     columns = decoders.COLUMNS["decoder"] if area.startswith("decoder") else COLUMNS[area]
@@ -260,13 +258,12 @@ def document(area, rows, folder, windows):
     revision = HERE.with_name("revision")
     tidy = [{name: float(f"{value:.4g}") if isinstance(value := row[name], float) else value for name in names if name in row}
             for row in rows]
-    return {"area": area, **machine(), "driver": None, "date": datetime.date.today().isoformat(),
-            "revision": revision.read_text() if revision.exists() else None, "clock": None,
-            "command": "benchmarks/models/accuracy.py run FOLDER",
-            "program": f"Gemma 3 270M, windows of {text['length']} tokens ({windows * text['length']} in all) of {text['text']}, torch "
-                       f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
-            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
-            "key": ["layers", "step"] if area.startswith("decoder") else ["variant"], "rows": tidy}
+    return kit.document(
+        area, columns, tidy, key=["layers", "step"] if area.startswith("decoder") else ["variant"],
+        revision=revision.read_text().strip() if revision.exists() else None,
+        command="benchmarks/models/accuracy.py run FOLDER",
+        program=f"Gemma 3 270M, windows of {text['length']} tokens ({windows * text['length']} in all) of {text['text']}, "
+                f"transformers {transformers.__version__}")
 
 
 def chosen(there, count):
@@ -274,15 +271,6 @@ def chosen(there, count):
     count is None."""
     count = there if count is None else count
     return [place * there // count for place in range(count)]
-
-
-def machine():
-    """Facts about the machine that a result has."""
-    import torch
-    if torch.cuda.is_available():
-        return {"card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name()}
-    name, card = kit.processor()
-    return {"card": card, "device": f"a host with {len(os.sched_getaffinity(0))} cores, {name}"}
 
 
 def measure(options, folder):

@@ -239,21 +239,14 @@ COLUMNS = [("tokens", "tokens", None), ("way", "way of tokens", None), ("one_ms"
 
 def document(rows, options, folder):
     """A result as docgen/result_tables.py reads it."""
-    import datetime
-
-    import torch
-    driver = kit.driver()
     names = [name for name, _, _ in COLUMNS]
     tidy = [{name: round(row[name], 4) if isinstance(row[name], float) else row[name] for name in names} for row in rows]
     revision = folder / "revision"
-    return {"area": "experts-ranks-deepseek_v3", "card": torch.cuda.get_device_name().split()[1],
-            "device": torch.cuda.get_device_name(), "driver": driver, "date": datetime.date.today().isoformat(),
-            "revision": revision.read_text().strip() if revision.exists() else None,
-            "clock": "ways in turns, as the driver sets it",
-            "command": f"benchmarks/models/experts.py run FOLDER --ranks={options.ranks}",
-            "program": f"experts of DeepSeek-V3's sizes {SIZES}, random weights in NVFP4, torch {torch.__version__.split('+')[0]}",
-            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS],
-            "key": ["tokens", "way"], "rows": tidy}
+    return kit.document(
+        "experts-ranks-deepseek_v3", COLUMNS, tidy, key=["tokens", "way"], clock="ways in turns, as the driver sets it",
+        revision=revision.read_text().strip() if revision.exists() else None,
+        command=f"benchmarks/models/experts.py run FOLDER --ranks={options.ranks}",
+        program=f"experts of DeepSeek-V3's sizes {SIZES}, random weights in NVFP4")
 
 
 def main():

@@ -21,7 +21,6 @@ trained, codes and scales of fp4 and of this reference are compared bit for bit,
 its numbers with the reference's own. Without --theirs there is no such way.
 """
 import copy
-import datetime
 import functools
 import json
 import os
@@ -356,19 +355,16 @@ def trained(model, batches, options):
 
 def document(area, curves, options, revision):
     """A result as docgen/result_tables.py reads it: losses of training, or of validation."""
-    import torch
     titles, place, rows = {TRANSFORMER_ENGINE: "TransformerEngine's reference"}, AREAS.index(area) + 1, {}
     for way, curve in curves.items():
         for row in curve:
             rows.setdefault(row[0], {"step": row[0]})[COLUMNS[way]] = round(row[place], 4)
     columns = [("step", "step", None), *((COLUMNS[way], titles.get(way, way), "nats") for way in curves)]
-    return {"area": area, "card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name(),
-            "driver": kit.driver(), "date": datetime.date.today().isoformat(), "revision": revision or None, "clock": None,
-            "command": "benchmarks/models/losses.py run FOLDER --theirs=FOLDER",
-            "program": f"6 layers of 512, {options.batch * options.context} tokens a step, a token is a byte, means of {options.every} steps, torch "
-                       f"{torch.__version__.split('+')[0]}",
-            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
-            "key": ["step"], "rows": list(rows.values())}
+    return kit.document(
+        area, columns, list(rows.values()), key=["step"], revision=revision,
+        command="benchmarks/models/losses.py run FOLDER --theirs=FOLDER",
+        program=f"6 layers of 512, {options.batch * options.context} tokens a step, a token is a byte, "
+                f"means of {options.every} steps")
 
 
 def run(options):

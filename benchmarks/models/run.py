@@ -26,7 +26,6 @@ the rate at which it reads its weights, and this rate beside that of a copy, whi
 "Alone" is a graph of one matmul of all layers.
 """
 import copy
-import datetime
 import json
 import os
 import pathlib
@@ -484,23 +483,19 @@ KEYS = {"decoder": ["layers", "step"], "decoder-kernels": ["layers", "step", "ke
 
 def document(area, rows, options, revision, clocks):
     """A result as docgen/result_tables.py reads it."""
-    import torch
     import transformers
-    card = torch.cuda.get_device_name().split()[1]
     columns = [column for column in COLUMNS[area] if any(column[0] in row for row in rows)]
     names = [name for name, _, _ in columns]
     tidy = [{name: round(value, 3) if isinstance(value := row[name], float) else value
              for name in names if row.get(name, "") != ""} for row in rows]
-    driver = kit.driver()
     suffix = "" if options.model == "llama" else f"-{options.model}"
-    return {"area": area + suffix, "card": card, "device": torch.cuda.get_device_name(), "driver": driver,
-            "date": datetime.date.today().isoformat(), "revision": revision or None,
-            "clock": f"decoders in turns; {clocks} by the driver at the end", "command": f"benchmarks/models/run.py run FOLDER --model={options.model} --layers={options.layers}"
-                       + (f" --ranks={options.ranks}" if options.ranks > 1 else ""),
-            "program": f"{options.layers} layers of {TITLES[options.model]}, random weights, head in bf16, {PROMPT} tokens before a step, torch "
-                       f"{torch.__version__.split('+')[0]}, transformers {transformers.__version__}",
-            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in columns],
-            "key": [key for key in KEYS[area] if key in names], "rows": tidy}
+    return kit.document(
+        area + suffix, columns, tidy, key=[key for key in KEYS[area] if key in names], revision=revision,
+        clock=f"decoders in turns; {clocks} by the driver at the end",
+        command=f"benchmarks/models/run.py run FOLDER --model={options.model} --layers={options.layers}"
+                + (f" --ranks={options.ranks}" if options.ranks > 1 else ""),
+        program=f"{options.layers} layers of {TITLES[options.model]}, random weights, head in bf16, {PROMPT} tokens "
+                f"before a step, transformers {transformers.__version__}")
 
 
 def run(options):

@@ -25,7 +25,6 @@ a piece between matmuls, is one rounding to bf16 and those of f32 sums. A layer 
 times as far as the same quantizers with torch's pieces: a value that is rounded otherwise may have
 another code. The rows of --kernels are kinds of kernels of a step.
 """
-import datetime
 import json
 import os
 import pathlib
@@ -293,17 +292,13 @@ COLUMNS = {
 
 def document(area, rows, options, revision):
     """A result as docgen/result_tables.py reads it."""
-    import torch
-    driver = kit.driver()
     names = [name for name, _, _ in COLUMNS[area]]
     tidy = [{name: round(value, 3) if isinstance(value := row[name], float) else value for name in names if name in row}
             for row in rows]
-    return {"area": area, "card": torch.cuda.get_device_name().split()[1], "device": torch.cuda.get_device_name(),
-            "driver": driver, "date": datetime.date.today().isoformat(), "revision": revision or None,
-            "clock": "steps in turns", "command": "benchmarks/models/training.py run FOLDER",
-            "program": f"{options.layers} layers, {TOKENS} tokens, vocabulary {VOCABULARY}, AdamW of bf16 parameters, torch {torch.__version__.split('+')[0]}",
-            "evidence": "measured", "columns": [dict(zip(("name", "title", "unit"), column)) for column in COLUMNS[area]],
-            "key": [name for name in names if name in ("hidden", "step", "kind")], "rows": tidy}
+    return kit.document(
+        area, COLUMNS[area], tidy, key=[name for name in names if name in ("hidden", "step", "kind")], revision=revision,
+        clock="steps in turns", command="benchmarks/models/training.py run FOLDER",
+        program=f"{options.layers} layers, {TOKENS} tokens, vocabulary {VOCABULARY}, AdamW of bf16 parameters")
 
 
 def run(options):
