@@ -3,7 +3,7 @@
 // Weights that become operand A in tensor memory, and MMAs that take them there (PipeConstraints.td). Every error has
 // a twin above it that differs in one place and verifies.
 
-func.func private @twin(!pipe.tmem<128x128xbf16>)
+func.func private @twin(!pipe.tmem<128x128xbf16>, !pipe.tmem<128x64xf8E4M3FN>, !pipe.tmem<128x64xf4E2M1FN>)
 // (C466)
 // expected-error @+2 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x96x'bf16'}}
 // expected-note @+1 {{take a tile of 128 rows, and pad its columns}}
@@ -12,9 +12,9 @@ func.func private @bad(!pipe.tmem<128x96xbf16>)
 // -----
 
 // (C466)
-// expected-error @+2 {{operand must be 128 rows of a multiple of 128 columns and belong to no pair, but got 128x64x'f8E4M3FN'}}
+// expected-error @+2 {{operand must be 128 rows of a multiple of 64 columns and belong to no pair, but got 128x96x'f8E4M3FN'}}
 // expected-note @+1 {{take a tile of 128 rows, and pad its columns}}
-func.func private @bad(!pipe.tmem<128x64xf8E4M3FN>)
+func.func private @bad(!pipe.tmem<128x96xf8E4M3FN>)
 
 // -----
 

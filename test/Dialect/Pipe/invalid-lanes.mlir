@@ -21,8 +21,8 @@ func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E5M2, sw
 
 func.func @bad(%acc: !pipe.tmem<128x64xf32>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<64x256xf8E4M3FN, swizzle_128B>) {
   // (C373)
-  // expected-error @+2 {{b must be f8E4M3FN with rows of 128 bytes and layout swizzle_128B, but got}}
-  // expected-note @+1 {{load one block of 128 elements of k at a time, through a map with swizzle_128B}}
+  // expected-error @+2 {{a and b must have the same f8E4M3FN and K, in layout swizzle_128B or swizzle_64B, but got '!pipe.shared<128x128xf8E4M3FN, swizzle_128B>' and '!pipe.shared<64x256xf8E4M3FN, swizzle_128B>'}}
+  // expected-note @+1 {{load both operands with boxes of 128 elements of K, or of 64}}
   pipe.mma %acc, %a, %b : !pipe.tmem<128x64xf32>,
       !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<64x256xf8E4M3FN, swizzle_128B>
   return

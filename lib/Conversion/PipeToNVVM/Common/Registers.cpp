@@ -10,6 +10,7 @@
 #include "InlinePtx.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -46,14 +47,18 @@ static LogicalResult checkElementwise(Operation *op) {
                   "take the elements of a thread with pipe.elements");
 }
 
+/// The registers that a thread has of a tile: words of operand A, or elements.
+static VectorType registersOf(Type tile) {
+  return pipe::isRoundedA(tile) ? pipe::wordsOfThread(tile) : pipe::vectorOfThread(tile);
+}
+
 /// Gives ops of other dialects the vector of `value`.
 static void leaveDialect(Value value) {
   if (!isTile(value) || llvm::all_of(value.getUsers(), isOfDialect))
     return;
   OpBuilder b(value.getContext());
   b.setInsertionPointAfterValue(value);
-  Value vector =
-      pipe::ElementsOp::create(b, value.getLoc(), pipe::vectorOfThread(value.getType()), value);
+  Value vector = pipe::ElementsOp::create(b, value.getLoc(), registersOf(value.getType()), value);
   value.replaceUsesWithIf(vector, [](OpOperand &use) { return !isOfDialect(use.getOwner()); });
 }
 
@@ -68,20 +73,22 @@ static void enterDialect(Operation *op) {
 
 static void takeVector(Value value) {
   if (isTile(value))
-    value.setType(pipe::isRoundedA(value.getType()) ? pipe::wordsOfThread(value.getType())
-                                                    : pipe::vectorOfThread(value.getType()));
+    value.setType(registersOf(value.getType()));
 }
 
-/// Rounds `elements` (f32) of a fragment to the words of operand A: a thread has two neighbours of
-/// a row in each 8 columns, and a word those of two.
-static Value roundToWords(ImplicitLocOpBuilder &b, Value elements) {
-  constexpr int64_t ofColumns = 4, ofWord = 2 * ofColumns; // elements of 8 columns, and of 16
+/// Rounds `elements` (f32) of a tile to the words of operand A. A thread has two neighbours of a
+/// row of a fragment in each 8 columns, and a word those of two; it has columns of lanes in their
+/// order.
+static Value roundToWords(ImplicitLocOpBuilder &b, Value elements, pipe::FragmentKind kind) {
+  using Places = std::array<int64_t, 4>;
+  bool isLanes = kind == pipe::FragmentKind::Lanes;
+  std::array<Places, 2> places = isLanes ? std::array<Places, 2>{{{0, 1, 2, 3}, {4, 5, 6, 7}}}
+                                         : std::array<Places, 2>{{{0, 1, 4, 5}, {2, 3, 6, 7}}};
   SmallVector<Value> words;
-  for (int64_t first = 0; first < cast<VectorType>(elements.getType()).getNumElements();
-       first += ofWord)
-    for (int64_t half : {0, 2}) {
+  for (int64_t first = 0; first < cast<VectorType>(elements.getType()).getNumElements(); first += 8)
+    for (const Places &ofWord : places) {
       SmallVector<Value> four;
-      for (int64_t i : {half, half + 1, half + ofColumns, half + ofColumns + 1})
+      for (int64_t i : ofWord)
         four.push_back(vector::ExtractOp::create(b, elements, first + i));
       words.push_back(packE4M3(b, four));
     }
@@ -106,7 +113,8 @@ static void takeVectors(Operation *op) {
   }
   if (auto round = dyn_cast<arith::TruncFOp>(op); round && pipe::isRoundedA(round.getType())) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
-    round.replaceAllUsesWith(roundToWords(b, round.getIn()));
+    round.replaceAllUsesWith(
+        roundToWords(b, round.getIn(), pipe::distributionOf(round.getType()).getKind()));
     return round.erase();
   }
   llvm::for_each(op->getResults(), takeVector);

@@ -13,6 +13,7 @@
 #include "SmallBuilders.h"
 
 #include "fp4/ISA/FragmentLayout.h"
+#include "fp4/ISA/ScaleLayout.h"
 #include "fp4/ISA/StagedSums.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -29,7 +30,7 @@ struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
 
   LogicalResult matchAndRewrite(fp4::pipe::StageOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!op.getDest() || op.isOfFragment())
+    if (!op.getDest() || op.isOfFragment() || op.getDest().getType().isScales())
       return rewriter.notifyMatchFailure(op, "expects a destination of rows of threads");
     Location loc = op.getLoc();
     fp4::pipe::SharedType tile = op.getDest().getType();
@@ -45,6 +46,30 @@ struct LowerStage : fp4::PipePattern<fp4::pipe::StageOp> {
       fp4::storePiece(rewriter, loc, adaptor.getValue(), byte / kAccessBytes * units, units,
                       fp4::stridedPointer(rewriter, loc, adaptor.getDest(), place, 1));
     }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Stages scales of the rows of lanes, as tcgen05.cp takes them: four of a row are a word of each
+/// scale tile.
+struct LowerStageScales : fp4::PipePattern<fp4::pipe::StageOp> {
+  using PipePattern::PipePattern;
+
+  LogicalResult matchAndRewrite(fp4::pipe::StageOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    if (!op.getDest() || !op.getDest().getType().isScales())
+      return rewriter.notifyMatchFailure(op, "expects a destination of scales");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    int64_t words = op.getDest().getType().getColumns() / fp4::pipe::kScaleBlockColumns;
+    Value scales =
+        LLVM::BitcastOp::create(b, VectorType::get(words, b.getI32Type()), adaptor.getValue());
+    fp4::Int32 row(b, fp4::accumulatorLane(rewriter, op.getLoc(), state));
+    fp4::Int32 first = fp4::hw::scaleWordInBlock(row);
+    for (int64_t word = 0; word < words; ++word)
+      fp4::storePiece(rewriter, op.getLoc(), scales, word, 1,
+                      fp4::stridedPointer(rewriter, op.getLoc(), adaptor.getDest(),
+                                          first + word * fp4::pipe::kScaleBlockBytes, 1));
     rewriter.eraseOp(op);
     return success();
   }
@@ -160,6 +185,6 @@ void fp4::releaseStored(OpBuilder &b, Location loc, const KernelState &state,
 
 void fp4::populateStagedStorePatterns(const TypeConverter &converter, RewritePatternSet &patterns,
                                       const KernelState &state) {
-  patterns.add<LowerStage, LowerStageFragment, LowerStageSums, LowerStoreTile>(
+  patterns.add<LowerStage, LowerStageScales, LowerStageFragment, LowerStageSums, LowerStoreTile>(
       converter, patterns.getContext(), state);
 }

@@ -260,6 +260,7 @@ private:
   struct Operands {
     Value accumulator, bScales;
     Descriptor a, b;
+    Value tmemA; ///< address of A in tensor memory; null: in shared memory
   };
 
   /// A step without its descriptor.
@@ -270,7 +271,11 @@ private:
     int64_t ofTile = op.getFirstStep() + step;
     unsigned kBlock = scalesOf(op, step).kBlock;
     Step at;
-    at.a = slice(b, loc, operands.a, op.getAAs<fp4::pipe::SharedType>(), op.getHwDepth(), ofTile);
+    at.a = operands.tmemA
+               ? fp4::tmemPointer(
+                     b, loc, addColumns(b, loc, operands.tmemA, ofTile * (hw::mmaRowBytes / 4)))
+               : slice(b, loc, operands.a, op.getAAs<fp4::pipe::SharedType>(), op.getHwDepth(),
+                       ofTile);
     at.b = slice(b, loc, operands.b, op.getB().getType(), op.getHwDepth(), ofTile);
     at.aScales = scaleAddress(b, loc, adaptor.getAScales(), kBlock, 1);
     at.bScales =
@@ -284,7 +289,7 @@ private:
   /// the thread that issues the steps if nothing else depends on it.
   SmallVector<Step> inFront(OpBuilder &b, fp4::pipe::MmaOp op, ArrayRef<Step> steps) const {
     SmallVector<Step> all(steps);
-    if (!fp4::isOfWholeRole(op, state))
+    if (!fp4::isOfWholeRole(op, state) || isa<fp4::pipe::TmemType>(op.getA().getType()))
       return all;
     SmallVector<Value> tiles, scales;
     for (const Step &at : steps) {
@@ -347,8 +352,10 @@ private:
     return tile.at(b, loc, start, next);
   }
 
-  static hw::MmaType typeOf(fp4::pipe::SharedType tile) {
-    Type element = tile.getElementType();
+  static hw::MmaType typeOf(Type tile) {
+    auto shared = dyn_cast<fp4::pipe::SharedType>(tile);
+    Type element =
+        shared ? shared.getElementType() : cast<fp4::pipe::TmemType>(tile).getElementType();
     return isa<Float8E4M3FNType>(element)   ? hw::MmaType::E4M3
            : isa<Float8E5M2Type>(element)   ? hw::MmaType::E5M2
            : isa<Float6E2M3FNType>(element) ? hw::MmaType::E2M3
@@ -360,7 +367,7 @@ private:
   static hw::BlockScaledInstrDesc descriptorOf(fp4::pipe::MmaOp op) {
     hw::BlockScaledInstrDesc form;
     form.kind = op.getAtom()->kind;
-    form.aType = typeOf(op.getAAs<fp4::pipe::SharedType>());
+    form.aType = typeOf(op.getA().getType());
     form.bType = typeOf(op.getB().getType());
     form.m = op.getAccumulatorAs<fp4::pipe::TmemType>().getRows();
     form.n = op.getAccumulatorAs<fp4::pipe::TmemType>().getColumns();
@@ -382,7 +389,10 @@ private:
     };
     Operands operands;
     operands.accumulator = fp4::tmemPointer(b, loc, adaptor.getAccumulator());
-    operands.a = operand(adaptor.getA(), op.getAAs<fp4::pipe::SharedType>());
+    if (isa<fp4::pipe::TmemType>(op.getA().getType()))
+      operands.tmemA = adaptor.getA();
+    else
+      operands.a = operand(adaptor.getA(), op.getAAs<fp4::pipe::SharedType>());
     operands.b = operand(adaptor.getB(), op.getB().getType());
     operands.bScales = adaptor.getBScales();
     if (Value row = adaptor.getBScaleRow()) // 32 rows of scales share a tensor memory column
@@ -499,9 +509,9 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
     fp4::Expected<uint32_t> bits = form.encode();
     if (!bits)
       return rewriter.notifyMatchFailure(op, bits.error().message);
+    auto swizzle = fp4::pipe::swizzleMode(type.getLayout());
     auto operand = [&](Value tile) {
-      return descriptorAt(rewriter, op, state, tile,
-                          hw::SmemDescriptor::kMajorOperand(hw::SwizzleMode::B128));
+      return descriptorAt(rewriter, op, state, tile, hw::SmemDescriptor::kMajorOperand(swizzle));
     };
     Descriptor a = operand(adaptor.getA()), b = operand(adaptor.getB());
     SmallVector<DenseStep> steps;
@@ -519,14 +529,14 @@ struct LowerTcgen05Dense : fp4::MmaPattern<hw::MmaForm::Tcgen05Dense> {
 };
 
 /// Lowers an MMA with A in tensor memory: an instruction has 16 elements of K, or 32 of e4m3, which
-/// are 8 columns of A and 32 bytes of a row of B, or transposed 16 rows of B.
+/// are 8 columns of A and 32 bytes of a row of B, or transposed 16 rows of B, or 32.
 struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
   using MmaPattern::MmaPattern;
 
   LogicalResult lower(fp4::pipe::MmaOp op, OpAdaptor adaptor,
                       ConversionPatternRewriter &rewriter) const override {
     fp4::pipe::SharedType tile = op.getB().getType();
-    auto swizzle = hw::SwizzleMode::B128;
+    auto swizzle = fp4::pipe::swizzleMode(tile.getLayout());
     hw::InstrDesc form;
     form.kind = op.getAtom()->kind;
     form.n = op.getTransposed() ? tile.getColumns() : tile.getRows();
@@ -547,11 +557,11 @@ struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
                                     : hw::SmemDescriptor::kMajorOperand(swizzle));
     constexpr int64_t stepsOfTile = hw::weightTileColumns / fp4::pipe::kDenseMmaK;
     static_assert(stepsOfTile == hw::byteTileColumns / hw::byteStepColumns);
-    int64_t depth = op.getAAs<fp4::pipe::TmemType>().getColumns();
-    for (int64_t k = 0; k < depth / (areHalves ? hw::weightTileColumns : hw::byteTileColumns); ++k)
-      fp4::emitGuarded(rewriter, loc, k, adaptor.getExisting(), [&] {
+    int64_t all = op.getAAs<fp4::pipe::TmemType>().getTmemColumns() / kStepColumns;
+    for (int64_t first = 0; first < all; first += stepsOfTile)
+      fp4::emitGuarded(rewriter, loc, first / stepsOfTile, adaptor.getExisting(), [&] {
         SmallVector<DenseStep> steps;
-        for (int64_t step = k * stepsOfTile; step < (k + 1) * stepsOfTile; ++step)
+        for (int64_t step = first; step < std::min(all, first + stepsOfTile); ++step)
           steps.push_back(stepOf(rewriter, op, adaptor, b, step));
         issueDense(rewriter, op, state, dense, steps);
       });
@@ -560,13 +570,15 @@ struct LowerTcgen05TmemA : fp4::MmaPattern<hw::MmaForm::Tcgen05TmemA> {
   }
 
 private:
+  static constexpr int64_t kStepColumns = hw::mmaRowBytes / 4;
+
   static DenseStep stepOf(OpBuilder &b, fp4::pipe::MmaOp op, OpAdaptor adaptor,
                           const Descriptor &tile, int64_t step) {
-    constexpr int64_t elements = fp4::pipe::kDenseMmaK, columns = hw::mmaRowBytes / 4;
     Location loc = op.getLoc();
     fp4::pipe::SharedType type = op.getB().getType();
+    int64_t elements = hw::mmaRowBytes * 8 / type.getElementType().getIntOrFloatBitWidth();
     int64_t rowsBehind = step * elements * fp4::pipe::swizzleWidth(type.getLayout());
-    return {fp4::tmemPointer(b, loc, addColumns(b, loc, adaptor.getA(), step * columns)),
+    return {fp4::tmemPointer(b, loc, addColumns(b, loc, adaptor.getA(), step * kStepColumns)),
             tile.at(b, loc, op.getTransposed() ? rowsBehind : sliceOffset(type, step)),
             accumulateOf(b, loc, adaptor.getAccumulate(), step)};
   }

@@ -92,8 +92,8 @@ private:
   }
 };
 
-/// Writes a row of each thread into tensor memory, two elements of 16 bits in a column. The arrival
-/// of the stage waits for the writes (Channels.cpp).
+/// Writes a row of each thread into tensor memory, a word of elements in a column. The arrival of
+/// the stage waits for the writes (Channels.cpp).
 struct LowerTmemWrite : fp4::PipePattern<fp4::pipe::WriteOp> {
   using PipePattern::PipePattern;
 
@@ -102,7 +102,8 @@ struct LowerTmemWrite : fp4::PipePattern<fp4::pipe::WriteOp> {
     if (op.getFragmentType())
       return rewriter.notifyMatchFailure(op, "writes a fragment");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t columns = fp4::pipe::vectorOfThread(op.getValue().getType()).getNumElements() / 2;
+    VectorType row = fp4::pipe::vectorOfThread(op.getValue().getType());
+    int64_t columns = row.getNumElements() * row.getElementTypeBitWidth() / 32;
     if (state.facts.splitsWarps) // tcgen05.st is aligned too
       NVVM::SyncWarpOp::create(b, fp4::constI32(b, -1));
     Value words =

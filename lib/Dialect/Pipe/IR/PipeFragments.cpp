@@ -29,13 +29,17 @@ static constexpr int64_t kElementsOfPart = 4;
 
 bool fp4::pipe::isRoundedA(Type type) {
   DistributionAttr distribution = distributionOf(type);
-  return distribution && distribution.getKind() == FragmentKind::Wgmma &&
-         isa<Float8E4M3FNType>(getElementTypeOrSelf(type));
+  Type element = getElementTypeOrSelf(type);
+  if (!distribution || !isa<Float8E4M3FNType, Float4E2M1FNType>(element))
+    return false;
+  if (distribution.getKind() == FragmentKind::Lanes)
+    return vectorOfThread(type).getNumElements() * element.getIntOrFloatBitWidth() % 32 == 0;
+  return distribution.getKind() == FragmentKind::Wgmma && isa<Float8E4M3FNType>(element);
 }
 
 VectorType fp4::pipe::wordsOfThread(Type type) {
-  constexpr int64_t ofWord = 4;
-  return VectorType::get({vectorOfThread(type).getNumElements() / ofWord},
+  VectorType elements = vectorOfThread(type);
+  return VectorType::get({elements.getNumElements() * elements.getElementTypeBitWidth() / 32},
                          IntegerType::get(type.getContext(), 32));
 }
 

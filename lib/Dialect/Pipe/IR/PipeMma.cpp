@@ -27,14 +27,22 @@ int64_t MmaOp::getBlockSize() {
   return isPower && scales.getColumns() == columns ? 32 : 16;
 }
 
+/// Rows and columns of A, in shared or in tensor memory.
+static ArrayRef<int64_t> shapeOfA(MmaOp op) {
+  Type type = op.getA().getType();
+  return isa<TmemType>(type) ? cast<TmemType>(type).getShape() : cast<SharedType>(type).getShape();
+}
+
 int64_t MmaOp::getMaxSteps() {
-  return getPart() ? (*getPart())[1] : getAAs<SharedType>().getColumns() / getStepK();
+  return getPart() ? (*getPart())[1] : shapeOfA(*this)[1] / getStepK();
 }
 
 /// (C291) Operands of kind mxf8f6f4.
 static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile) {
   bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
-  if ((!isFloat8 && !isPadded(tile.getLayout())) || tile.getColumns() % kPaddedRun ||
+  bool isHalfLine = isFloat8 && tile.getColumns() == kPaddedRun / 2; // a head of 64 elements
+  if ((!isFloat8 && !isPadded(tile.getLayout())) ||
+      (tile.getColumns() % kPaddedRun && !isHalfLine) ||
       tile.getColumns() != op.getAAs<SharedType>().getColumns())
     return withNote(
         op.emitOpError() << name << " must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout "
@@ -53,7 +61,7 @@ static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile
 /// (C115) Operands of kind mxf4nvf4.
 static LogicalResult verifyPackedOperand(MmaOp op, StringRef name, SharedType tile) {
   if (isa<Float4E2M1FNType>(tile.getElementType()) && !isPadded(tile.getLayout()) &&
-      tile.getColumns() % kMmaK == 0 && tile.getColumns() == op.getAAs<SharedType>().getColumns())
+      tile.getColumns() % kMmaK == 0 && tile.getColumns() == shapeOfA(op)[1])
     return success();
   return withNote(op.emitOpError() << name << " must be f4E2M1FN with the K of a, a multiple of "
                                    << kMmaK << ", but got " << tile,
@@ -189,10 +197,10 @@ static LogicalResult verifyHalves(MmaOp op) {
 }
 
 /// (C114) The rows of both operands are those of the accumulator.
-static LogicalResult verifyShape(MmaOp op, TmemType acc, SharedType a, SharedType b) {
-  int64_t rows = acc.getRowsOfBlock();
-  if (a.getRows() != rows) // (C114)
-    return withNote(op.emitOpError() << "a must have " << rows << " rows, but got " << a.getRows(),
+static LogicalResult verifyShape(MmaOp op, TmemType acc, SharedType b) {
+  int64_t rows = acc.getRowsOfBlock(), ofA = shapeOfA(op)[0];
+  if (ofA != rows) // (C114)
+    return withNote(op.emitOpError() << "a must have " << rows << " rows, but got " << ofA,
                     "load as many rows of a as a CTA has TMEM lanes of the accumulator");
   int64_t blocks = acc.getPair() ? 2 : 1;
   if (b.getRows() * blocks != acc.getColumns()) // (C114)
@@ -206,7 +214,6 @@ static LogicalResult verifyShape(MmaOp op, TmemType acc, SharedType a, SharedTyp
 
 LogicalResult fp4::pipe::verifyTcgen05Scaled(MmaOp op) {
   auto acc = op.getAccumulatorAs<TmemType>();
-  auto a = op.getAAs<SharedType>();
   SharedType b = op.getB().getType();
   auto sa = op.getAScalesAs<TmemType>(), sb = op.getBScalesAs<TmemType>();
   if (acc.getPair() != sa.getPair() || acc.getPair() != sb.getPair()) // (C150)
@@ -215,12 +222,13 @@ LogicalResult fp4::pipe::verifyTcgen05Scaled(MmaOp op) {
             << "accumulator and scales must all belong to a pair, or none of them, but got " << acc
             << ", " << sa << " and " << sb,
         "add ', pair' to the types of all three, or to none");
-  if (failed(verifyShape(op, acc, a, b))) // (C114)
+  if (failed(verifyShape(op, acc, b))) // (C114)
     return failure();
   bool isWide = op.getAtom()->kind == hw::MmaKind::MXF8F6F4;
-  for (auto [name, tile] : {std::pair("a", a), std::pair("b", b)})
-    if (failed(isWide ? verifyWideOperand(op, name, tile)     // (C291)
-                      : verifyPackedOperand(op, name, tile))) // (C115)
+  for (auto [name, operand] : {std::pair("a", op.getA()), {"b", op.getB()}})
+    if (auto tile = dyn_cast<SharedType>(operand.getType());
+        tile && failed(isWide ? verifyWideOperand(op, name, tile)     // (C291)
+                              : verifyPackedOperand(op, name, tile))) // (C115)
       return failure();
   if (op.getKDepth() == MmaDepth::K96 && failed(verifyK96(op))) // (C311)
     return failure();
@@ -232,7 +240,8 @@ LogicalResult fp4::pipe::verifyTcgen05Scaled(MmaOp op) {
     return withNote(op.emitOpError() << "scales must have one element type, but got "
                                      << sa.getElementType() << " and " << sb.getElementType(),
                     "quantize both operands with one type of scales");
-  if (failed(verifyScales(op, "a_scales", sa, a.getRows())) || failed(verifyHalves(op))) // (C440)
+  if (failed(verifyScales(op, "a_scales", sa, shapeOfA(op)[0])) ||
+      failed(verifyHalves(op))) // (C440)
     return failure();
   return verifyScales(op, "b_scales", sb, acc.getColumns());
 }
@@ -259,12 +268,31 @@ static LogicalResult verifyFloatTiles(MmaOp op, SharedType a, SharedType b) {
                   "load both operands with boxes of 64 elements of K"); // (C373)
 }
 
+/// Returns true for a layout of swizzled rows, or panels of such, of 64 bytes or 128.
+static bool isWideSwizzle(Layout layout) {
+  return layout == Layout::Swizzle128B || layout == Layout::Swizzle64B;
+}
+
+/// (C373) Elements of e4m3 as TMA loads them: rows of one swizzle each, or panels of such.
+static LogicalResult verifySwizzledBytes(MmaOp op, SharedType a, SharedType b) {
+  bool isSame = a.getElementType() == b.getElementType() && a.getColumns() == b.getColumns() &&
+                a.getLayout() == b.getLayout();
+  if (isSame && isWideSwizzle(a.getLayout()) &&
+      a.getInnerBytes() % swizzleWidth(a.getLayout()) == 0)
+    return success();
+  return withNote(op.emitOpError()
+                      << "a and b must have the same f8E4M3FN and K, in layout swizzle_128B or "
+                         "swizzle_64B, but got "
+                      << a << " and " << b,
+                  "load both operands with boxes of 128 elements of K, or of 64"); // (C373)
+}
+
 LogicalResult fp4::pipe::verifyTcgen05Dense(MmaOp op) {
   auto acc = op.getAccumulatorAs<TmemType>();
   auto a = op.getAAs<SharedType>();
   SharedType b = op.getB().getType();
   bool areFloats = op.getAtom()->kind == hw::MmaKind::F16;
-  if (failed(areFloats ? verifyFloatTiles(op, a, b) : verifyPromotedTiles(op, a, b))) // (C373)
+  if (failed(areFloats ? verifyFloatTiles(op, a, b) : verifySwizzledBytes(op, a, b))) // (C373)
     return failure();
   if (a.getRows() != kMmaM)
     return withNote(op.emitOpError() << "a must have " << kMmaM << " rows, but got " << a,
@@ -295,8 +323,10 @@ LogicalResult fp4::pipe::verifyTcgen05TmemA(MmaOp op) {
   int64_t columns = b.getRows(), k = b.getColumns();
   if (op.getTransposed())
     std::swap(columns, k);
+  bool isBytes = isa<Float8E4M3FNType>(a.getElementType());
   if (b.getElementType() != a.getElementType() || k != a.getColumns() ||
-      b.getLayout() != Layout::Swizzle128B)
+      !(op.getTransposed() && isBytes ? isWideSwizzle(b.getLayout())
+                                      : b.getLayout() == Layout::Swizzle128B))
     return withNote(op.emitOpError() << "b must be " << a.getElementType() << " with K = "
                                      << a.getColumns() << " and layout swizzle_128B, but got " << b,
                     op.getTransposed()

@@ -55,17 +55,6 @@ int64_t fp4::pipe::groupsOfRole(Operation *op) {
   return region ? region.getRole().getNumThreads() / kGroupThreads : 0;
 }
 
-LogicalResult fp4::pipe::verifyPromotedTiles(Operation *op, SharedType a, SharedType b) {
-  for (auto [name, tile] : {std::pair("a", a), {"b", b}})
-    if (!isa<Float8E4M3FNType>(tile.getElementType()) ||
-        tile.getInnerBytes() != kPromotedRowBytes || tile.getLayout() != Layout::Swizzle128B)
-      return withNote(
-          op->emitOpError() << name << " must be f8E4M3FN with rows of " << kPromotedRowBytes
-                            << " bytes and layout swizzle_128B, but got " << tile,
-          "load one block of 128 elements of k at a time, through a map with swizzle_128B");
-  return success();
-}
-
 /// A scale for each scale block of k in either.
 static LogicalResult verifySameBlocks(Operation *op, Type a, Type b, bool areEqual) {
   if (areEqual)

@@ -220,7 +220,6 @@ static int64_t accumulatorColumns(ArrayRef<int64_t> shape, bool pair) {
 static int64_t operandColumns(int64_t elements, Type element) {
   return elements * element.getIntOrFloatBitWidth() / 32;
 }
-static constexpr int64_t kOperandUnitBytes = 128; ///< bytes of a row that a thread makes at a time
 
 int64_t TmemType::getTmemColumns() const {
   if (isOperand())
@@ -490,8 +489,8 @@ LogicalResult SharedType::verify(EmitError emitError, ArrayRef<int64_t> shape, T
 /// An operand (C466) or an accumulator (C104) in tensor memory.
 static LogicalResult verifyNumbers(EmitError emitError, ArrayRef<int64_t> shape, Type element,
                                    bool pair) {
-  if (element.isF16() || element.isBF16() || isa<Float8E4M3FNType>(element)) {
-    int64_t unit = kOperandUnitBytes * 8 / element.getIntOrFloatBitWidth();
+  if (element.isF16() || element.isBF16() || isa<Float8E4M3FNType, Float4E2M1FNType>(element)) {
+    constexpr int64_t unit = 64;
     if (shape[0] == kMmaM && shape[1] % unit == 0 && !pair)
       return success();
     return withNote(emitError() << "operand must be 128 rows of a multiple of " << unit

@@ -49,9 +49,6 @@ inline constexpr int64_t kPromotedRowBytes = 128, kGroupThreads = 128;
 /// Warpgroups of the role around `op`; 0 before there are roles.
 int64_t groupsOfRole(mlir::Operation *op);
 
-/// Tiles of e4m3 in rows of 128 bytes.
-llvm::LogicalResult verifyPromotedTiles(mlir::Operation *op, SharedType a, SharedType b);
-
 /// Buffers with a scale for each scale block of k. `hasRows`: there is an operand for the rows of
 /// `a`.
 llvm::LogicalResult verifyScaleBuffers(mlir::Operation *op, mlir::Value a, mlir::Value b,

@@ -61,7 +61,7 @@ bool areRowNumbers(mlir::Type type);
 /// The elements that one thread has of such a tensor, in the order of
 /// include/fp4/ISA/FragmentLayout.h. A vector is returned as it is, any other type as null.
 mlir::VectorType vectorOfThread(mlir::Type type);
-/// Returns true for a fragment of wgmma that was rounded to f8E4M3FN, which is operand A of MMAs,
+/// Returns true for a fragment of wgmma, or lanes, rounded to f8E4M3FN, which is operand A of MMAs,
 /// and the words (i32) that a thread has of it in their order.
 bool isRoundedA(mlir::Type type);
 mlir::VectorType wordsOfThread(mlir::Type type);

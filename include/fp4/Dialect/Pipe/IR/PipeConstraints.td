@@ -30,8 +30,8 @@ def : Pipe_Constraints<"Types", [{
   - (C104) an accumulator has 128 rows of f32 and a legal N of the block-scaled instruction, 8 to
     256 in steps of 8. The accumulator of a pair of CTAs has 256 or 128 rows, and 16 to 256
     columns in steps of 16.
-  - (C466) an operand in tensor memory has 128 rows of bf16 or f16 and a multiple of 64 columns, or
-    of f8E4M3FN and a multiple of 128, and belongs to no pair.
+  - (C466) an operand in tensor memory has 128 rows of bf16, f16, f8E4M3FN or f4E2M1FN, and a multiple
+    of 64 columns, and belongs to no pair.
   - (C105) a `!pipe.tmem` tile fits in the 512 columns of tensor memory.
   - (C158) a `!pipe.fragment` has elements of f32, or of `wgmma` f8E4M3FN, and a shape that its
     instruction makes. `wgmma` makes a multiple of 64 rows and 8 to 256 columns in steps of 8,
@@ -147,7 +147,8 @@ def : Pipe_Constraints<"Tile operations", [{
   - (C160) `pipe.stage`: the tile is returned or filled.
   - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits. The tile has the columns and
     elements of the value, its rows for each warpgroup of the role, of `lanes` one or two, and rows
-    that are as wide as its swizzle, or of `lanes` without one a multiple of 16 bytes.
+    that are as wide as its swizzle, or of `lanes` without one a multiple of 16 bytes. A tile of
+    scales has the shape and elements of `lanes`.
   - (C161) `pipe.store` of a tile in shared memory: it has the shape, element type and layout of the
     box of a map, and none of the fields of threads.
   - (C441) `pipe.store` with `halves`: it is a positive multiple of 16 bytes, and the tile
@@ -188,7 +189,8 @@ def : Pipe_Constraints<"MMAs", [{
     padded layout, unless (C291) holds.
   - (C291) beside an operand of 6 or 8 bits (kind mxf8f6f4) with scales in tensor memory, both are
     f8E4M3FN, f8E5M2, f6E2M3FN or f6E3M2FN of layout swizzle_128B_b6x16_p32, or f4E2M1FN of layout
-    swizzle_128B_b4x16_p64. K is equal, a multiple of 128, and scales are f8E8M0FNU.
+    swizzle_128B_b4x16_p64. K is equal, a multiple of 128, or 64 of elements of 8 bits, and scales
+    are f8E8M0FNU.
   - (C311) with depth `k96` the accumulator has 256 rows of a pair, A and B are f4E2M1FN of layout
     swizzle_128B with a K that is a multiple of 768, and `b_scales` has as many rows as the
     accumulator has columns, in whole blocks of 128.
@@ -204,11 +206,12 @@ def : Pipe_Constraints<"MMAs", [{
   - (C150) the accumulator and the scales in tensor memory all belong to a pair, or none of them
     does.
   - (C373) without scales, A and B in shared memory, and the accumulator in tensor memory: A and B
-    have layout swizzle_128B, and rows of 128 bytes of e4m3, or the same 16-bit floats and a multiple
-    of 64 of K. A has 128 rows. B has a row for each column of
+    have layout swizzle_128B and the same 16-bit floats and a multiple of 64 of K, or the same K of
+    e4m3, of layout swizzle_128B or swizzle_64B. A has 128 rows. B has a row for each column of
     the accumulator, or for half of them where that belongs to a pair. The columns are a multiple of
     16.
-  - (C468) beside A in tensor memory (C466), B has its elements and its K, and layout swizzle_128B.
+  - (C468) beside A in tensor memory (C466), without scales, B has its elements and its K, and layout
+    swizzle_128B, or of f8E4M3FN that is `transposed` swizzle_64B.
     The accumulator has 128 rows of no pair, and a column for each row of B, or for each column of B
     that is `transposed`.
   - (C220) for e4m3 in shared memory and an accumulator of warpgroups, this is an f32 fragment with

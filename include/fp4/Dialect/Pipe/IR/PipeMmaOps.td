@@ -48,7 +48,6 @@ def Pipe_DequantizeTileOp
     %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
         !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
     pipe.dequantize %p existing %tiles into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
-    %held = pipe.dequantize %one : !pipe.shared<1x8704xi8> -> !pipe.fragment<64x128xf8E4M3FN, wgmma>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, Optional<Pipe_SharedType>:$scales,
@@ -102,8 +101,6 @@ def Pipe_TransposeTileOp : Pipe_EngineOp<
     ```mlir
     %t = pipe.transpose_tile %v : !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
         -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-    pipe.transpose_tile %few[64] into %slot : !pipe.shared<64x128xf8E4M3FN, swizzle_128B>,
-        !pipe.shared<64x64xf8E4M3FN, swizzle_64B>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, DefaultValuedAttr<I64Attr, "0">:$first,
@@ -196,7 +193,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
     of `pipe.transpose_tile`. PTX: wgmma.mma_async.m64nNk32.
 
     **Registers of warps.** Fragments of all warps of the role make up the tile, those below each
-    other first: with 4 of them from top to bottom, warp 5 has the second of the second column. The
+    other first. The
     accumulator is complete when the op ends, and the tiles have been read. PTX: ldmatrix, and
     mma.sync.m16n8k64.kind::mxf4nvf4.block_scale with .scale_vec::4X.ue4m3 or .scale_vec::2X.ue8m0;
     of 8 bits, mma.sync.m16n8k32.kind::mxf8f6f4.block_scale with .scale_vec::1X.ue8m0.
@@ -209,12 +206,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
           !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
     pipe.mma %sums, %e[128], %f chain replaces : !pipe.fragment<64x128xf32, wgmma>,
         !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-    pipe.mma %part, %w, %x accumulate %more chain until_mma : !pipe.fragment<64x16xf32, wgmma>,
-        !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
     pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
         tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
-    pipe.mma %slices, %tile, %h : !pipe.tmem<128x64xf32>,
-        !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$accumulator,

@@ -25,8 +25,6 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
         : !pipe.tmem<128x256xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     %w = pipe.read %sums[32]
         : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    %x = pipe.read %part[32] row 16
-        : !pipe.fragment<32x64xf32, mma_sync> -> tensor<16x32xf32, #pipe.distribution<mma_sync>>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType, Pipe_SharedType]>:$accumulator,
@@ -121,12 +119,6 @@ def Pipe_FetchOp
         : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
     %g = pipe.fetch %q[%m0, %n0]
         : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    %h = pipe.fetch %w[%tile]
-        : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
-    %v = pipe.fetch %parts[%m0, %n0] written
-        : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-    %u = pipe.fetch %left[%m0] first 4096
-        : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$global, I32:$row, Optional<I32>:$column,
@@ -204,12 +196,8 @@ def Pipe_StoreOp : Pipe_Op<"store", [AttrSizedOperandSegments, Pipe_EngineOpInte
     ```mlir
     pipe.store %v, %d[%m0, %n0] rows %m
         : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
-    pipe.store %w, %e[%m0, %n0]
-        : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
     pipe.store %codes, %q[%n0, %m0] transposed
         : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
-    pipe.store %part, %parts[%row, 1024]
-        : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
     pipe.store %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
         !pipe.tensor_map<128x64xbf16, swizzle_128B>
     ```
@@ -280,8 +268,6 @@ def Pipe_StageOp : Pipe_EngineOp<
     ```mlir
     %t = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>>
         -> !pipe.shared<128x64xbf16, swizzle_128B>
-    pipe.stage %w into %slot : tensor<64x64xbf16, #pipe.distribution<wgmma>>,
-        !pipe.shared<128x64xbf16, swizzle_128B>
     ```
   }];
   let arguments = (ins Pipe_Distributed<[AnyFloat]>:$value, Optional<Pipe_SharedType>:$dest);

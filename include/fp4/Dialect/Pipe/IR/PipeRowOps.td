@@ -17,18 +17,17 @@ def Pipe_WriteOp : Pipe_EngineOp<
     reads them. No instruction moves data: registers of a thread stay its own. With `complete` the
     elements are computed here, and no later: what they are computed from is free behind the op.
 
-    Without `first`, 16-bit elements of `lanes` become operand A in tensor memory, two in a column.
-    PTX: tcgen05.st.sync.aligned.32x32b.xN.
+    Without `first`, elements of `lanes` become operand A in tensor memory, two of 16 bits, four of
+    f8E4M3FN or eight of f4E2M1FN in a column. PTX: tcgen05.st.sync.aligned.32x32b.xN.
 
     Example:
     ```mlir
     pipe.write %v, %sums[0]
         : tensor<64x128xf32, #pipe.distribution<wgmma>>, !pipe.fragment<64x128xf32, wgmma>
     %p = pipe.write %w : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.tmem<128x64xbf16>
-    pipe.write %w, %slot : tensor<128x64xbf16, #pipe.distribution<lanes>>, !pipe.tmem<128x64xbf16>
     ```
   }];
-  let arguments = (ins Pipe_Distributed<[F32, F16, BF16]>:$value,
+  let arguments = (ins Pipe_Distributed<[F32, F16, BF16, F8E4M3FN, F4E2M1FN]>:$value,
                        Optional<AnyTypeOf<[Pipe_FragmentType, Pipe_TmemType]>>:$dest,
                        OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$first,
                        UnitAttr:$complete);

@@ -101,14 +101,10 @@ def Pipe_LoadOp
     ```mlir
     %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
         -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-    pipe.load %x[%row, %k] existing %exist into %slot signals %ab[%it]
-        : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
-          !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
     %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
         -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
     %q = pipe.load %qs[%head, %k] plane %token : !pipe.tensor_map<8x8x64xbf16, swizzle_128B>
         -> !pipe.shared<64x64xbf16, swizzle_128B>
-    %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TensorMapType, Pipe_GlobalType]>:$source, I32:$row,
@@ -176,7 +172,6 @@ def Pipe_AccumulatorOp
     ```mlir
     %tmem = pipe.accumulator : !pipe.tmem<128x256xf32>
     %acc = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
-    %sums = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
     ```
   }];
   let results = (outs AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType]>:$result);
@@ -214,8 +209,6 @@ def Pipe_CopyScalesOp : Pipe_Op<
     ```mlir
     %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
         -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
-    %u = pipe.copy_scales %s at 256 sets 4 copied : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
-        -> !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, Optional<I32>:$blocks,
@@ -250,7 +243,6 @@ def Pipe_HadamardMatrixOp : Pipe_EngineOp<
     Example:
     ```mlir
     %h = pipe.hadamard_matrix signs 55272 -> !pipe.shared<16x16xbf16, swizzle_32B>
-    pipe.hadamard_matrix signs 55272 into %slot : !pipe.shared<16x16xbf16, swizzle_32B>
     ```
   }];
   let arguments = (ins I64Attr:$signs, Optional<Pipe_SharedType>:$dest);

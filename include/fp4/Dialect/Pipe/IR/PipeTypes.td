@@ -160,7 +160,7 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
     rows 128 i.. and scale columns 4 j.. is at column (j * rows/128 + i) * 4.
 
     `!pipe.tmem<128x128xbf16>` is operand A of `pipe.mma`: row r in TMEM lane r, two elements
-    of a row in each column, or four of f8E4M3FN.
+    of a row in each column, or four of f8E4M3FN, or eight of f4E2M1FN.
 
     A tile of a `pair` lies in the tensor memory of both CTAs, at the same columns.
     `!pipe.tmem<256x256xf32, pair>` is one accumulator: the leader has rows 0 to 127, its peer the
@@ -188,7 +188,7 @@ def Pipe_TmemType : Pipe_Type<"Tmem", "tmem"> {
   let extraClassDeclaration = tileDecls # [{
     /// Sums, and no scales or operand.
     bool isAccumulator() const { return !isScales() && getElementType().isF32(); }
-    /// Operand A: 16-bit floats, or e4m3.
+    /// Operand A: 16-bit floats, e4m3 or e2m1.
     bool isOperand() const { return !isScales() && !getElementType().isF32(); }
     /// Rows of an accumulator that each CTA has.
     int64_t getRowsOfBlock() const { return getPair() && !isScales() ? getRows() / 2 : getRows(); }
