@@ -1,4 +1,5 @@
 //===- Attention.cpp - Attention in fp64, and the bound of a kernel --------===//
+#include "AttentionBlocks.h"
 #include "AttentionKeys.h"
 
 #include "fp4/Support/Parallel.h"
@@ -35,8 +36,16 @@ Rounding roundingOf(FloatType type) {
 constexpr double byteCut = 0x1p-13, byteCuts = 33;
 constexpr uint64_t byteK = 32, mostBlockKeys = 128;
 
-/// The rounding of powers of e4m3, which are multiplied by 2^8.
-constexpr Rounding bytePowers = {0x1p-4, 0x1p-18};
+/// The rounding of powers of e4m3, which are multiplied by 2^(8 - growth).
+Rounding bytePowers(double growth) { return {0x1p-4, 0x1p-18 * std::exp2(growth)}; }
+
+/// The cut of four sums of an instruction of kind::mxf4nvf4, whose scales are 448 at most.
+constexpr double packedCut = 5 * 0x1p-35 * 448 * 448;
+
+/// Half a step of e2m1, of a number or of its scale; half an ulp of a scale of e4m3 and its least
+/// one, of powers that are multiplied by 2688.
+constexpr double packedStep = 0.25, scaleStep = 0x1p-4, leastScale = 0x1p-10 / 2688;
+constexpr uint64_t packedKeys = 16;
 
 /// The rounding of powers of f16, which are multiplied by 2^15, and that of queries, whose largest
 /// has that exponent.
@@ -48,7 +57,7 @@ public:
   AttentionRow(const AttentionShape &shape, FloatType type, std::span<const float> query,
                std::span<const float> key, std::span<const float> value)
       : shape_(shape), areBytes_(type == FloatType::E4M3), rounding_(roundingOf(type)),
-        ofPowers_(areBytes_         ? bytePowers
+        ofPowers_(areBytes_         ? bytePowers(shape.growth)
                   : shape.areHalves ? halfPowers
                                     : rounding_),
         query_(query), key_(key), value_(value) {}
@@ -109,8 +118,10 @@ private:
       }
       error += byteCut * (byteCuts * largest + std::fabs(sum) + error);
     }
-    if (!areBytes_)
+    if (!areBytes_ || shape_.factors.blocks.arePacked())
       error = 2 * unit * double(shape_.queryElements) * magnitude;
+    if (shape_.factors.blocks.arePacked())
+      error += packedCut * std::ceil(double(shape_.queryElements) / 64);
     return {sum, error + (shape_.areHalves ? halfPowers.smallest * ofQueries * ofKeys : 0)};
   }
 
@@ -155,7 +166,27 @@ private:
     reference.logBounds[row] = isNone ? 0
                                       : -std::log1p(-std::min(totalError_ / total_, 0.5)) +
                                             logError * (1 + std::fabs(ofTotal)) +
-                                            unit * (4 * std::fabs(largest_) + 2 * std::fabs(sum));
+                                            unit * (4 * std::fabs(largest_) + 2 * std::fabs(sum) +
+                                                    4 * shiftOf(shape_.factors.blocks));
+  }
+
+  /// The error of the numerator of an element of values of NVFP4: powers are quantized in blocks of
+  /// keys, each by its largest one.
+  double packedError(uint64_t element) const {
+    double error = 0, largest = 0, magnitude = 0;
+    for (uint64_t j = 0; j < weights_.size(); ++j) {
+      const float *elements = keys_.elementsOf(value_, keys_.first + j, shape_.valueElements);
+      const double value = elements ? std::fabs(double(elements[element])) : 0;
+      error += value * weights_[j] * (errors_[j] + packedStep + 2 * unit * double(weights_.size()));
+      magnitude += value;
+      largest = std::max(largest, weights_[j] * (1 + errors_[j]));
+      if ((keys_.first + j) % packedKeys != packedKeys - 1 && j + 1 != weights_.size())
+        continue;
+      const double grown = std::exp2(shape_.growth), scale = largest / 6 * (1 + scaleStep);
+      error += magnitude * (packedStep * scale + 6 * leastScale * grown) + packedCut / 2688 * grown;
+      largest = magnitude = 0;
+    }
+    return error;
   }
 
   void store(uint64_t place, uint64_t element, AttentionReference &reference) const {
@@ -173,6 +204,8 @@ private:
       if (areBytes_ && (key % byteK == byteK - 1 || j + 1 == weights_.size()))
         numerator += (byteCuts + 1) * byteCut * ofBlock;
     }
+    if (shape_.factors.blocks.havePackedValues())
+      numerator = packedError(element);
     const bool isEmpty = weights_.empty();
     const double factor = isEmpty ? 1 : factorOf(shape_.factors.values);
     const double result = isEmpty ? 0 : sum / total_ * factor;

@@ -10,6 +10,7 @@
 // without subnormal numbers, where a GPU has approximations of its own, and rcp as an H200 has it.
 //
 //===----------------------------------------------------------------------===//
+#include "AttentionBlocks.h"
 #include "AttentionKeys.h"
 
 #include "fp4/Numerics/DenseRow.h"
@@ -62,6 +63,7 @@ FactorRow factorsOf(FloatType type, const float *numbers, uint64_t count) {
 /// A block of keys and values of one sequence and head: the columns of each instruction.
 struct Block {
   std::vector<DenseColumns> keys, values;
+  ScaledOperand scaledKeys, scaledValues; ///< empty where the operand has no scales
 };
 
 /// Numbers that a row carries from block to block.
@@ -69,6 +71,7 @@ struct Row {
   uint64_t number = 0;
   SeenKeys seen;
   std::vector<FactorRow> query;
+  ScaledOperand scaledQuery;
   float maximum = -infinity;
   std::array<float, chains> powers = {}; ///< sums of powers: one, or with wgmma one of each chain
   std::vector<uint32_t> sums;
@@ -81,8 +84,9 @@ public:
         std::span<const float> query, std::span<const float> key, std::span<const float> value)
       : shape_(shape), order_(order), type_(type), query_(query), key_(key), value_(value),
         options_{2 * fractionBits(mmaTypeOf(type)), hw::AccumulatorType::F32,
-                 type == FloatType::E4M3 ? hopperFP8 : DensePrecision{}},
-        areBytes_(type == FloatType::E4M3), areShared_(areBytes_ || order.isOfWgmma),
+                 type == FloatType::E4M3 && order.isOfWgmma ? hopperFP8 : DensePrecision{}},
+        shift_(type == FloatType::E4M3 ? float(shiftOf(shape.factors.blocks) - order.growth) : 0),
+        arePromoted_(type == FloatType::E4M3 && order.isOfWgmma), areShared_(order.isOfWgmma),
         instructionK(32 / sizeOf(type)) {
     const double log2e = std::numbers::log2e, scale = shape.scale;
     const double factor = shape.softcap > 0 ? shape.softcap : scale;
@@ -102,6 +106,9 @@ public:
       const float *elements = query_.data() + number * shape_.queryElements;
       for (uint64_t d = 0; d < shape_.queryElements; d += instructionK)
         row.query.push_back(factorsOf(type_, elements + d, shape_.queryElements - d));
+      if (blocks().size)
+        row.scaledQuery.addRow(blocks(), {elements, shape_.queryElements}, blocks().queries,
+                               placeOfQuery(row));
       row.sums.assign(shape_.valueElements, 0);
       end = std::max(end, row.seen.first + row.seen.count);
       rows_.push_back(std::move(row));
@@ -113,6 +120,18 @@ public:
   }
 
 private:
+  const AttentionBlocks &blocks() const { return shape_.factors.blocks; }
+
+  /// The row of the scales of a query, and of those of key `j`: heads are in front of tokens.
+  uint64_t placeOfQuery(const Row &row) const {
+    const uint64_t token = row.number / shape_.heads, head = row.number % shape_.heads;
+    const uint64_t batch = token / shape_.queryTokens;
+    return (batch * shape_.heads + head) * shape_.queryTokens + token % shape_.queryTokens;
+  }
+  uint64_t placeOfKey(const SeenKeys &keys, uint64_t j) const {
+    return (keys.batch * shape_.keyHeads + keys.group) * shape_.keyTokens + j;
+  }
+
   /// Takes the factors of the head of keys of the rows.
   void takeFactors(const SeenKeys &seen) {
     if (shape_.factors.keys.empty())
@@ -149,6 +168,7 @@ private:
       values.push_back(exists ? keys.elementsOf(value_, j, shape_.valueElements) : nullptr);
     }
     Block block;
+    loadScaled(block, keys, rows, values, first);
     for (uint64_t d = 0; d < shape_.queryElements; d += instructionK) {
       std::vector<FactorRow> columns;
       for (const float *row : rows)
@@ -159,6 +179,24 @@ private:
       block.values.emplace_back(transposed(std::span(values).subspan(j, instructionK)),
                                 unsigned(instructionK));
     return block;
+  }
+
+  /// Loads what has scales: keys, and a row of values for each element of a head.
+  void loadScaled(Block &block, const SeenKeys &keys, std::span<const float *const> rows,
+                  std::span<const float *const> values, uint64_t first) const {
+    for (size_t i = 0; blocks().size && i < rows.size(); ++i) {
+      const bool exists = rows[i] != nullptr;
+      block.scaledKeys.addRow(blocks(), {rows[i], exists ? shape_.queryElements : 0}, blocks().keys,
+                              exists ? placeOfKey(keys, first + i) : 0, shape_.queryElements);
+    }
+    const uint64_t head = keys.batch * shape_.keyHeads + keys.group;
+    for (uint64_t e = 0; blocks().havePackedValues() && e < shape_.valueElements; ++e) {
+      std::vector<float> row(values.size());
+      for (size_t i = 0; i < row.size(); ++i)
+        row[i] = values[i] ? values[i][e] : 0;
+      block.scaledValues.addValues(row, blocks().values, head * shape_.valueElements + e, first,
+                                   shape_.keyTokens);
+    }
   }
 
   /// The columns of an instruction whose elements of K are the rows `values`.
@@ -182,7 +220,7 @@ private:
     row.maximum = stays ? before : largest;
     const float shrink = stays ? 1 : exp2Of(exponent);
     const float scaled = originOf(row.maximum) * factor_;
-    const float offset = areBytes_ ? float(kByteShift) - scaled : -scaled;
+    const float offset = shift_ - scaled;
     std::array<float, chains> parts = {};
     for (size_t i = 0; i < numbers.size(); ++i) {
       numbers[i] = exp2Of(std::fma(numbers[i], factor_, offset));
@@ -200,13 +238,15 @@ private:
   void addValues(Row &row, const Block &block, const std::vector<float> &powers,
                  float shrink) const {
     std::vector<uint32_t> products(row.sums.size());
-    for (size_t e = 0; !areBytes_ && e < products.size(); ++e)
+    for (size_t e = 0; !arePromoted_ && e < products.size(); ++e)
       products[e] = bitsOf(floatOf(row.sums[e]) * shrink);
     const std::vector<int32_t> unscaled(row.sums.size());
-    for (size_t i = 0; i < block.values.size(); ++i)
+    if (blocks().havePackedValues())
+      ScaledOperand::ofPowers(powers).multiply(block.scaledValues, products, options_);
+    for (size_t i = 0; !blocks().havePackedValues() && i < block.values.size(); ++i)
       denseRow(factorsOf(type_, powers.data() + i * instructionK, instructionK), block.values[i],
                unscaled, products, options_);
-    for (size_t e = 0; areBytes_ && e < products.size(); ++e)
+    for (size_t e = 0; arePromoted_ && e < products.size(); ++e)
       products[e] = bitsOf(std::fma(floatOf(row.sums[e]), shrink, floatOf(products[e])));
     row.sums = std::move(products);
   }
@@ -228,7 +268,9 @@ private:
   std::vector<float> scores(const Row &row, const Block &block, uint64_t first) const {
     std::vector<uint32_t> products(order_.keys);
     const std::vector<int32_t> unscaled(order_.keys);
-    for (size_t i = 0; i < block.keys.size(); ++i)
+    if (blocks().size)
+      row.scaledQuery.multiply(block.scaledKeys, products, options_);
+    for (size_t i = 0; !blocks().size && i < block.keys.size(); ++i)
       denseRow(row.query[i], block.keys[i], unscaled, products, options_);
     std::vector<float> found(order_.keys);
     for (uint64_t j = 0; j < order_.keys; ++j) {
@@ -257,8 +299,7 @@ private:
   void finish(const Row &row, AttentionModel &model) const {
     float exponent = row.maximum * factor_, shrink = 1;
     float whole = areShared_ ? sumOfChains(row.powers) : row.powers[0];
-    if (areBytes_)
-      exponent -= float(kByteShift);
+    exponent -= shift_;
     if (!shape_.sinks.empty()) {
       const float sink = shape_.sinks[row.number % shape_.heads] * std::numbers::log2e_v<float>;
       const float top = std::max(exponent, sink), origin = originOf(top);
@@ -281,7 +322,8 @@ private:
   FloatType type_;
   std::span<const float> query_, key_, value_;
   DenseRowOptions options_;
-  bool areBytes_;        ///< e4m3 with wgmma
+  float shift_;          ///< exponent of the power of two that multiplies powers of e4m3
+  bool arePromoted_;     ///< e4m3 with wgmma: threads add the products of a block
   bool areShared_;       ///< four threads have the sums of a row
   uint64_t instructionK; ///< elements of K of an instruction
   float factor_, tangent_, slope_;

@@ -1,7 +1,9 @@
 //===- AttentionTest.cpp - Attention in fp64, by hand ----------------------===//
 #include "fp4/Numerics/Attention.h"
+#include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
 #include "fp4/Numerics/Reciprocal.h"
+#include "fp4/Numerics/UE8M0.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -288,16 +290,21 @@ TEST(AttentionModel, LiesWithinTheBound) {
     }
 }
 
-/// Powers are rounded to three bits, and sums to thirteen. Factors of heads are those of products
-/// and values.
+/// Powers are rounded to three bits, and with wgmma sums to thirteen. Factors of heads are those of
+/// products and values.
 TEST(AttentionModel, LiesWithinTheBoundOfBytes) {
   Drawn drawn;
   for (std::vector<float> *numbers : {&drawn.query, &drawn.key, &drawn.value})
     for (float &number : *numbers)
       number = decodeE4M3(encodeE4M3(number));
   const std::vector<float> ofKeys = {0.75f}, ofValues = {3.f};
-  drawn.shape.growth = 0;
-  for (bool hasFactors : {false, true}) {
+  for (auto [hasFactors, isOfWgmma, growth] : {std::tuple(false, true, 0.),
+                                               {true, true, 0.},
+                                               {true, false, 0.},
+                                               {false, false, 4.},
+                                               {true, false, 8.}}) {
+    drawn.shape.growth = growth;
+    drawn.shape.factors = {};
     if (hasFactors) {
       drawn.shape.factors = {ofKeys, ofValues};
     }
@@ -305,8 +312,8 @@ TEST(AttentionModel, LiesWithinTheBoundOfBytes) {
                                     drawn.value, /*threads=*/1);
     ASSERT_TRUE(exact);
     for (uint64_t keys : {32, 64, 128}) {
-      auto model = modelAttention(drawn.shape, {keys, 0}, FloatType::E4M3, drawn.query, drawn.key,
-                                  drawn.value, /*threads=*/1);
+      auto model = modelAttention(drawn.shape, {keys, growth, isOfWgmma}, FloatType::E4M3,
+                                  drawn.query, drawn.key, drawn.value, /*threads=*/1);
       ASSERT_TRUE(model);
       double largest = 0;
       for (size_t i = 0; i < model->values.size(); ++i) {
@@ -326,8 +333,11 @@ TEST(AttentionModel, LiesWithinTheBoundOfBytes) {
 TEST(AttentionModel, KeepsSmallPowersOfBytes) {
   AttentionShape shape{.queryTokens = 1, .keyTokens = 2, .queryElements = 1, .valueElements = 1};
   shape.scale = std::numbers::ln2;
-  for (auto [score, expected] : {std::pair(-12.f, 1.f), {-20.f, 0.f}}) {
-    auto model = modelAttention(shape, {32, 0}, FloatType::E4M3, std::vector<float>{1},
+  for (auto [score, expected, isOfWgmma] : {std::tuple(-12.f, 1.f, true),
+                                            {-20.f, 0.f, true},
+                                            {-12.f, 1.f, false},
+                                            {-20.f, 0.f, false}}) {
+    auto model = modelAttention(shape, {32, 0, isOfWgmma}, FloatType::E4M3, std::vector<float>{1},
                                 std::vector<float>{0, score}, std::vector<float>{0, 1},
                                 /*threads=*/1);
     ASSERT_TRUE(model);
@@ -335,6 +345,104 @@ TEST(AttentionModel, KeepsSmallPowersOfBytes) {
     EXPECT_NEAR(model->values[0], expected * power / (1 + power), 1e-3 * power);
     EXPECT_NEAR(model->logSums[0], std::log1p(power), 1e-6);
   }
+}
+
+/// Operands with scales of blocks, drawn: codes of e2m1 with 16 elements in a block, or of e4m3
+/// with 32, and values of e4m3 or of e2m1.
+struct DrawnBlocks {
+  DrawnBlocks(uint64_t block, bool havePackedValues) : block(block) {
+    shape.queryElements = 64;
+    std::mt19937 generator(7);
+    auto codes = [&](std::vector<float> &numbers, size_t count, bool arePacked) {
+      for (float number : numbersOf(count, unsigned(generator()), 2))
+        numbers.push_back(arePacked ? decodeE2M1(encodeE2M1(number))
+                                    : decodeE4M3(encodeE4M3(number)));
+    };
+    auto scales = [&](std::vector<uint8_t> &bytes, size_t count, bool arePacked) {
+      for (size_t i = 0; i < count; ++i)
+        bytes.push_back(uint8_t((arePacked ? 0x28 : 125) + generator() % 4));
+    };
+    codes(query, 21 * 2 * 64, block == 16);
+    codes(key, 90 * 64, block == 16);
+    codes(value, 90 * 16, havePackedValues);
+    scales(ofQueries, 21 * 2 * 64 / block, block == 16);
+    scales(ofKeys, 90 * 64 / block, block == 16);
+    if (havePackedValues)
+      scales(ofValues, 16 * 6, true);
+    shape.factors.blocks = {ofQueries, ofKeys, ofValues, block};
+  }
+
+  float scaleOf(uint8_t byte) const { return block == 16 ? decodeUE4M3(byte) : decodeUE8M0(byte); }
+  /// Numbers with their scales: of queries, whose scales have heads in front of tokens, of keys,
+  /// and of values.
+  std::vector<float> queries() const {
+    std::vector<float> numbers(query);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const size_t token = i / 64 / 2, head = i / 64 % 2;
+      numbers[i] *= scaleOf(ofQueries[(head * 21 + token) * (64 / block) + i % 64 / block]);
+    }
+    return numbers;
+  }
+  std::vector<float> keys() const {
+    std::vector<float> numbers(key);
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] *= scaleOf(ofKeys[i / block]);
+    return numbers;
+  }
+  std::vector<float> values() const {
+    std::vector<float> numbers(value);
+    for (size_t i = 0; !ofValues.empty() && i < numbers.size(); ++i)
+      numbers[i] *= decodeUE4M3(ofValues[i % 16 * 6 + i / 16 / 16]);
+    return numbers;
+  }
+
+  uint64_t block;
+  AttentionShape shape = Drawn().shape;
+  std::vector<float> query, key, value;
+  std::vector<uint8_t> ofQueries, ofKeys, ofValues;
+};
+
+/// Products have the scales of their blocks; powers are e4m3, or NVFP4 beside values of NVFP4.
+TEST(AttentionModel, LiesWithinTheBoundOfBlocks) {
+  for (auto [block, arePacked] : {std::pair(32, false), {16, false}, {16, true}})
+    for (double growth : {0., 4.}) {
+      DrawnBlocks drawn(uint64_t(block), arePacked);
+      drawn.shape.growth = growth;
+      auto exact = referenceAttention(drawn.shape, FloatType::E4M3, drawn.queries(), drawn.keys(),
+                                      drawn.values(), /*threads=*/1);
+      auto model = modelAttention(drawn.shape, {64, growth}, FloatType::E4M3, drawn.query,
+                                  drawn.key, drawn.value, /*threads=*/1);
+      ASSERT_TRUE(exact);
+      ASSERT_TRUE(model);
+      double largest = 0;
+      for (size_t i = 0; i < model->values.size(); ++i) {
+        const double distance = std::fabs(model->values[i] - exact->values[i]);
+        ASSERT_LE(distance, exact->bounds[i]) << block << " " << arePacked << " " << i;
+        largest = std::max(largest, distance / exact->bounds[i]);
+      }
+      EXPECT_GT(largest, 0.01) << block << " " << arePacked; // the bound says something
+      for (size_t i = 0; i < model->logSums.size(); ++i)
+        ASSERT_LE(std::fabs(model->logSums[i] - exact->logSums[i]), exact->logBounds[i]) << i;
+    }
+}
+
+/// Sixteen keys of one score have the powers 2688 = 6 * 448, which codes and a scale are exactly;
+/// one of e^-1 beside a larger one is 2 of the 6 steps of e2m1 that it would be 2.2 of.
+TEST(AttentionModel, QuantizesPowersInBlocks) {
+  AttentionShape shape{.queryTokens = 1, .keyTokens = 16, .queryElements = 64, .valueElements = 1};
+  shape.scale = 1;
+  std::vector<float> query(64, 0), key(16 * 64, 0), value(16, 1);
+  query[0] = 1;
+  const std::vector<uint8_t> ones(16 * 4, 0x38); // 1 of e4m3
+  shape.factors.blocks = {ones, ones, std::span(ones).first(1), 16};
+  auto sumOf = [&] {
+    auto model = modelAttention(shape, {64, 0}, FloatType::E4M3, query, key, value, /*threads=*/1);
+    return model ? model->values[0] : -1;
+  };
+  EXPECT_NEAR(sumOf(), 1, 1e-5);
+  for (size_t j = 1; j < 16; ++j)
+    key[j * 64] = -1;
+  EXPECT_NEAR(sumOf(), (6 + 15 * 2) / (6 * (1 + 15 * std::exp(-1))), 1e-5);
 }
 
 /// Factors come for both keys and values, and for each head of each sequence.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace fp4::numerics {
@@ -18,6 +19,14 @@ inline constexpr double kLazyGrowth = 8;
 /// (max_offset): the largest is 256, below 448, and e4m3 has the numbers from 2^-17 of it on.
 inline constexpr double kByteShift = 8;
 
+/// The decisions of the quantizer of powers beside values of NVFP4, which are up to 448 * 6 then:
+/// scale e4m3(amax * fp32(1/6)), codes e2m1(power * min(rcp(scale), FLT_MAX)). SageAttention3
+/// (arXiv 2505.11594) divides by the scale before its rounding.
+inline constexpr std::string_view kPowerRecipe =
+    "flashinfer, tensor_scale = one, guard = clamp_drop_nan, reciprocals = approximate_factor";
+/// log2(448 * 6), the exponent of 2 of the factor of such powers.
+inline constexpr double kPackedShift = 11.392317422778762;
+
 /// A paged cache: the pages of each sequence, batches x keyTokens / tokens; none where empty.
 struct AttentionPages {
   std::span<const int32_t> numbers = {};
@@ -27,9 +36,21 @@ struct AttentionPages {
   bool empty() const { return numbers.empty(); }
 };
 
+/// Scales of blocks that tensor cores multiply by, row-major: of f8E8M0FNU, of 32 elements (MXFP8),
+/// or of f8E4M3FN, of 16 (NVFP4). Scales of queries and keys are batches x heads x tokens x
+/// blocks, and of values batches x keyHeads x valueElements x blocks of 16 keys. None where empty.
+struct AttentionBlocks {
+  std::span<const uint8_t> queries = {}, keys = {}, values = {};
+  uint64_t size = 0; ///< elements of a block of queries or keys
+
+  bool arePacked() const { return size == 16; }             ///< queries and keys of NVFP4
+  bool havePackedValues() const { return !values.empty(); } ///< values, and powers
+};
+
 /// Factors of products, and of values, of each head of keys of each sequence; 1 where empty.
 struct AttentionFactors {
   std::span<const float> keys = {}, values = {};
+  AttentionBlocks blocks = {};
 };
 
 /// Sizes of an attention: queries are batches x queryTokens x heads x queryElements, keys are
@@ -93,6 +114,10 @@ struct AttentionReference {
 /// the largest. Products of powers and values are of blocks of 128 keys at most, with as many
 /// magnitudes.
 ///
+/// With blocks of NVFP4, an instruction of 64 products cuts four sums to 35 bits below the largest
+/// product of two scales, which is 448 * 448 at most. Powers have half a step of e2m1, which is a
+/// quarter of the number or of its scale, and scales half an ulp of e4m3.
+///
 /// Kernels of f16 scale queries and powers by powers of two, so that the largest have the largest
 /// exponent of f16. Half its smallest subnormal number is then 2^-40 of the largest query, or of
 /// the largest power, and other powers are rounded by 2^-11.
@@ -122,11 +147,12 @@ struct AttentionModel {
 /// referenceAttention. Products are those of kind::f16, 16 elements at a time; a thread adds up the
 /// powers of a block in eight chains and these by halves; all else is fp32. With wgmma each of the
 /// eight chains goes through all blocks before threads add the two that each has, and these by
-/// halves. Products of e4m3 are of 32 elements at a time, with 13 fraction bits; those of a block of
-/// values are added to the sums of before, fma(sums, shrink, products); powers are 2^8 times as
-/// large. As
-/// in the simulator, ex2 and lg2 are correctly rounded, and rcp has the bits of an H200
-/// (Reciprocal.h).
+/// halves. Products of e4m3 are of 32 elements at a time, and powers 2^(8 - growth) times as large;
+/// with wgmma products have 13 fraction bits, and those of a block of values are added to the sums
+/// of before, fma(sums, shrink, products). Operands that have scales of blocks are given without
+/// them; their products are those of kind::mxf8f6f4 or kind::mxf4nvf4, and powers beside values of
+/// NVFP4 are 2^(kPackedShift - growth) times as large and quantized as kPowerRecipe says. As in the
+/// simulator, ex2 and lg2 are correctly rounded, and rcp has the bits of an H200 (Reciprocal.h).
 Expected<AttentionModel> modelAttention(const AttentionShape &shape, const AttentionOrder &order,
                                         FloatType type, std::span<const float> query,
                                         std::span<const float> key, std::span<const float> value,
