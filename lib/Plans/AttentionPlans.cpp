@@ -7,6 +7,7 @@
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
 #include "fp4/ISA/ClusterLimit.h"
+#include "fp4/Numerics/Attention.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -35,8 +36,7 @@ LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
                   "pages of 16, 32, 64 or 128 tokens are usual");
 }
 
-static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type) {
-  int64_t elements = type.getShape().back();
+static LogicalResult requireHead(AttentionOp op, StringRef name, int64_t elements) {
   if (elements % kPanel == 0 && elements <= kMostElements)
     return success();
   return refuseHead(op, name, elements, "64, 128, 192");
@@ -48,6 +48,8 @@ static constexpr int64_t kPageUnit = 8;
 /// Heads that are rows of one tile, because they share keys: those of a group, rounded up to a
 /// power of two, where tokens are fewer than a tile has rows.
 static int64_t headsOfTile(AttentionOp op) {
+  if (op.isBlockScaled()) // scales are of rows of one head
+    return 1;
   constexpr int64_t mostRows = 2 * kGroupRows;
   int64_t heads = int64_t(llvm::PowerOf2Ceil(uint64_t(op.getHeadsOfGroup())));
   return op.getQueryTokens() < mostRows && heads <= kGroupRows ? heads : 1;
@@ -133,15 +135,37 @@ static int32_t partsOfTile(AttentionOp op) {
   return op.getQueryTokens() * headsOfTile(op) <= pipe::kMmaM ? 1 : 2;
 }
 
-/// Columns of tensor memory of a part: scores, powers as pairs, and sums of values.
-static int64_t columnsOfPart(AttentionOp op, int64_t keys) {
-  return keys + keys / 2 + op.getValueElements();
+/// Columns of tensor memory of the scales of rows of `elements` elements, of up to 128 rows.
+static int64_t columnsOfScales(int64_t elements, int64_t block) {
+  return int64_t(llvm::alignTo(llvm::divideCeil(elements, block), pipe::kScaleBlockColumns));
+}
+
+/// Columns of tensor memory of a tile: of each part scores, powers as operand A, and sums of
+/// values. Scales of blocks are those of queries, and once in front of the loop over keys and once
+/// in it those of keys, powers and values.
+static int64_t columnsOfTile(AttentionOp op, int64_t parts, int64_t keys) {
+  constexpr int64_t packed = 16, places = 2;
+  int64_t bits = op.getValueType().getElementTypeBitWidth();
+  int64_t columns = parts * (keys + keys * bits / 32 + op.getValueElements());
+  if (!op.isBlockScaled())
+    return columns;
+  int64_t block = op.getQueryType().getElementTypeBitWidth() == 4 ? packed : 32;
+  columns += (parts + places) * columnsOfScales(op.getElements(), block);
+  return op.hasValueRows() ? columns + (parts + 1) * places * columnsOfScales(keys, packed)
+                           : columns;
+}
+
+/// Returns true when a block may have so many keys: tensor memory has room, and all scales of
+/// values of the last block exist.
+static bool fitsBlock(AttentionOp op, int64_t parts, int64_t keys, const hw::TargetModel &target) {
+  bool isWhole = keys == kPanel || !op.hasValueRows() || op.getKeyTokens() % keys == 0;
+  return isWhole && columnsOfTile(op, parts, keys) <= int64_t(target.limits.tmemColumns);
 }
 
 /// Reports an order of keys that no kernel with tcgen05 has.
 static LogicalResult requireOrder(AttentionOp op, const hw::TargetModel &target) {
   auto keys = keysOfBlock(op).value_or(kPanel);
-  bool hasRoom = partsOfTile(op) * columnsOfPart(op, keys) <= int64_t(target.limits.tmemColumns);
+  bool hasRoom = fitsBlock(op, partsOfTile(op), keys, target);
   if (keys == kPanel || (keys == 2 * kPanel && hasRoom))
     return success();
   return withNote(op.emitOpError() << "has kernels with tcgen05 for 'in_blocks' " << kPanel
@@ -153,20 +177,54 @@ static LogicalResult requireOrder(AttentionOp op, const hw::TargetModel &target)
 /// Keys of a block of bytes at most: sums of a block lie beside those of all blocks in registers.
 static int64_t keysOfByteBlock(AttentionOp op) { return op.getValueElements() <= 128 ? 128 : 64; }
 
-/// Reports what no kernel of queries of f8E4M3FN has.
-static LogicalResult requireBytes(AttentionOp op, const hw::TargetModel &target) {
-  if (!route::hasCore(target, route::Core::Wgmma))
-    return withNote(op.emitOpError() << "has kernels of queries of f8E4M3FN with wgmma, but target "
+/// Reports queries of f8E4M3FN where no core multiplies them as they are, and a growth of their
+/// maxima that leaves powers no place below 2^8.
+static LogicalResult requireBytesOfCore(AttentionOp op, const hw::TargetModel &target) {
+  if (!op.isOfBytes() || route::hasCore(target, route::Core::Wgmma))
+    return success();
+  if (!route::hasCore(target, route::Core::Tcgen05))
+    return withNote(op.emitOpError() << "has kernels of queries of f8E4M3FN with wgmma or tcgen05, "
+                                        "but target "
                                      << target.name << " has none",
                     "convert queries to bf16: keys and values of f8E4M3FN are a quantized cache");
+  KeyOrderAttr order = op.getOrderAttr();
+  double most = numerics::kByteShift, growth = order ? order.getGrowth().getValueAsDouble() : 0;
+  if (growth <= most)
+    return success();
+  return withNote(
+      op.emitOpError() << "has kernels of queries of 8 bits, or 4, for 'growth' 0 to "
+                       << int64_t(most) << ", but got " << order,
+      "powers are up to 2^8, or 2688 of NVFP4, which the largest numbers of their types "
+      "limit");
+}
+
+/// Reports scales of blocks where no core multiplies by them, and values whose rows TMA cannot
+/// load.
+static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &target) {
+  if (!op.isBlockScaled())
+    return success();
+  if (!route::hasCore(target, route::Core::Tcgen05))
+    return withNote(op.emitOpError() << "has kernels of 'block_scales' with tcgen05, but target "
+                                     << target.name << " has none",
+                    "dequantize queries to bf16: keys and values may be a quantized cache");
+  constexpr int64_t unit = 32; // elements of 4 bits in 16 bytes
+  if (!op.hasValueRows() || op.getKeyTokens() % unit == 0)
+    return success();
+  return withNote(op.emitOpError() << "has kernels for values of f4E2M1FN of a multiple of " << unit
+                                   << " keys, but operand 'value' has " << op.getKeyTokens(),
+                  "append keys, and write 'lengths'");
+}
+
+/// Reports what no kernel of queries of f8E4M3FN has with wgmma.
+static LogicalResult requireBytes(AttentionOp op) {
   KeyOrderAttr order = op.getOrderAttr();
   int64_t keys = keysOfByteBlock(op);
   if (order && (order.getInBlocks() != keys || !order.getGrowth().getValue().isZero()))
     return withNote(op.emitOpError() << "has kernels of queries of f8E4M3FN for 'in_blocks' "
                                      << keys << " and 'growth' 0, but got " << order,
                     "write 'order <in_blocks = " + Twine(keys) + ", growth = 0.0>'");
-  if (failed(requireHead(op, "query", op.getQueryType())) ||
-      failed(requireHead(op, "value", op.getValueType())))
+  if (failed(requireHead(op, "query", op.getElements())) ||
+      failed(requireHead(op, "value", op.getValueElements())))
     return failure();
   return requirePages(op, kPageUnit);
 }
@@ -177,16 +235,19 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,
     return kBackwardRules.require(op, plan, target);
   if (cast<AttentionOp>(op).getLatent())
     return requireLatent(cast<AttentionOp>(op), target);
-  if (cast<AttentionOp>(op).isOfBytes())
-    return requireBytes(cast<AttentionOp>(op), target);
+  if (failed(requireBlockScales(cast<AttentionOp>(op), target)) ||
+      failed(requireBytesOfCore(cast<AttentionOp>(op), target)))
+    return failure();
+  if (cast<AttentionOp>(op).isOfBytes() && !hasLanes(target))
+    return requireBytes(cast<AttentionOp>(op));
   if (!route::hasCore(target, route::Core::Tcgen05))
     if (Status status = route::requireCore(target, route::Core::Wgmma); !status)
       return report(op, status.error());
   auto attention = cast<AttentionOp>(op);
   if (failed(hasLanes(target) ? requireOrder(attention, target) : requireNoOrder(attention)))
     return failure();
-  if (failed(requireHead(attention, "query", attention.getQueryType())) ||
-      failed(requireHead(attention, "value", attention.getValueType())))
+  if (failed(requireHead(attention, "query", attention.getElements())) ||
+      failed(requireHead(attention, "value", attention.getValueElements())))
     return failure();
   if (!hasTiles(attention, target))
     return withNote(
@@ -246,10 +307,11 @@ static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
   int64_t tileHeads = headsOfTile(op);
   int32_t parts = partsOfTile(op);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
-  uint64_t keys = op.getValueElements() <= kPanel ? 2 * kPanel : kPanel;
+  bool hasRoom = op.getValueElements() <= kPanel && fitsBlock(op, parts, 2 * kPanel, target);
+  int64_t keys = hasRoom ? 2 * kPanel : kPanel;
   plan.tile = {parts * pipe::kMmaM, keysOfBlock(op).value_or(keys), tileHeads};
   plan.ctasPerSm = 1;
-  plan.roles = attentionLaneRoles(op.getContext(), parts);
+  plan.roles = attentionLaneRoles(op.getContext(), parts, op.isBlockScaled());
   plan.schedule = parts == 1 ? neighboursAlongM(op.getContext()) : rasterOfTiles(op, target);
   return plan;
 }
@@ -283,10 +345,10 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
   auto attention = cast<AttentionOp>(op);
   if (attention.getLatent())
     return proposeLatent(attention, partial, target);
-  if (attention.isOfBytes())
-    return proposeBytes(attention, partial, target);
   if (hasLanes(target))
     return proposeLanes(attention, target);
+  if (attention.isOfBytes())
+    return proposeBytes(attention, partial, target);
   int32_t groups = partial.tile[0] ? std::clamp(int32_t(partial.tile[0] / kGroupRows), 1, 3)
                                    : groupsOfTile(attention);
   int64_t tileHeads = headsOfTile(attention);
@@ -313,6 +375,8 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
 
 /// Heads of a token that are rows of one tile.
 static bool hasHeadsOfTile(AttentionOp op, int64_t heads) {
+  if (op.isBlockScaled())
+    return heads == 1;
   return heads == 1 || (heads >= op.getHeadsOfGroup() && heads <= kGroupRows &&
                         llvm::isPowerOf2_64(uint64_t(heads)));
 }
@@ -328,12 +392,15 @@ SmallVector<StringRef> fp4::partRoles(const KernelPlan &plan) {
 static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
   using enum pipe::Engine;
-  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads})))
+  SmallVector<pipe::Engine> engines = {Tma, Tensor, Threads};
+  if (op.isBlockScaled())
+    engines.push_back(ScaleCopy);
+  if (failed(checkTiling(op, plan, target, engines)))
     return failure();
   auto [rows, keys, heads] = plan.tile;
   int64_t parts = 1 + int64_t(partRoles(plan).size());
   bool hasKeys = (keys == kPanel || keys == 2 * kPanel) && keys == keysOfBlock(op).value_or(keys) &&
-                 parts * columnsOfPart(op, keys) <= int64_t(target.limits.tmemColumns);
+                 fitsBlock(op, parts, keys, target);
   if (rows != parts * pipe::kMmaM || !hasKeys || !hasHeadsOfTile(op, heads))
     return misfit(op, "tile",
                   "is [" + Twine(parts * pipe::kMmaM) + ", N, H], N 64, or 128 where " +
@@ -381,10 +448,10 @@ static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
     return checkLatent(attention, plan, target);
   if (plan.split.kSlices.value_or(1) != 1)
     return misfit(op, "k_slices", "is left out without 'latent'", Twine(*plan.split.kSlices));
-  if (attention.isOfBytes())
-    return checkBytes(attention, plan, target);
   if (hasLanes(target))
     return checkLanes(attention, plan, target);
+  if (attention.isOfBytes())
+    return checkBytes(attention, plan, target);
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
                          {.areOneRole = true, .warps = {4, 8, 12}})))
     return failure();

@@ -64,13 +64,16 @@ RolePlanAttr fp4::laneRoles(MLIRContext *context, int32_t groups) {
                 auxiliaryRole(context, "clear", threads + 2, threads + 4, few)});
 }
 
-RolePlanAttr fp4::attentionLaneRoles(MLIRContext *context, int32_t parts) {
+RolePlanAttr fp4::attentionLaneRoles(MLIRContext *context, int32_t parts, bool copiesScales) {
   constexpr int32_t group = 4;
   int32_t threads = group * parts;
+  SmallVector<Engine> engines = {Engine::Tensor};
+  if (copiesScales)
+    engines.push_back(Engine::ScaleCopy);
   auto [most, few] = parts > 1 ? kMoreBeside : RegisterShares();
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", threads + 1, threads + 2, {Engine::Tma}, few),
-      RoleAttr::get(context, "mma", threads, threads + 1, {Engine::Tensor}, few),
+      RoleAttr::get(context, "mma", threads, threads + 1, engines, few),
       RoleAttr::get(context, "softmax", 0, group, {Engine::Threads}, most)};
   for (int32_t part = 1; part < parts; ++part)
     roles.push_back(auxiliaryRole(context, "softmax" + std::to_string(part), group * part,

@@ -40,7 +40,8 @@ pipe::RolePlanAttr laneRoles(mlir::MLIRContext *context, int32_t groups);
 /// rows of queries each, one warp issues matrix instructions, and one loads. Beside two parts two
 /// warps only release their registers. The others keep enough for a number of the tile of their
 /// own (pipe-place-scalars), without which ptxas keeps one for all roles in memory.
-pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts);
+/// Scales of blocks are copied by the warp that issues.
+pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts, bool copiesScales);
 
 /// Roles for attention of bytes with products in registers: `groups` warpgroups multiply and store,
 /// one warp loads, and three beside it transpose values.

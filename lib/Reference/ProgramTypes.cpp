@@ -129,8 +129,7 @@ std::vector<Shape> staticShapes(const ProgramOp &op) {
 std::vector<Shape> attentionShapes(const ProgramOp &op, const Shape &query, const Shape &value) {
   Shape result = query, sums = query;
   result.back() = value.empty() ? 0 : value.back();
-  if (op.attributes.contains("latent") && !op.resultTypes.empty() &&
-      !op.resultTypes[0].shape.empty())
+  if (!op.resultTypes.empty() && !op.resultTypes[0].shape.empty()) // values may be elements of keys
     result.back() = op.resultTypes[0].shape.back();
   sums.pop_back();
   return {result, sums};

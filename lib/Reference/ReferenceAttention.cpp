@@ -4,7 +4,10 @@
 
 #include "fp4/Numerics/Attention.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
+#include "fp4/Numerics/E2M1.h"
 #include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/Quantize.h"
+#include "fp4/Numerics/UE8M0.h"
 #include "fp4/Routes/Routes.h"
 
 #include <bit>
@@ -77,19 +80,122 @@ Expected<std::vector<float>> CacheOperand::numbers(const Step &step,
 /// Operands behind queries, keys and values; null where there are none.
 struct Others {
   const Tensor *keyScales, *valueScales, *keyFactors, *valueFactors, *lengths, *pages, *sinks,
-      *queryOffsets, *keyOffsets, *slopes;
+      *queryOffsets, *keyOffsets, *slopes, *queryScales;
 };
 
 Expected<Others> othersOf(Step &step) {
-  std::array<const Tensor *, 10> all;
+  std::array<const Tensor *, 11> all;
   for (size_t i = 0; i < all.size(); ++i) {
     FP4_ASSIGN(all[i], step.optional(3 + i));
   }
   const size_t results = std::clamp<size_t>(step.op.results.size(), 1, 2);
   FP4_TRY(step.expect(3 + size_t(int64_t(all.size()) - std::ranges::count(all, nullptr)), results));
-  auto [ks, vs, kf, vf, lengths, pages, sinks, queryOffsets, keyOffsets, slopes] = all;
-  return Others{ks, vs, kf, vf, lengths, pages, sinks, queryOffsets, keyOffsets, slopes};
+  auto [ks, vs, kf, vf, lengths, pages, sinks, queryOffsets, keyOffsets, slopes, qs] = all;
+  return Others{ks, vs, kf, vf, lengths, pages, sinks, queryOffsets, keyOffsets, slopes, qs};
 }
+
+/// The scales of `matrices` matrices of `rows` rows, each of which has a multiple of 128 of them.
+Expected<std::vector<uint8_t>> rowsOfScales(const Step &step, const Tensor &scales,
+                                            int64_t matrices, int64_t rows) {
+  FP4_ASSIGN(auto all, linearScales(scales));
+  const uint64_t padded = (uint64_t(rows) + 127) / 128 * 128, count = uint64_t(matrices);
+  if (scales.type.shape.size() != 2 || uint64_t(scales.type.shape[0]) != padded * count)
+    return step.wrong("must have scales of 128 rows, or a multiple, for each head of a sequence");
+  const uint64_t perRow = all.size() / (padded * count);
+  std::vector<uint8_t> result;
+  for (uint64_t i = 0; i < count; ++i) {
+    const auto first = all.begin() + ptrdiff_t(i * padded * perRow);
+    result.insert(result.end(), first, first + ptrdiff_t(uint64_t(rows) * perRow));
+  }
+  return result;
+}
+
+/// Operands whose blocks tensor cores scale: numbers without scales, as kernels multiply them, and
+/// scales in rows.
+class ScaledOperands {
+public:
+  static Expected<ScaledOperands> of(const Step &step, const Others &others) {
+    ScaledOperands all;
+    all.arePacked_ = step.operands[0]->type.element == ElementType::F4E2M1FN;
+    const std::vector<int64_t> &query = step.operands[0]->type.shape,
+                               &key = step.operands[1]->type.shape,
+                               &value = step.operands[2]->type.shape;
+    FP4_ASSIGN(all.queryScales,
+               rowsOfScales(step, *others.queryScales, query[0] * query[2], query[1]));
+    FP4_ASSIGN(all.keyScales, rowsOfScales(step, *others.keyScales, key[0] * key[2], key[1]));
+    if (others.valueScales) {
+      FP4_ASSIGN(all.valueScales,
+                 rowsOfScales(step, *others.valueScales, value[0] * value[1], value[2]));
+    }
+    all.query = numbersOf(*step.operands[0]);
+    all.key = numbersOf(*step.operands[1]);
+    all.value = numbersOf(*step.operands[2]);
+    if (others.valueScales)
+      all.value = transposed(all.value, step.operands[2]->type.shape);
+    return all;
+  }
+
+  numerics::AttentionBlocks blocks() const {
+    return {queryScales, keyScales, valueScales, arePacked_ ? 16u : 32u};
+  }
+  /// Queries or keys, batches x tokens x heads x elements, times their scales.
+  std::vector<float> product(const std::vector<float> &codes, const std::vector<uint8_t> &scales,
+                             const std::vector<int64_t> &shape) const {
+    std::vector<float> result(codes);
+    const uint64_t tokens = uint64_t(shape[1]), heads = uint64_t(shape[2]);
+    const auto elements = uint64_t(shape[3]);
+    const uint64_t size = blocks().size, perRow = (elements + size - 1) / size;
+    for (uint64_t i = 0; i < result.size(); ++i) {
+      const uint64_t row = i / elements, batch = row / heads / tokens;
+      const uint64_t place = (batch * heads + row % heads) * tokens + row / heads % tokens;
+      result[i] *= scaleOf(scales[place * perRow + i % elements / size]);
+    }
+    return result;
+  }
+  /// Values, batches x tokens x heads x elements, times the scales of their blocks of keys.
+  std::vector<float> scaledValues(uint64_t tokens, uint64_t heads, uint64_t elements) const {
+    constexpr uint64_t size = 16;
+    std::vector<float> result(value);
+    const uint64_t perRow = (tokens + size - 1) / size;
+    for (uint64_t i = 0; !valueScales.empty() && i < result.size(); ++i) {
+      const uint64_t row = i / elements, token = row / heads % tokens;
+      const uint64_t place = (row / heads / tokens * heads + row % heads) * elements + i % elements;
+      result[i] *= scaleOf(valueScales[place * perRow + token / size]);
+    }
+    return result;
+  }
+
+  std::vector<float> query, key, value;
+  std::vector<uint8_t> queryScales, keyScales, valueScales;
+
+private:
+  static std::vector<float> numbersOf(const Tensor &codes) {
+    if (codes.type.element != ElementType::F4E2M1FN)
+      return floats(codes);
+    std::vector<float> result(codes.type.elements());
+    for (size_t i = 0; i < result.size(); ++i)
+      result[i] = numerics::decodeE2M1(bytesOf(codes)[i / 2] >> 4 * (i % 2) & 15);
+    return result;
+  }
+  /// Batches x heads x elements x tokens as batches x tokens x heads x elements.
+  static std::vector<float> transposed(const std::vector<float> &rows,
+                                       const std::vector<int64_t> &shape) {
+    std::vector<float> result(rows.size());
+    const auto heads = uint64_t(shape[1]), elements = uint64_t(shape[2]),
+               tokens = uint64_t(shape[3]);
+    for (uint64_t i = 0; i < rows.size(); ++i) {
+      const uint64_t row = i / tokens, batch = row / elements / heads;
+      const uint64_t place = (batch * tokens + i % tokens) * heads + row / elements % heads;
+      result[place * elements + row % elements] = rows[i];
+    }
+    return result;
+  }
+  float scaleOf(uint8_t byte) const {
+    return arePacked_ ? numerics::decodeUE4M3(byte) : numerics::decodeUE8M0(byte);
+  }
+
+  bool arePacked_ = false;
+};
 
 /// The sizes. Packed operands have no batches, and caches pages in their place.
 Expected<numerics::AttentionShape> shapeOf(const Step &step, const Others &others) {
@@ -108,7 +214,8 @@ Expected<numerics::AttentionShape> shapeOf(const Step &step, const Others &other
   shape.keyTokens = uint64_t(key[shape.pages.headsFirst ? 2 : 1 - packedKeys]);
   shape.keyHeads = uint64_t(key[shape.pages.headsFirst ? 1 : 2 - packedKeys]);
   FP4_ASSIGN(const int64_t latent, step.integer("latent", 0));
-  const int64_t ofValues = step.operands[2]->type.shape.back();
+  const std::vector<int64_t> &value = step.operands[2]->type.shape;
+  const int64_t ofValues = value[value.size() - (others.queryScales && others.valueScales ? 2 : 1)];
   if (latent < 0 || latent > ofValues)
     return step.wrong("must have values that are elements of keys");
   shape.valueElements = uint64_t(latent ? latent : ofValues);
@@ -146,6 +253,12 @@ Expected<std::optional<numerics::AttentionOrder>> orderOf(const Step &step) {
   return numerics::AttentionOrder{keys, std::bit_cast<float>(growth), isOfWgmma};
 }
 
+/// Returns true when tensor cores multiply elements of 8 bits, or 4, as they are.
+bool isOfBytes(const Step &step) {
+  const ElementType element = step.operands[0]->type.element;
+  return element == ElementType::F8E4M3FN || element == ElementType::F4E2M1FN;
+}
+
 /// The attributes, which say what becomes of products, and which keys queries see.
 Status setScores(numerics::AttentionShape &shape, const Step &step) {
   FP4_ASSIGN(auto scale, step.integer("scale", std::bit_cast<uint32_t>(1.0f)));
@@ -154,7 +267,9 @@ Status setScores(numerics::AttentionShape &shape, const Step &step) {
   shape.scale = std::bit_cast<float>(uint32_t(scale));
   shape.softcap = std::bit_cast<float>(uint32_t(softcap));
   shape.causal = step.op.attributes.contains("causal");
-  const float lazy = route::hasCore(step.target, route::Core::Tcgen05) ? numerics::kLazyGrowth : 0;
+  const bool areBytes = isOfBytes(step);
+  const bool isLazy = route::hasCore(step.target, route::Core::Tcgen05) && !areBytes;
+  const float lazy = isLazy ? numerics::kLazyGrowth : 0;
   FP4_ASSIGN(auto order, orderOf(step));
   shape.growth = order ? order->growth : lazy;
   return {};
@@ -201,6 +316,42 @@ void keepFirst(std::vector<float> &rows, size_t all, size_t kept) {
   rows.resize(rows.size() / all * kept);
 }
 
+/// The numbers of queries, keys and values, and those of them that a kernel multiplies.
+struct Operands {
+  std::vector<float> query, key, value;
+  std::optional<ScaledOperands> scaled; ///< with scales of blocks
+
+  Expected<numerics::AttentionModel> model(const numerics::AttentionShape &shape,
+                                           const numerics::AttentionOrder &order,
+                                           numerics::FloatType type, unsigned threads) const {
+    return scaled ? numerics::modelAttention(shape, order, type, scaled->query, scaled->key,
+                                             scaled->value, threads)
+                  : numerics::modelAttention(shape, order, type, query, key, value, threads);
+  }
+};
+
+Expected<Operands> operandsOf(const Step &step, const Others &others,
+                              const numerics::AttentionShape &shape, numerics::FloatType type) {
+  Operands all;
+  if (others.queryScales) {
+    FP4_ASSIGN(all.scaled, ScaledOperands::of(step, others));
+    const ScaledOperands &scaled = *all.scaled;
+    all.query = scaled.product(scaled.query, scaled.queryScales, step.operands[0]->type.shape);
+    all.key = scaled.product(scaled.key, scaled.keyScales, step.operands[1]->type.shape);
+    all.value = scaled.scaledValues(shape.keyTokens, shape.keyHeads, shape.valueElements);
+    return all;
+  }
+  all.query = floats(*step.operands[0]);
+  FP4_ASSIGN(
+      all.key,
+      CacheOperand(*step.operands[1], others.keyScales, others.keyFactors).numbers(step, type));
+  FP4_ASSIGN(
+      all.value,
+      CacheOperand(*step.operands[2], others.valueScales, others.valueFactors).numbers(step, type));
+  keepFirst(all.value, size_t(step.operands[2]->type.shape.back()), shape.valueElements);
+  return all;
+}
+
 } // namespace
 
 /// Attention in fp64, with the bound of its kernels. Unless the operation gives an order of its
@@ -211,21 +362,18 @@ Status runAttention(Step &step) {
   FP4_ASSIGN(auto others, othersOf(step));
   FP4_ASSIGN(auto shape, shapeOf(step, others));
   FP4_TRY(setScores(shape, step));
-  const numerics::FloatType type = floatType(step.operands[0]->type.element);
-  const bool areBytes = type == numerics::FloatType::E4M3;
+  const bool areBytes = isOfBytes(step);
+  const numerics::FloatType type =
+      areBytes ? numerics::FloatType::E4M3 : floatType(step.operands[0]->type.element);
   const std::vector<float> ofKeys = factorsOf(shape, areBytes ? others.keyFactors : nullptr),
                            ofValues = factorsOf(shape, areBytes ? others.valueFactors : nullptr);
-  shape.factors = {ofKeys, ofValues};
-  shape.areHalves = others.keyScales && others.keyScales->type.element == ElementType::F8E4M3FN;
-  FP4_ASSIGN(
-      auto keys,
-      CacheOperand(*step.operands[1], others.keyScales, others.keyFactors).numbers(step, type));
-  FP4_ASSIGN(
-      auto values,
-      CacheOperand(*step.operands[2], others.valueScales, others.valueFactors).numbers(step, type));
-  keepFirst(values, size_t(step.operands[2]->type.shape.back()), shape.valueElements);
-  FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, floats(*step.operands[0]),
-                                                          keys, values, step.threads));
+  FP4_ASSIGN(auto operands, operandsOf(step, others, shape, type));
+  shape.factors = {ofKeys, ofValues,
+                   operands.scaled ? operands.scaled->blocks() : numerics::AttentionBlocks()};
+  shape.areHalves = others.keyScales && !others.queryScales &&
+                    others.keyScales->type.element == ElementType::F8E4M3FN;
+  FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, operands.query, operands.key,
+                                                          operands.value, step.threads));
   FP4_TRY(defineWithin(step, 0, std::move(reference.values), std::move(reference.bounds)));
   const bool hasLogs = step.op.results.size() > 1;
   if (hasLogs)
@@ -233,8 +381,7 @@ Status runAttention(Step &step) {
   FP4_ASSIGN(auto order, orderOf(step));
   if (!order)
     return {};
-  FP4_ASSIGN(auto model, numerics::modelAttention(shape, *order, type, floats(*step.operands[0]),
-                                                  keys, values, step.threads));
+  FP4_ASSIGN(auto model, operands.model(shape, *order, type, step.threads));
   FP4_TRY(defineModel(step, 0, model.values));
   return hasLogs ? defineModel(step, 1, model.logSums) : Status();
 }

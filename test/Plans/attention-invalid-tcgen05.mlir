@@ -104,11 +104,40 @@ func.func @roles(%q: !q) -> !q {
 
 // -----
 
+// Powers of e4m3 are up to 2^8.
 !q = tensor<1x200x2x128xf8E4M3FN>
 !o = tensor<1x200x2x128xbf16>
+func.func @twin(%q: !q) -> !o {
+  %o = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 8.0> : !q, !q, !q -> !o
+  return %o : !o
+}
 func.func @bytes(%q: !q) -> !o {
-  // expected-error @+2 {{has kernels of queries of f8E4M3FN with wgmma, but target sm_100a has none}}
-  // expected-note @+1 {{convert queries to bf16: keys and values of f8E4M3FN are a quantized cache}}
-  %o = fp4.attention %q, %q, %q scale 1.0 : !q, !q, !q -> !o
+  // expected-error @+2 {{has kernels of queries of 8 bits, or 4, for 'growth' 0 to 8, but got #fp4.key_order<in_blocks = 64, growth = 9.000000e+00>}}
+  // expected-note @+1 {{powers are up to 2^8, or 2688 of NVFP4, which the largest numbers of their types limit}}
+  %o = fp4.attention %q, %q, %q scale 1.0 order <in_blocks = 64, growth = 9.0> : !q, !q, !q -> !o
+  return %o : !o
+}
+
+// -----
+
+// Rows of values of 4 bits are multiples of 16 bytes.
+!q = tensor<1x200x2x128xf4E2M1FN>
+!k = tensor<1x160x2x128xf4E2M1FN>
+!s = tensor<512x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!t = tensor<512x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!v = tensor<1x2x128x160xf4E2M1FN>
+!u = tensor<256x10xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!l = tensor<1x150x2x128xf4E2M1FN>
+!lt = tensor<512x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lv = tensor<1x2x128x150xf4E2M1FN>
+!o = tensor<1x200x2x128xbf16>
+func.func @twin(%q: !q, %k: !k, %v: !v, %s: !s, %t: !t, %u: !u) -> !o {
+  %o = fp4.attention %q, %k, %v block_scales(%s, %t, %u : !s, !t, !u) scale 1.0 : !q, !k, !v -> !o
+  return %o : !o
+}
+func.func @keys(%q: !q, %k: !l, %v: !lv, %s: !s, %t: !lt, %u: !u) -> !o {
+  // expected-error @+2 {{has kernels for values of f4E2M1FN of a multiple of 32 keys, but operand 'value' has 150}}
+  // expected-note @+1 {{append keys, and write 'lengths'}}
+  %o = fp4.attention %q, %k, %v block_scales(%s, %t, %u : !s, !lt, !u) scale 1.0 : !q, !l, !lv -> !o
   return %o : !o
 }

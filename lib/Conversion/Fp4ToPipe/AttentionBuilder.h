@@ -9,6 +9,7 @@
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Numerics/Attention.h"
 
+#include <array>
 #include <numeric>
 #include <string>
 
@@ -17,6 +18,38 @@ namespace fp4 {
 /// Rows of a warpgroup of wgmma, columns of a swizzled row, and columns of which each thread has
 /// some of a row.
 inline constexpr int64_t kGroupRows = 64, kPanel = 64, kThreadColumns = 8;
+
+/// Elements of an operand of a product, and of the scales of its blocks where tensor cores take
+/// these.
+struct OperandFormat {
+  mlir::Type element, scale; ///< null: no scales
+  int64_t block = 1;         ///< elements that share a scale
+
+  int64_t bytesOf(int64_t elements) const { return elements * element.getIntOrFloatBitWidth() / 8; }
+  /// The layout of tiles of rows of `elements`: panels of 128 bytes, or of 64 or 32 where rows are
+  /// not so wide.
+  pipe::Layout layoutOf(int64_t elements) const {
+    int64_t bytes = bytesOf(elements);
+    return bytes % 128 == 0  ? pipe::Layout::Swizzle128B
+           : bytes % 64 == 0 ? pipe::Layout::Swizzle64B
+                             : pipe::Layout::Swizzle32B;
+  }
+  /// A box of rows that are as wide as the swizzle, of heads of `elements`.
+  pipe::TensorMapType box(llvm::ArrayRef<int64_t> rows, int64_t elements) const {
+    llvm::SmallVector<int64_t> shape(rows);
+    shape.push_back(pipe::swizzleWidth(layoutOf(elements)) * 8 / element.getIntOrFloatBitWidth());
+    return pipe::TensorMapType::get(shape, element, layoutOf(elements));
+  }
+  pipe::SharedType tile(int64_t rows, int64_t elements) const {
+    return pipe::SharedType::get({rows, elements}, element, layoutOf(elements));
+  }
+  /// The scales of rows of `elements`, in whole scale tiles.
+  pipe::SharedType scaleTile(int64_t rows, int64_t elements) const {
+    int64_t columns = llvm::alignTo(llvm::divideCeil(elements, block), pipe::kScaleBlockColumns);
+    return pipe::SharedType::get({int64_t(llvm::alignTo(rows, pipe::kScaleBlockRows)), columns},
+                                 scale, pipe::Layout::Tiled128x4);
+  }
+};
 
 /// An fp4.attention, and the tile of its plan.
 struct Attention {
@@ -43,14 +76,29 @@ struct Attention {
   int64_t parts() { return rows / partRows(); }
 
   mlir::Type element() { return op.getQueryType().getElementType(); }
+  /// The formats of the operands of both products: of queries and keys, and of powers and values.
+  OperandFormat ofKeys() { return {element(), scaleOf(op.getQueryScales()), blockOfKeys()}; }
+  OperandFormat ofValues() {
+    bool areScaled = isBlockScaled() && op.getValueScales();
+    return {op.getValueType().getElementType(),
+            areScaled ? scaleOf(op.getValueScales()) : mlir::Type(), kPackedBlock};
+  }
+  static constexpr int64_t kPackedBlock = 16;
+  bool isBlockScaled() { return op.isBlockScaled(); }
+  int64_t blockOfKeys() { return element().getIntOrFloatBitWidth() == 4 ? kPackedBlock : 32; }
+  static mlir::Type scaleOf(mlir::Value scales) {
+    return scales ? mlir::getElementTypeOrSelf(scales.getType()) : mlir::Type();
+  }
   mlir::Type resultElement() {
     if (slices > 1)
       return mlir::Float32Type::get(context());
     return mlir::cast<mlir::RankedTensorType>(op.getResult().getType()).getElementType();
   }
-  /// Returns true when operands have 8 bits: values are transposed, and sums of a block are
-  /// promoted to fp32.
+  /// Returns true when operands have 8 bits, and powers are multiplied by a power of two.
   bool isOfBytes() { return op.isOfBytes(); }
+  /// Returns true when wgmma multiplies such operands: values are transposed, and sums of a block
+  /// are promoted to fp32.
+  bool isPromoted() { return isOfBytes() && !hasLanes(); }
   /// Returns true when values are columns of keys, and two roles have halves of them.
   bool isLatent() { return bool(op.getLatent()); }
   int64_t batches() { return op.getBatches(); }
@@ -92,7 +140,12 @@ struct Attention {
   double growth() {
     if (KeyOrderAttr order = op.getOrderAttr())
       return order.getGrowth().getValueAsDouble();
-    return hasLanes() ? numerics::kLazyGrowth : 0;
+    return hasLanes() && !isOfBytes() ? numerics::kLazyGrowth : 0;
+  }
+  /// The power of two by which powers of 8 bits are multiplied: those of a maximum that has grown
+  /// are up to 2^kByteShift, whatever the growth.
+  double shift() {
+    return (op.hasValueRows() ? numerics::kPackedShift : numerics::kByteShift) - growth();
   }
 
   /// Numbers of a row that are the sum of its powers: one for each thread of the row.
@@ -115,27 +168,28 @@ struct Attention {
   /// Returns true when no block has masks.
   bool isWhole() { return !mayHideBlocks() && keyTokens() % keys == 0; }
 
-  /// The layout of tiles of rows of `elements`: panels of 128 bytes, or of 64 where rows are not so
-  /// wide.
-  pipe::Layout layoutOf(int64_t elements) {
-    int64_t bytes = elements * element().getIntOrFloatBitWidth() / 8;
-    return bytes % 128 ? pipe::Layout::Swizzle64B : pipe::Layout::Swizzle128B;
-  }
-  /// A box of rows that are as wide as the swizzle, of heads of `elements`.
-  pipe::TensorMapType box(llvm::ArrayRef<int64_t> rows, int64_t elements) {
-    llvm::SmallVector<int64_t> shape(rows);
-    shape.push_back(pipe::swizzleWidth(layoutOf(elements)) * 8 / element().getIntOrFloatBitWidth());
-    return pipe::TensorMapType::get(shape, element(), layoutOf(elements));
-  }
   pipe::TensorMapType boxOfQueries() {
-    return tileHeads > 1 ? box({partTokens(), tileHeads}, queryElements())
-                         : box({partRows()}, queryElements());
+    return tileHeads > 1 ? ofKeys().box({partTokens(), tileHeads}, queryElements())
+                         : ofKeys().box({partRows()}, queryElements());
   }
-  pipe::TensorMapType boxOfKeys(int64_t elements) {
-    return hasPlanes() ? box({1, keys}, elements) : box({boxKeys()}, elements);
+  /// Keys of other sequences are hidden: those of packed elements have no planes.
+  bool keysHavePlanes() { return hasPlanes() && element().getIntOrFloatBitWidth() >= 8; }
+  bool valuesHavePlanes() { return hasPlanes() && !op.hasValueRows(); }
+  pipe::TensorMapType boxOfKeys() {
+    return keysHavePlanes() ? ofKeys().box({1, keys}, queryElements())
+                            : ofKeys().box({boxKeys()}, queryElements());
   }
-  pipe::SharedType tile(int64_t tokens, int64_t elements) {
-    return pipe::SharedType::get({tokens, elements}, element(), layoutOf(elements));
+  pipe::TensorMapType boxOfValues() {
+    if (op.hasValueRows())
+      return ofValues().box({valueElements()}, keys);
+    return valuesHavePlanes() ? ofValues().box({1, keys}, op.getValueType().getShape().back())
+                              : ofValues().box({boxKeys()}, op.getValueType().getShape().back());
+  }
+  pipe::SharedType tileOfQueries() { return ofKeys().tile(partRows(), queryElements()); }
+  pipe::SharedType tileOfKeys() { return ofKeys().tile(keys, queryElements()); }
+  pipe::SharedType tileOfValues() {
+    return op.hasValueRows() ? ofValues().tile(valueElements(), keys)
+                             : ofValues().tile(keys, valueElements());
   }
   /// Columns of values whose sums of a block threads promote at a time, in bytes: registers have
   /// room for those of 128 beside the sums of as many, and for fewer beside more.
@@ -177,6 +231,7 @@ struct RowState {
   mlir::Value maximum; ///< origin of the powers so far, a number for each row
   mlir::Value sum;     ///< sum of the powers that each thread has
   mlir::Value powers;  ///< powers of the last block, whose values come while the next one begins
+  mlir::Value scales;  ///< scales of the blocks of powers of NVFP4; null: none
   mlir::Value shrink;  ///< factor by which the last block multiplies sums; carried beside bytes
   KeptRows kept;
 };
@@ -185,7 +240,15 @@ struct RowState {
 struct QueryPart {
   QueryTile tile;
   mlir::Value query;
+  mlir::Value scales; ///< scales of blocks in tensor memory; null: none
   std::string role;
+};
+
+/// A tile in shared memory, or of powers in tensor memory, that tensor cores multiply.
+struct LaneOperand {
+  mlir::Value data;
+  mlir::Value scales; ///< scales of blocks in tensor memory, of powers in shared; null: none
+  mlir::Value row;    ///< row of the scale tile at which the scales begin; null: the first
 };
 
 /// Arguments of the kernel; null where there are none.
@@ -193,6 +256,7 @@ struct AttentionArguments {
   AttentionArguments(Attention &attention, mlir::gpu::GPUFuncOp func);
 
   mlir::Value queries, keys, values, result; ///< tensor maps, and a buffer
+  std::array<mlir::Value, 3> scales;         ///< of blocks of queries, keys and values
   mlir::Value lengths, pages;
   mlir::Value table, places;       ///< tiles of packed queries (GroupTiles.h), and their number
   mlir::Value keyOffsets, keyRows; ///< offsets of packed keys, and the number of all keys
@@ -234,12 +298,20 @@ public:
   BlockRows rowsOf(const QueryTile &tile, mlir::Value block);
   mlir::Value key(const QueryTile &tile, const BlockRows &rows);
   mlir::Value value(const QueryTile &tile, const BlockRows &rows);
+  /// The values of a block, of all keys a row for each element of a head.
+  mlir::Value valueRows(const QueryTile &tile, mlir::Value block);
+  /// Scales of blocks of a tile of queries, and of a block of keys or values.
+  mlir::Value queryScales(const QueryTile &tile);
+  mlir::Value keyScales(const QueryTile &tile, mlir::Value block);
+  mlir::Value valueScales(const QueryTile &tile, mlir::Value block);
   /// Finds the keys of the sequence of a tile.
   void findKeys(QueryTile &tile);
 
 private:
-  mlir::Value load(mlir::Value map, const QueryTile &tile, const BlockRows &rows, int64_t elements,
-                   llvm::StringRef ring);
+  mlir::Value load(mlir::Value map, const QueryTile &tile, const BlockRows &rows,
+                   pipe::SharedType type, llvm::StringRef ring);
+  mlir::Value loadScales(mlir::Value scales, pipe::SharedType type, mlir::Value rowBlock,
+                         mlir::Value column, llvm::StringRef ring);
   mlir::Value rowOfKey(const QueryTile &tile, mlir::Value key);
   mlir::Value rowInPage(const QueryTile &tile, mlir::Value key);
   mlir::Value limited(mlir::Value number, mlir::Value most);
@@ -302,7 +374,7 @@ private:
   void addPart(size_t number, llvm::ArrayRef<Value> values, const RowState &state);
   llvm::SmallVector<Value> addOtherParts(const QueryTile &tile, const BlockRows &rows,
                                          const RowState &state);
-  Value powerShift() { return splat(1, float(numerics::kByteShift)); }
+  Value powerShift() { return splat(1, float(attention.shift())); }
 
   // Values that are columns of keys (AttentionLatent.cpp).
   void buildLatent(const QueryTile &tile);
@@ -324,9 +396,15 @@ private:
   LaneStates firstLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, Value block);
   LaneStates nextLanes(llvm::ArrayRef<QueryPart> parts, const QueryTile &tile, Value block,
                        Value more, const LaneStates &before);
-  llvm::SmallVector<Value> writePowers(llvm::ArrayRef<QueryPart> parts, const LaneStates &states);
-  Value multiplyKeys(const QueryPart &part, size_t number, Value keys);
-  Value multiplyPowers(size_t number, Value powers, Value values, Value more);
+  llvm::SmallVector<LaneOperand> writePowers(llvm::ArrayRef<QueryPart> parts,
+                                             const LaneStates &states);
+  Value multiplyKeys(const QueryPart &part, size_t number, const LaneOperand &keys);
+  Value multiplyPowers(size_t number, const LaneOperand &powers, const LaneOperand &values,
+                       Value more);
+  LaneOperand keysOf(const QueryTile &tile, Value block, const BlockRows &rows);
+  LaneOperand valuesOf(const QueryTile &tile, Value block, const BlockRows &rows);
+  Value copyScales(Value scales);
+  void roundPowers(RowState &state);
   Value laneScores(const QueryPart &part, Value block, Value products);
 
   // Sums of all keys (AttentionSums.cpp).

@@ -26,7 +26,7 @@ using namespace fp4::pipe;
 /// Makes the sums of a tile: one fragment, or in bytes one of each part, with that of a block.
 Value AttentionBuilder::makeSums() {
   promoted.clear();
-  if (!attention.isOfBytes())
+  if (!attention.isPromoted())
     return fragment(attention.valueElements());
   for (int64_t first = 0; first < attention.valueElements(); first += attention.partColumns()) {
     Value sums = fragment(attention.partColumns());
@@ -60,7 +60,7 @@ SmallVector<Value> AttentionBuilder::transposedValues(const QueryTile &tile,
                                                       const BlockRows &rows) {
   Value values = loads.value(tile, rows);
   int64_t columns = attention.partColumns();
-  SharedType type = attention.tile(columns, attention.keys);
+  SharedType type = attention.ofValues().tile(columns, attention.keys);
   SmallVector<Value> tiles;
   for (size_t part = 0; part < promoted.size(); ++part) {
     auto transposed =

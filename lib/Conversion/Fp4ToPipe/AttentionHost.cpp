@@ -55,11 +55,16 @@ private:
       if (result)
         results.push_back(allocateBuffer(b, loc, cast<RankedTensorType>(result.getType()), rows));
     slices = sumsOfSlices(b, attention);
-    SmallVector<Value> arguments = {mapOfQueries(b, adaptor.getQuery(), attention, rows),
-                                    mapOfKeys(b, adaptor.getKey(), attention)};
-    if (!attention.isLatent())
-      arguments.push_back(mapOfKeys(b, adaptor.getValue(), attention));
+    SmallVector<Value> arguments = {
+        mapOfQueries(b, adaptor.getQuery(), attention, rows),
+        mapOfKeys(b, adaptor.getKey(), attention, attention.boxOfKeys())};
+    if (op.hasValueRows())
+      arguments.push_back(
+          mapOf(b, loc, attention.boxOfValues(), matrixOf(b, loc, adaptor.getValue(), 1)));
+    else if (!attention.isLatent())
+      arguments.push_back(mapOfKeys(b, adaptor.getValue(), attention, attention.boxOfValues()));
     arguments.push_back(globalOf(b, loc, slices.empty() ? results[0] : slices[0], 2, rows));
+    addBlockScales(b, adaptor, attention, arguments);
     Value sinks = slices.empty() ? adaptor.getSinks() : Value();
     for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getKeyFactors(),
                           adaptor.getValueFactors(), sinks, adaptor.getSlopes()})
@@ -73,6 +78,19 @@ private:
     else if (op.getLse())
       arguments.push_back(globalOf(b, loc, results[1], /*inner=*/1, rows));
     return arguments;
+  }
+
+  /// Adds the scales of blocks of all operands.
+  static void addBlockScales(OpBuilder &b, OpAdaptor adaptor, Attention &attention,
+                             SmallVector<Value> &arguments) {
+    AttentionOp op = attention.op;
+    if (!attention.isBlockScaled())
+      return;
+    for (auto [buffer, scales] : {std::pair(adaptor.getQueryScales(), op.getQueryScales()),
+                                  std::pair(adaptor.getKeyScales(), op.getKeyScales()),
+                                  std::pair(adaptor.getValueScales(), op.getValueScales())})
+      if (scales)
+        arguments.push_back(scalesOf(b, buffer, cast<RankedTensorType>(scales.getType())));
   }
 
   /// Adds the arguments of packed queries, and of packed keys.
@@ -154,8 +172,20 @@ private:
                           viewOf(b, loc, buffer, {count}));
   }
 
+  /// Scales of all matrices, each in whole scale tiles, below each other.
+  static Value scalesOf(OpBuilder &b, Value buffer, RankedTensorType scales) {
+    ArrayRef<int64_t> tiles = cast<MemRefType>(buffer.getType()).getShape();
+    int64_t rowBlocks = productOf(tiles.drop_back(2));
+    auto type = GlobalType::get({rowBlocks * kScaleBlockRows, scales.getShape().back()},
+                                scales.getElementType(), Layout::Tiled128x4);
+    Location loc = buffer.getLoc();
+    return ViewOp::create(
+        b, loc, type, viewOf(b, loc, buffer, {rowBlocks, tiles[tiles.size() - 2], tiles.back()}));
+  }
+
   static Value mapOf(OpBuilder &b, Location loc, TensorMapType box, Value mapped) {
-    int64_t columns = cast<MemRefType>(mapped.getType()).getShape().back();
+    int64_t perByte = box.getElementType().getIntOrFloatBitWidth() == 4 ? 2 : 1;
+    int64_t columns = cast<MemRefType>(mapped.getType()).getShape().back() * perByte;
     return MakeTensorMapOp::create(b, loc, box, mapped, /*dynamic_columns=*/Value(),
                                    b.getI64IntegerAttr(columns));
   }
@@ -173,12 +203,12 @@ private:
 
   /// A map of keys or of values: of tokens, of heads of pages and their tokens, or of planes, each
   /// a sequence.
-  static Value mapOfKeys(OpBuilder &b, Value buffer, Attention &attention) {
+  static Value mapOfKeys(OpBuilder &b, Value buffer, Attention &attention, TensorMapType box) {
     Location loc = attention.op.getLoc();
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
-    bool arePlanes = attention.hasPlanes() && !attention.hasPackedKeys();
+    bool arePlanes = box.hasPlanes() && !attention.hasPackedKeys();
     Value rows = attention.hasPackedKeys() ? sizeOf(b, loc, buffer, 0) : Value();
-    return mapOf(b, loc, attention.boxOfKeys(shape.back()),
+    return mapOf(b, loc, box,
                  arePlanes ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})
                            : matrixOf(b, loc, buffer, attention.op.getHeadsFirst() ? 1 : 2, rows));
   }

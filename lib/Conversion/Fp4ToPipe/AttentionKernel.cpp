@@ -36,6 +36,11 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
   take(keys);
   take(values, !attention.isLatent());
   take(result);
+  if (attention.isBlockScaled())
+    for (auto [argument, operand] :
+         llvm::zip(scales, std::array<Value, 3>{op.getQueryScales(), op.getKeyScales(),
+                                                op.getValueScales()}))
+      take(argument, bool(operand));
   take(lengths, bool(op.getLengths()));
   take(pages, bool(op.getPages()));
   for (Value *argument : {&keyFactors, &valueFactors})
@@ -161,9 +166,9 @@ void AttentionBuilder::inRole(StringRef role, ArrayRef<Engine> engines, function
 }
 
 void AttentionBuilder::buildTile(QueryTile tile) {
+  takeFactors(tile);
   if (attention.hasLanes())
     return buildLanes(tile);
-  takeFactors(tile);
   if (args.slopes)
     tile.slopes = slopesOf(tile);
   if (attention.isLatent())
@@ -173,7 +178,7 @@ void AttentionBuilder::buildTile(QueryTile tile) {
   Range range = rangeOf(tile);
   RowState state = passBlocks(tile, range, query, sums);
   BlockRows rows = rowsAgain(state.kept.rows, tile, range.begin);
-  if (attention.isOfBytes())
+  if (attention.isPromoted())
     addPart(0, addOtherParts(tile, rows, state), state);
   else
     multiplyValues(tile, rows, state.powers, sums);
@@ -195,6 +200,7 @@ static RowState toState(ValueRange values, bool hasShrink) {
       values[0],
       values[1],
       values[2],
+      /*scales=*/Value(),
       hasShrink ? values[3] : Value(),
       {BlockRows(rows.take_front(rows.size() / 2)), BlockRows(rows.drop_front(rows.size() / 2))}};
 }
@@ -210,9 +216,9 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointToStart(loop.getBody());
   RowState after = nextBlock(tile, b.sub(last, loop.getInductionVar()), query, sums,
-                             toState(loop.getRegionIterArgs(), attention.isOfBytes()));
+                             toState(loop.getRegionIterArgs(), attention.isPromoted()));
   scf::YieldOp::create(b, toValues(after));
-  return toState(loop.getResults(), attention.isOfBytes());
+  return toState(loop.getResults(), attention.isPromoted());
 }
 
 /// Keeps the rows of a block of a cache until its values come, and finds those of the block behind
@@ -353,7 +359,7 @@ RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value 
   RowState first = firstWeights(scoresOf(tile, block, rows, query));
   first.kept = kept;
   first.powers = rounded(first.powers, attention.element());
-  if (attention.isOfBytes())
+  if (attention.isPromoted())
     first.shrink = splat(1, 1);
   return first;
 }
@@ -364,7 +370,7 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
   BlockRows rows = rowsAgain(before.kept.next, tile, block);
   BlockRows ofValues = rowsAgain(before.kept.rows, tile, b.add(block, b.constant(1)));
   SmallVector<Value> values;
-  if (attention.isOfBytes())
+  if (attention.isPromoted())
     values = addOtherParts(tile, ofValues, before);
   KeptRows kept;
   keepRows(kept, tile, block, rows);
@@ -372,12 +378,12 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
   RowState after = nextMaximum(scores, before);
   addWeights(after, scores, before);
   after.kept = kept;
-  if (attention.isOfBytes())
+  if (attention.isPromoted())
     addPart(0, values, before);
   else
     multiplyValues(tile, ofValues, before.powers, sums);
   after.powers = rounded(after.powers, attention.element());
-  if (attention.isOfBytes()) // sums are scaled when the next products are added
+  if (attention.isPromoted()) // sums are scaled when the next products are added
     return after;
   scale(sums, after.shrink);
   after.shrink = Value();

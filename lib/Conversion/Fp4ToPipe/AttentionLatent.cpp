@@ -75,8 +75,9 @@ void AttentionBuilder::addLatent(const QueryTile &tile, Value block, Value query
   RowState after = nextMaximum(scores, state);
   addWeights(after, scores, state);
   after.powers = rounded(after.powers, attention.element());
-  auto staged = StageOp::create(b, attention.tile(attention.rows, attention.keys), after.powers,
-                                /*dest=*/Value());
+  auto staged =
+      StageOp::create(b, attention.ofKeys().tile(attention.rows, attention.keys), after.powers,
+                      /*dest=*/Value());
   staged->setAttr(kRingAttr, b.getStringAttr("powers"));
   Value shrink = handOver(after.shrink);
   addHalf(sums[0], after.powers, keys, after.shrink, /*half=*/0);

@@ -19,7 +19,7 @@ using namespace fp4;
 using namespace fp4::pipe;
 
 Value AttentionLoads::query(const QueryTile &tile) {
-  SharedType type = attention.tile(attention.partRows(), attention.queryElements());
+  SharedType type = attention.tileOfQueries();
   if (attention.tileHeads == 1)
     return LoadOp::create(b, type, args.queries, tile.row,
                           b.mul(tile.head, attention.queryElements()),
@@ -40,19 +40,72 @@ BlockRows AttentionLoads::rowsOf(const QueryTile &tile, Value block) {
 }
 
 Value AttentionLoads::key(const QueryTile &tile, const BlockRows &rows) {
-  return load(args.keys, tile, rows, attention.queryElements(), "keys");
+  if (attention.hasPlanes() && !attention.keysHavePlanes()) {
+    BlockRows ofAll;
+    for (Value row : rows)
+      ofAll.push_back(b.add(b.mul(tile.batch, attention.keyTokens()), row));
+    return load(args.keys, tile, ofAll, attention.tileOfKeys(), "keys");
+  }
+  return load(args.keys, tile, rows, attention.tileOfKeys(), "keys");
 }
 
 Value AttentionLoads::value(const QueryTile &tile, const BlockRows &rows) {
-  return load(args.values, tile, rows, attention.valueElements(), "values");
+  return load(args.values, tile, rows, attention.tileOfValues(), "values");
 }
 
-Value AttentionLoads::load(Value map, const QueryTile &tile, const BlockRows &rows,
-                           int64_t elements, StringRef ring) {
+Value AttentionLoads::valueRows(const QueryTile &tile, Value block) {
+  Value head = b.add(b.mul(tile.batch, attention.keyHeads()), tile.keyHead);
+  auto loaded = LoadOp::create(b, attention.tileOfValues(), args.values,
+                               b.mul(head, attention.valueElements()), b.mul(block, attention.keys),
+                               /*existing=*/Value());
+  loaded->setAttr(kRingAttr, b.getStringAttr("values"));
+  return loaded.getResult();
+}
+
+/// The scales of a matrix, which has whole scale tiles of 128 rows: from `rowBlock` on, and from
+/// `column`, which counts scale tiles too.
+Value AttentionLoads::loadScales(Value scales, SharedType type, Value rowBlock, Value column,
+                                 StringRef ring) {
+  auto loaded = LoadOp::create(b, type, scales, rowBlock, column, /*existing=*/Value());
+  if (!ring.empty())
+    loaded->setAttr(kRingAttr, b.getStringAttr(ring));
+  return loaded.getResult();
+}
+
+/// A part of a tile may lie behind the last query.
+Value AttentionLoads::queryScales(const QueryTile &tile) {
+  auto blocks = int64_t(llvm::divideCeil(attention.queryTokens(), kScaleBlockRows));
+  Value first = b.sub(b.constant(attention.queryTokens()), tile.left);
+  Value block = b.min(b.div(first, kScaleBlockRows), blocks - 1);
+  Value head = b.add(b.mul(tile.batch, attention.heads()), tile.head);
+  return loadScales(args.scales[0],
+                    attention.ofKeys().scaleTile(attention.partRows(), attention.queryElements()),
+                    b.add(b.mul(head, blocks), block), b.constant(0), /*ring=*/"");
+}
+
+Value AttentionLoads::keyScales(const QueryTile &tile, Value block) {
+  auto blocks = int64_t(llvm::divideCeil(attention.keyTokens(), kScaleBlockRows));
+  Value head = b.add(b.mul(tile.batch, attention.keyHeads()), tile.keyHead);
+  Value first = b.div(b.mul(block, attention.keys), kScaleBlockRows);
+  return loadScales(args.scales[1],
+                    attention.ofKeys().scaleTile(attention.keys, attention.queryElements()),
+                    b.add(b.mul(head, blocks), first), b.constant(0), "key_scales");
+}
+
+Value AttentionLoads::valueScales(const QueryTile &tile, Value block) {
+  auto blocks = int64_t(llvm::divideCeil(attention.valueElements(), kScaleBlockRows));
+  Value head = b.add(b.mul(tile.batch, attention.keyHeads()), tile.keyHead);
+  SharedType type = attention.ofValues().scaleTile(attention.valueElements(), attention.keys);
+  return loadScales(args.scales[2], type, b.mul(head, blocks),
+                    b.mul(block, type.getColumns() / kScaleBlockColumns), "value_scales");
+}
+
+Value AttentionLoads::load(Value map, const QueryTile &tile, const BlockRows &rows, SharedType type,
+                           StringRef ring) {
+  int64_t elements = type.getColumns();
   Value column = attention.op.getHeadsFirst() ? b.constant(0) : b.mul(tile.keyHead, elements);
-  auto loaded = LoadOp::create(b, attention.tile(attention.keys, elements), map, rows.front(),
-                               column, /*existing=*/Value());
-  if (attention.hasPlanes())
+  auto loaded = LoadOp::create(b, type, map, rows.front(), column, /*existing=*/Value());
+  if (cast<TensorMapType>(map.getType()).hasPlanes())
     loaded.getPlaneMutable().assign(tile.keysEnd ? tile.keysEnd : tile.batch);
   loaded.getBelowMutable().assign(ArrayRef(rows).drop_front());
   loaded->setAttr(kRingAttr, b.getStringAttr(ring));

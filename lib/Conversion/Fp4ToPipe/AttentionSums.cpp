@@ -30,7 +30,7 @@ void AttentionBuilder::finish(const QueryTile &tile, Value sums, Value maximum, 
     inverse = arith::MulFOp::create(b, inverse, b.splat(attention.numbers(1), tile.valueFactor));
   for (auto [number, part] : llvm::enumerate(promoted))
     storeColumns(tile, read(part.sums), int64_t(number) * attention.partColumns(), inverse);
-  if (attention.isOfBytes())
+  if (attention.isPromoted())
     return;
   int64_t columns = attention.hasLanes() ? kStoredColumns : attention.valueElements();
   for (int64_t first = 0; first < attention.valueElements(); first += columns)

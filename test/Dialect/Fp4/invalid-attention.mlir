@@ -435,7 +435,7 @@ func.func @heads_first(%q: !q, %k: !k, %n: !n, %p: !p, %all: tensor<2x2x64x128xb
   // attention (C17)
   // expected-error @+2 {{heads_first must come with 'pages', but got none}}
   // expected-note @+1 {{heads are in front of tokens in pages alone}}
-  %1 = "fp4.attention"(%q, %all, %all) <{heads_first, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> : (!q, tensor<2x2x64x128xbf16>, tensor<2x2x64x128xbf16>) -> !q
+  %1 = "fp4.attention"(%q, %all, %all) <{heads_first, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> : (!q, tensor<2x2x64x128xbf16>, tensor<2x2x64x128xbf16>) -> !q
   return
 }
 
@@ -499,5 +499,125 @@ func.func @latent_elements(%q: !q, %c: !c) {
   // expected-error @+2 {{latent must be from 1 to the 192 elements of a head of operand 'key', but got 256}}
   // expected-note @+1 {{write the elements of a head of values, such as 512}}
   %1 = fp4.attention %q, %c, %c scale 1.0 latent 256 : !q, !c, !c -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x200x4x128xf4E2M1FN>
+!k = tensor<2x192x2x128xf4E2M1FN>
+!v = tensor<2x2x64x192xf4E2M1FN>
+!qs = tensor<2048x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!ks = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!vs = tensor<512x12xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<2x200x4x64xbf16>
+func.func @block_scales(%q: !q, %k: !k, %v: !v, %qs: !qs, %ks: !ks, %vs: !vs, %n: tensor<2xi32>) {
+  %0 = fp4.attention %q, %k, %v block_scales(%qs, %ks, %vs : !qs, !ks, !vs) lengths(%n : tensor<2xi32>) scale 1.0 : !q, !k, !v -> !o
+  // attention (C19)
+  // expected-error @+2 {{operand 'key_scales' must be 'tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<2048x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-note @+1 {{each head of a sequence has a multiple of 128 rows, of its tokens, or of values its elements}}
+  %1 = fp4.attention %q, %k, %v block_scales(%qs, %qs, %vs : !qs, !qs, !vs) scale 1.0 : !q, !k, !v -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x200x4x128xf4E2M1FN>
+!k = tensor<2x192x2x128xf4E2M1FN>
+!v = tensor<2x2x64x192xf4E2M1FN>
+!qs = tensor<2048x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!ks = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!vs = tensor<512x12xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<2x200x4x64xbf16>
+!w = tensor<2x192x2x64xbf16>
+!w8 = tensor<2x192x2x64xf8E4M3FN>
+func.func @block_scaled_values(%q: !q, %k: !k, %v: !w, %u: !w8, %qs: !qs, %ks: !ks) {
+  %0 = fp4.attention %q, %k, %u block_scales(%qs, %ks : !qs, !ks) scale 1.0 : !q, !k, !w8 -> !o
+  // attention (C19)
+  // expected-error @+2 {{operand 'value' must have elements f8E4M3FN without scales, or f4E2M1FN with scales beside a query of f4E2M1FN, but got 'tensor<2x192x2x64xbf16>'}}
+  // expected-note @+1 {{powers are e4m3 beside values of f8E4M3FN, and NVFP4 beside those of NVFP4}}
+  %1 = fp4.attention %q, %k, %v block_scales(%qs, %ks : !qs, !ks) scale 1.0 : !q, !k, !w -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x100x4x128xbf16>
+!k = tensor<2x192x2x128xbf16>
+!qs = tensor<2048x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!ks = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+func.func @block_scaled_floats(%q: !q, %k: !k, %qs: !qs, %ks: !ks) {
+  // attention (C19)
+  // expected-error @+2 {{operand 'query' must have elements f8E4M3FN or f4E2M1FN beside 'block_scales', but got 'tensor<2x100x4x128xbf16>'}}
+  // expected-note @+1 {{fp4.quantize makes codes and scales of MXFP8 or NVFP4}}
+  %1 = fp4.attention %q, %k, %k block_scales(%qs, %ks : !qs, !ks) scale 1.0 : !q, !k, !k -> !q
+  return
+}
+
+// -----
+
+!q = tensor<2x200x4x128xf4E2M1FN>
+!k = tensor<2x192x2x128xf4E2M1FN>
+!v = tensor<2x2x64x192xf4E2M1FN>
+!qs = tensor<2048x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!ks = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!vs = tensor<512x12xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<2x200x4x64xbf16>
+!k8 = tensor<2x192x2x128xf8E4M3FN>
+!w8 = tensor<2x192x2x64xf8E4M3FN>
+func.func @block_scaled_keys(%q: !q, %k: !k8, %v: !w8, %qs: !qs, %ks: !ks) {
+  // attention (C19)
+  // expected-error @+2 {{operand 'key' must have the elements of operand 'query' beside 'block_scales', but got 'tensor<2x192x2x128xf8E4M3FN>'}}
+  // expected-note @+1 {{one instruction multiplies both}}
+  %1 = fp4.attention %q, %k, %v block_scales(%qs, %ks : !qs, !ks) scale 1.0 : !q, !k8, !w8 -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x200x4x128xf4E2M1FN>
+!k = tensor<2x192x2x128xf4E2M1FN>
+!v = tensor<2x2x64x192xf4E2M1FN>
+!qs = tensor<2048x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!ks = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!vs = tensor<512x12xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<2x200x4x64xbf16>
+!p = tensor<2x6xi32>
+!c = tensor<12x32x2x128xf4E2M1FN>
+!w8 = tensor<12x32x2x64xf8E4M3FN>
+func.func @block_scaled_pages(%q: !q, %c: !c, %v: !w8, %qs: !qs, %ks: !ks, %n: tensor<2xi32>, %p: !p) {
+  // attention (C19)
+  // expected-error @+2 {{block_scales must come without 'pages', offsets and 'latent', but got 'pages'}}
+  // expected-note @+1 {{tiles of 128 rows have their scales together: pad each sequence}}
+  %1 = fp4.attention %q, %c, %v block_scales(%qs, %ks : !qs, !ks) lengths(%n : tensor<2xi32>) pages(%p : !p) scale 1.0 : !q, !c, !w8 -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x200x4x128xf4E2M1FN>
+!k = tensor<2x192x2x128xf4E2M1FN>
+!v = tensor<2x2x64x192xf4E2M1FN>
+!qs = tensor<2048x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!ks = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!vs = tensor<512x12xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<2x200x4x64xbf16>
+func.func @packed_without_scales(%q: !q, %k: !k, %v: !v) {
+  // attention (C2)
+  // expected-error @+2 {{operand 'query' must have elements of type bf16, f16 or f8E4M3FN, but got 'tensor<2x200x4x128xf4E2M1FN>'}}
+  // expected-note @+1 {{convert it with arith.truncf}}
+  %1 = fp4.attention %q, %k, %v scale 1.0 : !q, !k, !v -> !o
+  return
+}
+
+// -----
+
+!q = tensor<2x100x4x128xf8E4M3FN>
+!qs = tensor<1024x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<2x100x4x128xbf16>
+func.func @few_scales(%q: !q, %qs: !qs) {
+  // expected-error @+2 {{expects two or three scales and their types, but got 1 and 1}}
+  // expected-note @+1 {{write scales of queries, keys and, if they have any, values}}
+  %1 = fp4.attention %q, %q, %q block_scales(%qs : !qs) scale 1.0 : !q, !q, !q -> !o
   return
 }

@@ -506,3 +506,20 @@ func.func @attention_over_heads_of_pages(%q: tensor<?x8x64xbf16>, %k: tensor<64x
       : tensor<?x8x64xbf16>, tensor<64x2x16x64xbf16>, tensor<64x2x16x64xbf16> -> tensor<?x8x64xbf16>
   return %u : tensor<?x8x64xbf16>
 }
+
+// CHECK-LABEL: func @block_scales
+!nq = tensor<2x100x4x128xf4E2M1FN>
+!nk = tensor<2x192x2x128xf4E2M1FN>
+!nv = tensor<2x2x64x192xf4E2M1FN>
+!nqs = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!nks = tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!nvs = tensor<512x12xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!nw = tensor<2x192x2x64xf8E4M3FN>
+!no = tensor<2x100x4x64xbf16>
+func.func @block_scales(%q: !nq, %k: !nk, %v: !nv, %w: !nw, %qs: !nqs, %ks: !nks, %vs: !nvs) {
+  // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} block_scales(%[[QS:.*]], %[[KS:.*]], %{{.*}} : tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<1024x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>, tensor<512x12xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) scale 1.000000e+00 :
+  %0 = fp4.attention %q, %k, %v block_scales(%qs, %ks, %vs : !nqs, !nks, !nvs) scale 1.0 : !nq, !nk, !nv -> !no
+  // CHECK: block_scales(%[[QS]], %[[KS]] : tensor<1024x8xf8E4M3FN
+  %1 = fp4.attention %q, %k, %w block_scales(%qs, %ks : !nqs, !nks) scale 1.0 : !nq, !nk, !nw -> !no
+  return
+}

@@ -14,6 +14,54 @@ using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
 
+//===----------------------------------------------------------------------===//
+// Scales
+//===----------------------------------------------------------------------===//
+
+/// Scales of keys and values as `scales`, or those of all operands, or of queries and keys, as
+/// `block_scales`.
+ParseResult fp4::parseAttentionScales(OpAsmParser &parser, MaybeOperand &query, MaybeOperand &key,
+                                      MaybeOperand &value, Type &queryType, Type &keyType,
+                                      Type &valueType) {
+  bool isOfBlocks = succeeded(parser.parseOptionalKeyword("block_scales"));
+  if (!isOfBlocks && failed(parser.parseOptionalKeyword("scales")))
+    return success();
+  SmallVector<std::pair<MaybeOperand *, Type *>> places;
+  if (isOfBlocks)
+    places.push_back({&query, &queryType});
+  places.push_back({&key, &keyType});
+  places.push_back({&value, &valueType});
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> types;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLParen() || parser.parseOperandList(operands) ||
+      parser.parseColonTypeList(types) || parser.parseRParen())
+    return failure();
+  if (operands.size() != types.size() || operands.size() > places.size() || operands.size() < 2)
+    return withNote(parser.emitError(loc) << "expects " << (isOfBlocks ? "two or three" : "two")
+                                          << " scales and their types, but got " << operands.size()
+                                          << " and " << types.size(),
+                    isOfBlocks ? "write scales of queries, keys and, if they have any, values"
+                               : "write scales of keys and of values");
+  for (auto [place, operand, type] : llvm::zip(places, operands, types)) {
+    *place.first = operand;
+    *place.second = type;
+  }
+  return success();
+}
+
+void fp4::printAttentionScales(OpAsmPrinter &printer, Operation *, Value query, Value key,
+                               Value value, Type, Type, Type) {
+  SmallVector<Value> scales;
+  for (Value operand : {query, key, value})
+    if (operand)
+      scales.push_back(operand);
+  if (scales.empty())
+    return;
+  printer << (query ? "block_scales(" : "scales(") << ValueRange(scales) << " : "
+          << ValueRange(scales).getTypes() << ")";
+}
+
 /// Places of the dimensions of an operand: of sequences or pages, which packed operands do not
 /// have, of tokens, of heads, and of elements of a head.
 struct Places {
@@ -67,13 +115,14 @@ static LogicalResult verifySame(const Checked &value, unsigned place, const Chec
 static LogicalResult verifySizes(AttentionOp op, const Checked &query, const Checked &key,
                                  const Checked &value) {
   Places ofQuery = placesOf(op, /*areKeys=*/false), ofKeys = placesOf(op, /*areKeys=*/true);
+  Places ofValues = op.hasValueRows() ? Places{0, 3, 1, 2} : ofKeys;
   bool isPaged = bool(op.getPages()), hasBatches = !isPaged && !op.hasPackedKeys();
   if ((hasBatches && (failed(verifySame(key, 0, query, 0, "batches")) ||
                       failed(verifySame(value, 0, query, 0, "batches")))) ||
       (isPaged && failed(verifySame(value, 0, key, 0, "pages"))) ||
       failed(verifySame(key, ofKeys.elements, query, ofQuery.elements, "elements of a head")) ||
-      failed(verifySame(value, ofKeys.tokens, key, ofKeys.tokens, "tokens")) ||
-      failed(verifySame(value, ofKeys.heads, key, ofKeys.heads, "heads")))
+      failed(verifySame(value, ofValues.tokens, key, ofKeys.tokens, "tokens")) ||
+      failed(verifySame(value, ofValues.heads, key, ofKeys.heads, "heads")))
     return failure();
   if (op.getHeads() % op.getKeyHeads() == 0)
     return success();
@@ -238,7 +287,8 @@ static LogicalResult verifyQuantized(AttentionOp op, const Checked &key, const C
   if (op.hasPackedKeys() && op.isQuantized())
     return withNote(key.must("have the elements of operand 'query' beside 'key_offsets'"), // (C15)
                     "codes are of caches, which have 'lengths' and 'pages'");
-  if (failed(verifyTogether(op, "scales", op.getKeyScales(), op.getValueScales())) ||
+  if ((!op.isBlockScaled() &&
+       failed(verifyTogether(op, "scales", op.getKeyScales(), op.getValueScales()))) ||
       failed(verifyTogether(op, "factors", op.getKeyFactors(), op.getValueFactors())))
     return failure();
   if (!op.getKeyScales() && isa<Float4E2M1FNType>(key.type.getElementType()))
@@ -247,13 +297,67 @@ static LogicalResult verifyQuantized(AttentionOp op, const Checked &key, const C
         "pass the scales of the blocks of keys and values");
   for (auto [name, scales, codes] : {std::tuple("key_scales", op.getKeyScales(), &key),
                                      std::tuple("value_scales", op.getValueScales(), &value)})
-    if (scales && failed(verifyScales(op, operand(op, name, scales), *codes)))
+    if (scales && !op.isBlockScaled() &&
+        failed(verifyScales(op, operand(op, name, scales), *codes)))
       return failure();
   for (auto [name, factors] : {std::pair("key_factors", op.getKeyFactors()),
                                std::pair("value_factors", op.getValueFactors())})
     if (factors && failed(verifyFactors(op, operand(op, name, factors))))
       return failure();
   return success();
+}
+
+/// attention (C19): scales of blocks of `matrices` matrices of `rows` rows of `elements` elements.
+static LogicalResult verifyBlockScales(AttentionOp op, StringRef name, Value scales,
+                                       int64_t matrices, int64_t rows, int64_t elements) {
+  constexpr int64_t rowsOfTile = 128;
+  bool isPacked = isa<Float4E2M1FNType>(op.getQueryType().getElementType());
+  MLIRContext *context = op.getContext();
+  Type element = isPacked ? Type(Float8E4M3FNType::get(context)) : Float8E8M0FNUType::get(context);
+  int64_t block = blockSize(isPacked ? Format::NVFP4 : Format::MXFP8E4M3);
+  SmallVector<int64_t> shape = {matrices * int64_t(llvm::alignTo(rows, rowsOfTile)),
+                                int64_t(llvm::divideCeil(elements, block))};
+  return verifyType(
+      operand(op, name, scales),
+      withScaleLayout(RankedTensorType::get(shape, element), ScaleLayout::Tiled128x4),
+      "each head of a sequence has a multiple of 128 rows, of its tokens, or of values "
+      "its elements");
+}
+
+/// attention (C19): elements and scales of operands whose blocks tensor cores scale.
+static LogicalResult verifyBlockScaled(AttentionOp op, const Checked &query, const Checked &key,
+                                       const Checked &value) {
+  Type ofQuery = query.type.getElementType(), ofValue = value.type.getElementType();
+  if (op.getPages() || op.isPacked() || op.getLatent())
+    return withNote(op.emitOpError() << "block_scales must come without 'pages', offsets and "
+                                        "'latent', but got "
+                                     << (op.getPages()   ? "'pages'"
+                                         : op.isPacked() ? "'query_offsets'"
+                                                         : "'latent'"),
+                    "tiles of 128 rows have their scales together: pad each sequence");
+  bool isPacked = isa<Float4E2M1FNType>(ofQuery);
+  if (!isPacked && !isa<Float8E4M3FNType>(ofQuery))
+    return withNote(query.must("have elements f8E4M3FN or f4E2M1FN beside 'block_scales'"),
+                    "fp4.quantize makes codes and scales of MXFP8 or NVFP4");
+  if (key.type.getElementType() != ofQuery)
+    return withNote(key.must("have the elements of operand 'query' beside 'block_scales'"),
+                    "one instruction multiplies both");
+  bool fits = op.getValueScales() ? isPacked && isa<Float4E2M1FNType>(ofValue)
+                                  : isa<Float8E4M3FNType>(ofValue);
+  if (!fits)
+    return withNote(value.must("have elements f8E4M3FN without scales, or f4E2M1FN with scales "
+                               "beside a query of f4E2M1FN"),
+                    "powers are e4m3 beside values of f8E4M3FN, and NVFP4 beside those of NVFP4");
+  int64_t batches = op.getBatches(), heads = op.getHeads(), keyHeads = op.getKeyHeads();
+  int64_t tokens = op.getQueryTokens(), keys = op.getKeyTokens(), elements = op.getElements();
+  if (failed(verifyBlockScales(op, "query_scales", op.getQueryScales(), batches * heads, tokens,
+                               elements)) ||
+      failed(verifyBlockScales(op, "key_scales", op.getKeyScales(), batches * keyHeads, keys,
+                               elements)))
+    return failure();
+  return op.getValueScales() ? verifyBlockScales(op, "value_scales", op.getValueScales(),
+                                                 batches * keyHeads, op.getValueElements(), keys)
+                             : success();
 }
 
 /// A number by which scores are multiplied or limited.
@@ -322,7 +426,7 @@ LogicalResult AttentionOp::verify() {
   Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());
   Checked value = operand(*this, "value", getValue());
   Type element = query.type.getElementType();
-  if (!element.isBF16() && !element.isF16() && !isOfBytes())
+  if (!element.isBF16() && !element.isF16() && !isa<Float8E4M3FNType>(element) && !isBlockScaled())
     return withNote(query.must("have elements of type bf16, f16 or f8E4M3FN"), // attention (C2)
                     "convert it with arith.truncf");
   if (failed(verifyTokens(query, isPacked())) || failed(verifyTokens(key, hasPackedKeys())) ||
@@ -331,12 +435,14 @@ LogicalResult AttentionOp::verify() {
   if (query.type.getEncoding())
     return withNote(query.must("have no layout"), "layouts are of scales"); // attention (C2)
   for (const Checked &tokens : {key, value})
-    if (failed(verifyElements(tokens, element, key.type.getElementType()))) // attention (C2)
+    if (!isBlockScaled() &&
+        failed(verifyElements(tokens, element, key.type.getElementType()))) // attention (C2)
       return failure();
   if (failed(verifyOrder(*this)) || failed(verifyOffsets(*this)) || failed(verifyLatent(*this)) ||
       failed(verifySizes(*this, query, key, value)) || // attention (C3), (C4)
       failed(verifySoftmax(*this)) || failed(verifyHeads(*this, query.type.getShape())) ||
-      failed(verifySequences(*this, getBatches())) || failed(verifyQuantized(*this, key, value)))
+      failed(verifySequences(*this, getBatches())) || failed(verifyQuantized(*this, key, value)) ||
+      (isBlockScaled() && failed(verifyBlockScaled(*this, query, key, value))))
     return failure();
   SmallVector<int64_t> shape(query.type.getShape());
   shape.back() = getValueElements();

@@ -43,8 +43,8 @@ struct Fp4Version : DialectVersion {
   uint64_t number;
 };
 /// Version 2 has fp4.matmul in place of fp4.blockscaled_matmul, and of fp4.attention version 3 the
-/// order of keys, and version 4 latent values.
-constexpr uint64_t kVersion = 4, kOrderOfKeys = 3, kLatentValues = 4;
+/// order of keys, version 4 latent values, and version 5 scales of queries.
+constexpr uint64_t kVersion = 5, kOrderOfKeys = 3, kLatentValues = 4;
 
 /// Attributes and types are written in their textual form, which MLIR does by itself.
 struct Fp4Bytecode : BytecodeDialectInterface {
@@ -88,8 +88,8 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, Operati
       failed(reader.readOptionalAttribute(prop.window)) ||
       (hasSparseSizes && failed(reader.readSparseArray(MutableArrayRef(sizes)))))
     return failure();
-  if (dense && dense.size() != int64_t(sizes.size()))
-    return withNote(reader.emitError() << "fp4.attention must have " << sizes.size()
+  if (dense && dense.size() > int64_t(sizes.size())) // earlier versions have fewer
+    return withNote(reader.emitError() << "fp4.attention must have at most " << sizes.size()
                                        << " sizes of operands, but has " << dense.size(),
                     "the file is damaged: write it again");
   if (dense)

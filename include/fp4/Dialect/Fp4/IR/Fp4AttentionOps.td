@@ -56,6 +56,12 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     with those of a block are promoted to fp32. `factors` are positive then, and may be of each
     sequence: those of keys are the products of the decode scales of queries and keys.
 
+    With `block_scales`, tensor cores scale blocks of queries and keys: of MXFP8, or of NVFP4.
+    Values are f8E4M3FN, or beside NVFP4 codes of it in blocks of 16 keys. Powers are then up to
+    2688 = 6 * 448, and NVFP4 too (SageAttention3): scales are e4m3(amax * fp32(1/6)), codes
+    e2m1(power * rcp(scale)). `factors` are products of tensor scales. Scales have a multiple of 128
+    rows for each head.
+
     With `order <in_blocks = n, growth = g>` results have bits of their own (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
     are of distances from a number of each row. This number is the maximum, but stays until the
     maximum's exponent has grown by more than g. Without it a kernel chooses, with a growth of 8
@@ -67,18 +73,20 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
 
     | operand | element type | shape |
     |---------|--------------|-------|
-    | query   | bf16, f16, f8E4M3FN | B x Sq x Hq x D, or Tq x Hq x D with query_offsets |
+    | query   | bf16, f16, f8E4M3FN, f4E2M1FN | B x Sq x Hq x D, or Tq x Hq x D with query_offsets |
     | key     | as query, f8E4M3FN, f4E2M1FN | B x Sk x Hk x D, Hq a multiple of Hk |
     | value   | as key       | B x Sk x Hk x E |
     | key, value with pages | the same | N x T x Hk x D, N x T x Hk x E, or N x Hk x T with heads_first |
     | key_scales, value_scales | f8E4M3FN, f8E8M0FNU | as key and value, a scale for each block of a head |
+    | block_scales of query, key | f8E8M0FNU, f8E4M3FN, tiled_128x4 | B * Hq * Sq x D / n, B * Hk * Sk x D / n |
+    | value and its block_scales | f4E2M1FN, f8E4M3FN, tiled_128x4 | B x Hk x E x Sk, B * Hk * E x Sk / 16 |
     | key_factors, value_factors | f32 | 1 or Hk, or B x Hk beside a query of f8E4M3FN |
     | lengths | i32          | B |
     | pages   | i32          | B x P |
     | query_offsets, key_offsets | i32 | B + 1 |
     | key, value with key_offsets | as query | Tk x Hk x D, Tk x Hk x E |
     | sinks, slopes | f32    | Hq |
-    | result  | as query, bf16 of f8E4M3FN | B x Sq x Hq x E, or Tq x Hq x E |
+    | result  | as query, bf16 of f8E4M3FN, f4E2M1FN | B x Sq x Hq x E, or Tq x Hq x E |
     | lse     | f32          | B x Sq x Hq, or Tq x Hq |
 
     ```mlir
@@ -86,21 +94,6 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
         softcap 5.000000e+01 causal window 128
         : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>
         -> tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
-    ```
-
-    ```mlir
-    %u = fp4.attention %q, %k, %v query_offsets(%a : tensor<5xi32>)
-        key_offsets(%c : tensor<5xi32>) scale 1.250000e-01 causal
-        : tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16> -> tensor<?x8x64xbf16>
-    ```
-
-    ```mlir
-    %e = fp4.attention %q, %ck, %cv
-        scales(%ks, %vs : tensor<64x16x8x8xf8E4M3FN>, tensor<64x16x8x8xf8E4M3FN>)
-        factors(%fk, %fv : tensor<1xf32>, tensor<1xf32>)
-        lengths(%n : tensor<2xi32>) pages(%p : tensor<2x8xi32>) scale 8.838835e-02
-        : tensor<2x1x32x128xbf16>, tensor<64x16x8x128xf4E2M1FN>, tensor<64x16x8x128xf4E2M1FN>
-        -> tensor<2x1x32x128xbf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
@@ -112,14 +105,16 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<AnyRankedTensor>:$sinks,
                        Optional<AnyRankedTensor>:$query_offsets,
                        Optional<AnyRankedTensor>:$key_offsets,
-                       Optional<AnyRankedTensor>:$slopes, F32Attr:$scale,
+                       Optional<AnyRankedTensor>:$slopes,
+                       Optional<AnyRankedTensor>:$query_scales, F32Attr:$scale,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window, UnitAttr:$heads_first,
                        OptionalAttr<Fp4_KeyOrderAttr>:$order, OptionalAttr<I64Attr>:$latent);
   let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
   let assemblyFormat = [{
     $query `,` $key `,` $value
-    (`scales` `(` $key_scales^ `,` $value_scales `:` type($key_scales) `,` type($value_scales) `)`)?
+    custom<AttentionScales>($query_scales, $key_scales, $value_scales, type($query_scales),
+                            type($key_scales), type($value_scales))
     (`factors` `(` $key_factors^ `,` $value_factors `:` type($key_factors) `,`
      type($value_factors) `)`)? (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`pages` `(` $pages^ `:` type($pages) `)`)? (`heads_first` $heads_first^)?
@@ -151,6 +146,10 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                                   .getDimSize(0) - 1
                         : getQueryType().getDimSize(0);
     }
+    /// Returns true when tensor cores scale blocks of queries and keys.
+    bool isBlockScaled() { return bool(getQueryScales()); }
+    /// Returns true when values have a row for each element of a head, of all keys.
+    bool hasValueRows() { return isBlockScaled() && getValueScales(); }
     /// Most queries of a sequence.
     int64_t getQueryTokens() { return sizeOrMost(getQueryType().getDimSize(isPacked() ? 0 : 1)); }
     int64_t getHeads() { return getQueryType().getShape().drop_back().back(); }
@@ -159,7 +158,8 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     }
     int64_t getElements() { return getQueryType().getShape().back(); }
     int64_t getValueElements() {
-      return getLatent() ? int64_t(*getLatent()) : getValueType().getShape().back();
+      return getLatent() ? int64_t(*getLatent())
+                         : getValueType().getShape().drop_back(hasValueRows()).back();
     }
     /// Pages of a sequence; 1 without a cache.
     int64_t getPagesOfSequence() {
@@ -171,8 +171,9 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     int64_t getPageTokens() { return getKeyType().getDimSize(getHeadsFirst() ? 2 : 1); }
     /// Heads of queries that share a head of keys.
     int64_t getHeadsOfGroup() { return getHeads() / getKeyHeads(); }
-    /// Returns true when queries, keys and values are elements of 8 bits as tensor cores have them.
-    bool isOfBytes() { return ::llvm::isa<::mlir::Float8E4M3FNType>(getQueryType().getElementType()); }
+    /// Returns true when queries, keys and values are elements of 8 bits, or 4, as tensor cores have
+    /// them.
+    bool isOfBytes() { return getQueryType().getElementTypeBitWidth() <= 8; }
     /// Returns true when keys and values are codes.
     bool isQuantized() { return getKeyType().getElementType() != getQueryType().getElementType(); }
     /// Elements that share a scale; 0 without scales.

@@ -111,7 +111,7 @@ def : Fp4_Constraints<"attention", [{
   - (C1) `query`, `key` and `value` have 4 static, positive dimensions, or with offsets 3, of which
     the tokens may be dynamic.
   - (C2) the elements of `query` are bf16 or f16, and `key` and `value` have the same, or both f8E4M3FN,
-    or both f4E2M1FN with scales. Or the elements of all three are f8E4M3FN.
+    or both f4E2M1FN with scales. Or all three have f8E4M3FN, or the elements of (C19).
   - (C3) the batches of all, the elements of a head of `query` and `key`, and the tokens and heads of
     `key` and `value` agree. With `pages`, `key` and `value` have pages in place of batches.
   - (C4) the heads of `query` are a multiple of those of `key`.
@@ -132,6 +132,8 @@ def : Fp4_Constraints<"attention", [{
     which come without `lengths`, `pages` and quantized keys.
   - (C16) `slopes` have an f32 for each head of `query`.
   - (C17) `heads_first` comes with `pages`.
+  - (C19) `block_scales` have layout tiled_128x4. `query` and `key` are MXFP8 or NVFP4, `value`
+    f8E4M3FN or beside NVFP4 that, without `pages`, offsets and `latent`.
   - (C18) `latent` is from 1 to the elements of a head of `key`, which is `value` too, of the query's
     type.
 }]>;

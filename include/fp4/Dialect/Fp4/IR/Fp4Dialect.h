@@ -95,6 +95,16 @@ mlir::ParseResult parseScaledType(mlir::OpAsmParser &parser, mlir::Type &data, m
 void printScaledType(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Type data,
                      mlir::Type scales, mlir::Type result);
 
+/// The scales of fp4.attention in text (AttentionOps.cpp).
+using MaybeOperand = std::optional<mlir::OpAsmParser::UnresolvedOperand>;
+mlir::ParseResult parseAttentionScales(mlir::OpAsmParser &parser, MaybeOperand &query,
+                                       MaybeOperand &key, MaybeOperand &value,
+                                       mlir::Type &queryType, mlir::Type &keyType,
+                                       mlir::Type &valueType);
+void printAttentionScales(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Value query,
+                          mlir::Value key, mlir::Value value, mlir::Type queryType,
+                          mlir::Type keyType, mlir::Type valueType);
+
 template <typename Op>
 class KnownAttributes : public mlir::OpTrait::TraitBase<Op, KnownAttributes> {
 public:
