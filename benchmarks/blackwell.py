@@ -78,20 +78,39 @@ class Problem:
 
 
 @dataclass
+class Operands:
+    """Elements of queries and keys, with scales of blocks of them or none, and of values."""
+    keys: str
+    values: str
+    scale: str = ""
+    block: int = 0
+
+
+#: Formats of attention: those of both products.
+OPERANDS = {"bf16": Operands("bf16", "bf16"), "FP8": Operands("f8E4M3FN", "f8E4M3FN"),
+            "MXFP8, values FP8": Operands("f8E4M3FN", "f8E4M3FN", "f8E8M0FNU", 32),
+            "NVFP4, values FP8": Operands("f4E2M1FN", "f8E4M3FN", "f8E4M3FN", 16),
+            "NVFP4": Operands("f4E2M1FN", "f4E2M1FN", "f8E4M3FN", 16)}
+
+
+@dataclass
 class Attention:
     """Attention of 16384 tokens in all, and of 2048 elements of all heads, as in papers; a causal
-    mask counts half."""
+    mask counts half. A maximum may grow by 2^growth before sums are scaled; None: as the compiler
+    chooses."""
     length: int
     elements: int
     mask: str
-    kind: str = "attention"
     format: str = "bf16"
+    growth: int | None = None
+    kind: str = "attention"
     published: float | None = None
     source: str = "-"
 
     @property
     def name(self) -> str:
-        return f"{16384 // self.length} x {self.length}, heads of {self.elements}{', causal' if self.mask else ''}"
+        growth = "" if self.growth is None else f", growth {self.growth}"
+        return f"{16384 // self.length} x {self.length}, heads of {self.elements}{', causal' if self.mask else ''}{growth}"
 
     @property
     def flops(self) -> float:
@@ -99,10 +118,25 @@ class Attention:
 
     @property
     def text(self) -> str:
-        matrix = f"tensor<{16384 // self.length}x{self.length}x{2048 // self.elements}x{self.elements}xbf16>"
-        return (f"func.func @f(%q: {matrix}, %k: {matrix}, %v: {matrix}) -> {matrix} {{\n"
-                f"  %o = fp4.attention %q, %k, %v scale {self.elements ** -0.5:.9e} {self.mask}\n"
-                f"      : {matrix}, {matrix}, {matrix} -> {matrix}\n  return %o : {matrix}\n}}\n")
+        batches, heads, form = 16384 // self.length, 2048 // self.elements, OPERANDS[self.format]
+        matrix = f"{batches}x{self.length}x{heads}x{self.elements}x"
+        arguments = {"q": f"tensor<{matrix}{form.keys}>", "k": f"tensor<{matrix}{form.keys}>", "v": f"tensor<{matrix}{form.values}>"}
+        if form.values == "f4E2M1FN":
+            arguments["v"] = f"tensor<{batches}x{heads}x{self.elements}x{self.length}x{form.values}>"
+        scales = {}
+        if form.scale:
+            layout = f"x{form.scale}, #fp4.scale_layout<tiled_128x4>>"
+            scales = dict.fromkeys(("qs", "ks"), f"tensor<{batches * heads * self.length}x{self.elements // form.block}{layout}")
+            if form.values == "f4E2M1FN":
+                scales["vs"] = f"tensor<{batches * heads * 128}x{self.length // 16}{layout}"
+        names = lambda some: ", ".join(f"%{name}" for name in some)
+        clause = f"block_scales({names(scales)} : {', '.join(scales.values())}) " if scales else ""
+        keys = 128 if self.elements <= 64 else 64
+        order = "" if self.growth is None else f" order <in_blocks = {keys}, growth = {self.growth}.0>"
+        result = f"tensor<{matrix}bf16>"
+        return (f"func.func @f({', '.join(f'%{name}: {kind}' for name, kind in (arguments | scales).items())}) -> {result} {{\n"
+                f"  %o = fp4.attention {names(arguments)} {clause}scale {self.elements ** -0.5:.9e} {self.mask}{order}\n"
+                f"      : {', '.join(arguments.values())} -> {result}\n  return %o : {result}\n}}\n")
 
 
 def teraflops(problem: Problem, value: float) -> float:
@@ -136,7 +170,8 @@ def problems() -> list[Problem | Attention]:
                               (4096, 4096, 7168), (8192, 8192, 8192))]
     found += [Problem("grouped", rows * count, n, k, None, "-", [rows] * count, format="fp8_block128")
               for rows, count, n, k in ((4096, 4, 4096, 7168), (192, 4, 4096, 7168))]
-    found += [Attention(4096, elements, mask) for elements in (64, 128) for mask in ("", "causal")]
+    found += [Attention(4096, elements, mask, form) for form in OPERANDS for elements in (64, 128) for mask in ("", "causal")]
+    found += [Attention(4096, elements, "", form, 8) for form in OPERANDS if form != "bf16" for elements in (64, 128)]
     return found
 
 

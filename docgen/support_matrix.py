@@ -24,6 +24,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "validation
 import sweep
 import sweep_attention
 import sweep_attention_backward
+import sweep_attention_blocks
 import sweep_fp8
 import sweep_groups
 import sweep_quantize
@@ -109,6 +110,9 @@ ROWS = {
         [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125")) for element in ("bf16", "f16")],
     "Attention, forward, FP8":
         [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), "f8E4M3FN", "causal", "0.125"), factors="sequences")],
+    "Attention, forward, MXFP8 and NVFP4":
+        [sweep_attention_blocks.program((1, 200, 320, (8, 2), (128, 128), form, "causal", 64, False, "", "0.0", ""), order=False)
+         for form in sweep_attention_blocks.FORMATS],
     "Attention, backward, bf16 and f16":
         [sweep_attention_backward.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125")) for element in ("bf16", "f16")],
     "Attention over caches of NVFP4, MXFP4, MXFP8 and FP8":
@@ -118,7 +122,9 @@ ROWS = {
 
 
 #: Why rows that no pair of operands explains have no kernel on some targets.
-REASONS = dict.fromkeys(("Attention, forward, FP8", "Attention, backward, bf16 and f16"), "only wgmma has a kernel")
+REASONS = {"Attention, forward, FP8": "only wgmma and tcgen05 have kernels",
+           "Attention, forward, MXFP8 and NVFP4": "only tcgen05 has kernels",
+           "Attention, backward, bf16 and f16": "only wgmma has a kernel"}
 
 
 def cell(build, name, target, texts):

@@ -47,7 +47,6 @@ def Pipe_DequantizeTileOp
     ```mlir
     %w = pipe.dequantize %b scaled %sb : !pipe.shared<128x128xf4E2M1FN, swizzle_64B>,
         !pipe.shared<128x8xf8E4M3FN, tiled_128x4> -> !pipe.shared<128x128xf16, swizzle_128B>
-    pipe.dequantize %p existing %tiles into %slot : !pipe.shared<2x4608xi8>, !pipe.tmem<128x128xbf16>
     ```
   }];
   let arguments = (ins Pipe_SharedType:$source, Optional<Pipe_SharedType>:$scales,

@@ -23,8 +23,6 @@ def Pipe_ReadOp : Pipe_EngineOp<"read", "Threads"> {
     ```mlir
     %v = pipe.read %acc[%c]
         : !pipe.tmem<128x256xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-    %w = pipe.read %sums[32]
-        : !pipe.fragment<64x128xf32, wgmma> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
   let arguments = (ins AnyTypeOf<[Pipe_TmemType, Pipe_FragmentType, Pipe_SharedType]>:$accumulator,
@@ -117,8 +115,6 @@ def Pipe_FetchOp
     ```mlir
     %f = pipe.fetch %p[%m0, %n0] rows %m
         : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
-    %g = pipe.fetch %q[%m0, %n0]
-        : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
     ```
   }];
   let arguments = (ins Pipe_GlobalType:$global, I32:$row, Optional<I32>:$column,
