@@ -208,6 +208,13 @@ static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &t
                                      << target.name << " has none",
                     "dequantize queries to bf16: keys and values may be a quantized cache");
   constexpr int64_t unit = 32; // elements of 4 bits in 16 bytes
+  bool isMX = op.getQueryType().getElementTypeBitWidth() == 8;
+  if (int64_t elements = op.getElements(); isMX && elements != kPanel && elements % (2 * kPanel))
+    return withNote(op.emitOpError()
+                        << "has kernels of MXFP8 for heads of 64, 128 or 256 elements, but operand "
+                           "'query' has "
+                        << elements,
+                    "append zeros to the heads of query and key");
   if (!op.hasValueRows() || op.getKeyTokens() % unit == 0)
     return success();
   return withNote(op.emitOpError() << "has kernels for values of f4E2M1FN of a multiple of " << unit

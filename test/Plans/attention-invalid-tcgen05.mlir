@@ -141,3 +141,17 @@ func.func @keys(%q: !q, %k: !l, %v: !lv, %s: !s, %t: !lt, %u: !u) -> !o {
   %o = fp4.attention %q, %k, %v block_scales(%s, %t, %u : !s, !lt, !u) scale 1.0 : !q, !l, !lv -> !o
   return %o : !o
 }
+
+// -----
+
+// Rows of 192 bytes are no whole lines of the widest swizzle.
+!q = tensor<1x128x2x192xf8E4M3FN>
+!s = tensor<256x6xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!v = tensor<1x128x2x128xf8E4M3FN>
+!o = tensor<1x128x2x128xbf16>
+func.func @mx(%q: !q, %v: !v, %s: !s) -> !o {
+  // expected-error @+2 {{has kernels of MXFP8 for heads of 64, 128 or 256 elements, but operand 'query' has 192}}
+  // expected-note @+1 {{append zeros to the heads of query and key}}
+  %o = fp4.attention %q, %q, %v block_scales(%s, %s : !s, !s) scale 1.0 : !q, !q, !v -> !o
+  return %o : !o
+}
