@@ -305,11 +305,16 @@ void Grid::runEarly(uint64_t clusters) {
 
 Status Grid::run(unsigned threads, const std::function<void()> &othersEnd) {
   threads = static_cast<unsigned>(std::min<uint64_t>(threads, launch.queue.totalClusters));
+  const bool turns = launch.sm.columns && launch.sm.columns->takesTurns;
+  if (turns)
+    threads = 1;
   const uint64_t clusterSize = launch.largestCluster();
   resident = launch.config.gridWorkspace
                  ? launch.queue.totalClusters
                  : std::max<uint64_t>(1, launch.sms / clusterSize / threads);
   mostResident = resident * ctasPerSm;
+  if (turns)
+    resident = mostResident;
   if (launch.early) {
     runEarly(resident * threads);
     othersEnd();
@@ -323,13 +328,36 @@ Status Grid::run(unsigned threads, const std::function<void()> &othersEnd) {
 
 } // namespace
 
-/// Returns how many CTAs of this kernel an SM has room for, registers not counted.
-static uint64_t residentCtas(const hw::TargetModel &target, const LaunchConfig &config,
-                             uint64_t sharedBytes) {
-  const uint64_t threads = (volume(config.block) + 31) / 32 * 32;
-  return std::clamp<uint64_t>(
-      std::min(target.limits.maxThreadsPerSM / threads, target.limits.ctasByShared(sharedBytes)), 1,
-      target.limits.maxCtasPerSM);
+/// Returns how many CTAs of this kernel an SM has room for. Registers count where PTX states them.
+static uint64_t residentCtas(const hw::TargetModel &target, const Kernel &kernel,
+                             const LaunchConfig &config, uint64_t sharedBytes) {
+  const uint64_t threads = (volume(config.block) + 31) / 32 * 32,
+                 registers = threadsWithRegisters(threads) * kernel.info.maximumRegisters;
+  uint64_t ctas =
+      std::min(target.limits.maxThreadsPerSM / threads, target.limits.ctasByShared(sharedBytes));
+  if (registers)
+    ctas = std::min(ctas, target.limits.registersPerSM / registers);
+  return std::clamp<uint64_t>(ctas, 1, target.limits.maxCtasPerSM);
+}
+
+/// Returns the tensor memory of SMs that have room for several of the CTAs, of a launch that has
+/// more CTAs than there are SMs; null otherwise. Orders and times are those of CTAs that do not
+/// share columns.
+static std::unique_ptr<SmColumns> sharedColumns(const Launch &launch, uint64_t ctasPerSm) {
+  const uint32_t allocations = launch.kernel->neighbours.allocations;
+  const uint64_t places = std::max<uint64_t>(1, launch.sms / launch.largestCluster());
+  const CompletionPolicy policy = launch.options->policy;
+  if (!allocations || ctasPerSm < 2 || launch.queue.totalClusters <= places ||
+      policy == CompletionPolicy::Timed || policy == CompletionPolicy::Exhaustive)
+    return nullptr;
+  return std::make_unique<SmColumns>(places, ctasPerSm, allocations > 1);
+}
+
+/// Returns how many CTAs run on an SM, which share its tensor memory.
+static uint64_t divideSms(Launch &launch, uint64_t sharedBytes) {
+  const uint64_t ctas = residentCtas(*launch.target, *launch.kernel, launch.config, sharedBytes);
+  launch.sm.columns = sharedColumns(launch, ctas);
+  return ctas;
 }
 
 /// Bytes of shared memory of a CTA.
@@ -387,7 +415,8 @@ static ApartObserver *apartObserver(const Launch &launch) {
   const SimOptions &options = *launch.options;
   const bool ordered = options.stepper || options.policy == CompletionPolicy::Timed ||
                        launch.config.gridWorkspace || launch.queue.nextCluster ||
-                       launch.queue.totalClusters < 2 || threadCount(options.hostThreads) < 2;
+                       launch.queue.totalClusters < 2 || threadCount(options.hostThreads) < 2 ||
+                       (launch.sm.columns && launch.sm.columns->takesTurns);
   if (ordered || !launch.observer || launch.memory->isPolled() ||
       launch.kernel->neighbours.takesTurns ||
       std::ranges::any_of(launch.memory->allocations(),
@@ -483,7 +512,7 @@ Expected<LaunchStats> Simulator::launch(const Program &program, std::string_view
   if (settings.policy == CompletionPolicy::Timed)
     timed.emplace(launch, *target, shared);
   const auto tell = [&](bool again) { announce(launch, program, timed, again); };
-  const uint64_t resident = residentCtas(*target, launch.config, shared);
+  const uint64_t resident = divideSms(launch, shared);
   if (settings.policy == CompletionPolicy::Exhaustive)
     return OrderedLaunch(launch, resident, tell).run();
   tell(/*again=*/false);

@@ -74,6 +74,11 @@ std::string describeBlocked(const Cluster &cluster) {
     return w.first->cta == end.cta && w.what == last ? -1 : rankOf(*w.first);
   });
   std::string text = end.text.empty() ? "" : "\n  " + end.text;
+  for (const auto &cta : cluster.ctas)
+    if (const std::string others =
+            static_cast<TicketQueue &>(*cluster.async).state(cta->rank).tmem.describeWaiters();
+        !others.empty())
+      text += "\n  " + others;
   for (const Waiters &waiters : list)
     text += "\n  " + describeWaiters(*cluster.launch, waiters);
   return text;

@@ -51,6 +51,12 @@ std::string TensorMemory::describeAllocations() const {
   return text.empty() ? "nothing is allocated" : text;
 }
 
+std::string TensorMemory::describeWaiters() const {
+  if (!sm || live.empty() || ownerOf(live.front().ctaGroup).rank != self.rank)
+    return "";
+  return sm->describeWaiters(self);
+}
+
 Status TensorMemory::checkSize(const Allocation &request) const {
   const uint32_t columns = request.columns;
   if (!request.exclusive && !legalSize(columns))
@@ -71,9 +77,10 @@ Expected<std::optional<uint32_t>> TensorMemory::allocate(const Allocation &reque
     return fail(fmt::format("tcgen05.alloc of {} columns after one of {}: the sizes of a CTA's "
                             "allocations must not increase",
                             request.columns, *previousSize));
-  auto column = findFree(request.columns, request.exclusive);
+  auto column = sm ? sm->take(callOf(request)) : findFree(request.columns, request.exclusive);
   if (!column)
     return column;
+  ++made;
   previousSize = request.columns;
   live.push_back(request);
   live.back().column = *column;
@@ -107,6 +114,8 @@ Status TensorMemory::deallocate(uint32_t address, uint32_t columns, uint32_t cta
     return fail(fmt::format("tcgen05.dealloc of columns that ticket {} has still to write",
                             pending.front()),
                 "wait for its completion first");
+  if (sm)
+    sm->give(ownerOf(ctaGroup), it->column, ctaGroup);
   live.erase(it);
   return {};
 }

@@ -1,7 +1,8 @@
 //===- TensorMemory.h - Tensor memory of one CTA --------------------------===//
 //
 // PTX ISA, "Tensor Memory": 128 TMEM lanes of 512 columns of 32 bits, given out by tcgen05.alloc in
-// units of 32 columns. Each CTA has one to itself, as if it were alone on its SM.
+// units of 32 columns. Each CTA has cells of its own, though other CTAs of its SM may have some of
+// the columns (SmColumns.h).
 //
 // Cells are stored row major, so that an accumulator row is contiguous. State is kept per granule
 // of one column and 16 TMEM lanes, the smallest piece any tcgen05 operation but cp.4x256b writes
@@ -10,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "Sim/State/SmColumns.h"
 #include "fp4/ISA/TmemLayout.h"
 #include "fp4/Sim/Actor.h"
 #include "fp4/Support/Error.h"
@@ -39,19 +41,33 @@ public:
 
   /// Columns of the target: 512, and more that only an exclusive allocation reaches.
   void setColumns(uint32_t ofTarget) { columnCount = ofTarget; }
+  /// The CTA, which is `owner`, shares columns with others; `first`: the first CTA of its pair.
+  void share(SmColumns &columns, const ColumnsOwner &owner, const ColumnsOwner &first) {
+    sm = &columns;
+    self = owner;
+    firstOfPair = first;
+  }
+  bool shared() const { return sm; }
 
   // --- Allocation (PTX ISA, "tcgen05.alloc, tcgen05.dealloc, ...") ------------------------------
   /// First column of a new allocation, nothing when not enough contiguous columns are free now.
   /// Fails on a bad size, a size above the previous one, or after relinquish.
   Expected<std::optional<uint32_t>> allocate(const Allocation &request);
-  /// Returns true when an allocation of that many columns would succeed now.
-  bool available(uint32_t columns, bool exclusive = false) const {
-    return findFree(columns, exclusive).has_value();
+  /// Returns true when the allocation would succeed now.
+  bool available(const Allocation &request) const {
+    return sm ? sm->available(callOf(request))
+              : findFree(request.columns, request.exclusive).has_value();
   }
   Status deallocate(uint32_t address, uint32_t columns, uint32_t ctaGroup, bool exclusive = false);
   Status relinquish();
   const std::vector<Allocation> &allocations() const { return live; }
   std::string describeAllocations() const;
+  /// The columns that other CTAs of the SM have, if any.
+  std::string describeOthers(uint32_t ctaGroup) const {
+    return sm ? sm->describeOthers(ownerOf(ctaGroup)) : "";
+  }
+  /// The CTAs that wait for columns which this one has, if any.
+  std::string describeWaiters() const;
 
   // --- Cells ------------------------------------------------------------------------------------
   /// Storage of a cell, rows `pitch` words apart. Allocated on first use.
@@ -87,6 +103,13 @@ private:
   uint32_t *storage();
   std::optional<uint32_t> findFree(uint32_t columns, bool exclusive) const;
   Status checkSize(const Allocation &request) const;
+  /// This CTA, or the first of its pair.
+  const ColumnsOwner &ownerOf(uint32_t ctaGroup) const {
+    return ctaGroup == 1 ? self : firstOfPair;
+  }
+  ColumnsCall callOf(const Allocation &request) const {
+    return {ownerOf(request.ctaGroup), made, request.columns, request.exclusive, request.at.line};
+  }
   template <typename F> void forEachGranule(const TmemRange &range, F &&f) const;
 
   std::unique_ptr<uint32_t[]> cells;
@@ -94,6 +117,9 @@ private:
   std::vector<uint64_t> state;
   std::vector<Allocation> live;
   std::optional<uint32_t> previousSize;
+  uint32_t made = 0;       ///< allocations that the CTA has made
+  SmColumns *sm = nullptr; ///< null: the CTA is alone on its SM
+  ColumnsOwner self, firstOfPair;
   bool relinquished = false;
   uint32_t columnCount = hw::tmemColumnCount;
 };

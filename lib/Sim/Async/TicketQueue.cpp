@@ -35,6 +35,12 @@ TicketQueue::TicketQueue(Cluster &cluster) : owner(cluster), ctas(cluster.ctas.s
   for (CtaAsync &cta : ctas)
     if (limits.tmemColumns)
       cta.tmem.setColumns(limits.tmemExclusiveColumns);
+  SmColumns *columns = cluster.launch->sm.columns.get();
+  const auto owner = [&](uint32_t rank) {
+    return ColumnsOwner{cluster.index, cluster.columnsPlace, rank, cluster.ctas[rank]->index};
+  };
+  for (uint32_t rank = 0; columns && rank < ctas.size(); ++rank)
+    ctas[rank].tmem.share(*columns, owner(rank), owner(rank & ~1u));
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,9 @@ void findNeighbours(Kernel &kernel) {
   });
   found.readsClock = std::ranges::any_of(
       kernel.code, [](const Insn &insn) { return insn.get<ClockModifiers>() != nullptr; });
+  found.allocations = uint32_t(std::ranges::count_if(kernel.code, [](const Insn &insn) {
+    return opcodeTable()[insn.row].base == "tcgen05.alloc";
+  }));
   found.takesTurns = found.triggers || found.prints || found.readsClock ||
                      std::ranges::any_of(kernel.code, reachesOthers);
 }

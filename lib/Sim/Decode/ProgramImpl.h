@@ -81,6 +81,7 @@ struct Neighbours {
   bool triggers = false;   ///< a later launch may begin beside the end of this one
   bool takesTurns = false; ///< no other cluster may run beside
   bool readsClock = false, prints = false;
+  uint32_t allocations = 0; ///< tcgen05.alloc in the text
 };
 
 struct Kernel {

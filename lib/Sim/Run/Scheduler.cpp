@@ -112,8 +112,10 @@ Expected<Scheduler::State> Scheduler::runRounds(uint64_t budget) {
       if (!*advanced && (progress || !allBlocked(cluster))) // it may poll for another cluster
         return !progress && anyParked(cluster) ? idle(instructions == before) : pause();
       if (!*advanced && !expireWaits())
-        return tl::unexpected<Error>(cluster.async->deadlock());
+        return blocked();
     }
+    if (std::exchange(cluster.turnIsOver, false))
+      return State::Running;
     FP4_TRY(checkLimit());
     if (cluster.liveThreads > 0 && (instructions >= end || lookIsDue()))
       if (auto state = pause(); !state || spinning || instructions >= end)
@@ -121,6 +123,13 @@ Expected<Scheduler::State> Scheduler::runRounds(uint64_t budget) {
   }
   FP4_TRY(close());
   return State::Done;
+}
+
+/// No warp can run, and nothing is in flight.
+Expected<Scheduler::State> Scheduler::blocked() {
+  if (awaitsClusters(cluster))
+    return State::Spinning;
+  return tl::unexpected<Error>(cluster.async->deadlock());
 }
 
 Status Scheduler::close() {

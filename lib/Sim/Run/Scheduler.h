@@ -58,6 +58,7 @@ public:
 
 private:
   Expected<State> runRounds(uint64_t budget);
+  Expected<State> blocked();
   bool round();
   /// One turn of `warp`; false when it did nothing but poll, except in the turn that parks it.
   bool turn(Warp &warp, uint32_t quantum);

@@ -188,6 +188,8 @@ static std::string describeLaunches(const Launch &launch) {
 }
 
 Error Scheduler::livelock() {
+  if (allBlocked(cluster))
+    return cluster.async->deadlock();
   const std::string exited = describeExited(cluster), unstarted = describeUnstarted(cluster);
   return {
       ErrorKind::Simulation,

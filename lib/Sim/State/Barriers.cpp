@@ -50,6 +50,15 @@ void fp4::sim::lanesExited(Warp &warp, uint32_t lanes) {
   completeIfFull(cluster);
 }
 
+bool fp4::sim::awaitsClusters(const Cluster &cluster) {
+  for (const auto &cta : cluster.ctas)
+    for (const Warp &warp : cta->warps)
+      for (const LaneGroup &group : warp.groups)
+        if (group.wait && group.wait->awaitsClusters())
+          return true;
+  return false;
+}
+
 bool fp4::sim::allBlocked(const Cluster &cluster) {
   for (const auto &cta : cluster.ctas)
     for (const Warp &warp : cta->warps)

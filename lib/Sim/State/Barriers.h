@@ -13,6 +13,8 @@ void lanesExited(Warp &warp, uint32_t lanes);
 /// Lanes of `warp` arrive at barrier.cluster.
 void arriveAtCluster(Warp &warp, uint32_t lanes);
 
+/// Returns true when a group waits for what another cluster has.
+bool awaitsClusters(const Cluster &cluster);
 /// Returns true when no group of the cluster is runnable (all live groups wait).
 bool allBlocked(const Cluster &cluster);
 

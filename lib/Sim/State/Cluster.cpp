@@ -157,7 +157,7 @@ static std::unique_ptr<Cta> startCta(Cluster &cluster, uint32_t rank) {
   const uint32_t registers = launchRegisters(kernel.info);
   for (Warp &warp : cta->warps)
     warp.maxRegisters = registers;
-  cta->registers = launch.registers.take(size_t(warps) * kernel.registerBytes);
+  cta->registers = launch.sm.registers.take(size_t(warps) * kernel.registerBytes);
   return cta;
 }
 
@@ -173,11 +173,15 @@ Cluster::Cluster(Launch &owner, uint64_t linearIndex) : launch(&owner), index(li
                 cta->registers.bytes() + size_t(w) * owner.kernel->registerBytes);
     liveThreads += cta->threads;
   }
+  if (owner.sm.columns)
+    columnsPlace = owner.sm.columns->enter(index);
   async = makeAsyncWork(*this);
 }
 
 Cluster::~Cluster() {
+  if (launch->sm.columns)
+    launch->sm.columns->leave(index, columnsPlace);
   for (auto &cta : ctas)
-    launch->registers.give(std::move(cta->registers),
-                           cta->warps.size() * launch->kernel->registerBytes);
+    launch->sm.registers.give(std::move(cta->registers),
+                              cta->warps.size() * launch->kernel->registerBytes);
 }

@@ -32,6 +32,8 @@ public:
   uint64_t tickets = 0;     ///< tickets that completed; the queue counts them
   uint64_t mmas = 0;        ///< MMAs that were executed; handlers count them
   uint64_t changes = 0;     ///< changes of mbarriers; the queue counts them
+  uint32_t columnsPlace = 0; ///< place among Launch::sm.columns
+  bool turnIsOver = false;   ///< other clusters shall have a turn now
   std::unique_ptr<Policy> policy;
   std::unique_ptr<AsyncWork> async;
 

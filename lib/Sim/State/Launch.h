@@ -5,6 +5,7 @@
 #include "Sim/Decode/ProgramImpl.h"
 #include "Sim/State/AlignedBytes.h"
 #include "Sim/State/ClusterSizes.h"
+#include "Sim/State/SmColumns.h"
 #include "fp4/Sim/MemoryModel.h"
 #include "fp4/Sim/Simulator.h"
 #include <atomic>
@@ -47,6 +48,12 @@ struct LaunchTiming {
   double epoch = 0;         ///< nanoseconds at which the launch begins
   uint32_t idleTickets = 0; ///< mask of the kinds that move and compute nothing (--time-only)
   std::vector<SharedRange> loadedShared; ///< offsets at which such operations write all the same
+};
+
+/// Stores of SMs that CTAs have while they run.
+struct SmStores {
+  SpareBytes registers;               ///< registers that ended CTAs have left
+  std::unique_ptr<SmColumns> columns; ///< null: every CTA has the tensor memory of an SM to itself
 };
 
 /// Clusters that have not started; guarded by the lock of the launch.
@@ -107,7 +114,7 @@ struct Launch {
   std::atomic<bool> early = false;
   mutable std::atomic<bool> awaited = false; ///< a thread has executed griddepcontrol.wait
 
-  SpareBytes registers; ///< registers that ended CTAs have left
+  SmStores sm;
   std::mutex lock;
   ClusterQueue queue;
 };

@@ -21,6 +21,8 @@ public:
   /// Returns true when the group is in a loop that goes on by itself and only reads the same values
   /// (Polling.h).
   virtual bool polls() const { return false; }
+  /// Returns true when another cluster may end the wait.
+  virtual bool awaitsClusters() const { return false; }
   /// Differs when what it waits for has moved on.
   virtual uint64_t state() const { return 0; }
 };

@@ -18,7 +18,7 @@ TEST(TensorMemory, AllocationsAreContiguousAndInOrder) {
   EXPECT_EQ(**t.allocate(request(128)), 256u);
   EXPECT_EQ(**t.allocate(request(128)), 384u);
   EXPECT_FALSE(t.allocate(request(32))->has_value()) << "full: must wait";
-  EXPECT_FALSE(t.available(32));
+  EXPECT_FALSE(t.available({0, 32, {}, {}}));
   EXPECT_TRUE(t.deallocate(hw::TmemAddress{0, 256}.pack(), 128, 1));
   EXPECT_EQ(**t.allocate(request(32)), 256u);
 }

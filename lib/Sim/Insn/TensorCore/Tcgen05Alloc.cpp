@@ -19,19 +19,22 @@ namespace {
 /// Ready when enough contiguous columns are free.
 class AllocationWait final : public Wait {
 public:
-  AllocationWait(const TensorMemory &tmem, uint32_t columns, bool exclusive)
-      : tmem(tmem), columns(columns), exclusive(exclusive) {}
-  bool ready() const override { return tmem.available(columns, exclusive); }
+  AllocationWait(const TensorMemory &tmem, const TensorMemory::Allocation &request)
+      : tmem(tmem), request(request) {}
+  bool ready() const override { return tmem.available(request); }
+  bool awaitsClusters() const override { return tmem.shared(); }
   std::string describe() const override {
-    return fmt::format("{} free columns of tensor memory{} ({})", columns,
-                       exclusive ? " that nobody else has a part of" : "",
-                       tmem.describeAllocations());
+    const std::string others = tmem.describeOthers(request.ctaGroup);
+    return fmt::format("{} free columns of tensor memory{} ({}{})", request.columns,
+                       request.exclusive ? " that nobody else has a part of" : "",
+                       tmem.describeAllocations(),
+                       others.empty() ? "; nobody else has any: a tcgen05.dealloc is missing"
+                                      : "; of the same SM " + others);
   }
 
 private:
   const TensorMemory &tmem;
-  uint32_t columns;
-  bool exclusive;
+  TensorMemory::Allocation request;
 };
 
 /// Ready when a warp of the peer CTA has made its part of the call.
@@ -100,6 +103,13 @@ bool uniform(ExecContext &cx, const Operand &o, std::string_view what, uint32_t 
   return true;
 }
 
+/// Other CTAs of the SM shall allocate too before this one allocates again.
+Outcome endTurn(ExecContext &cx) {
+  const SmColumns *columns = cx.launch().sm.columns.get();
+  cx.cluster().turnIsOver = columns && columns->takesTurns;
+  return cx.cluster().turnIsOver ? Outcome::Yield : Outcome::Next;
+}
+
 Outcome alloc(ExecContext &cx, const Insn &insn) {
   if (!cx.converged())
     return Outcome::Retry;
@@ -114,11 +124,13 @@ Outcome alloc(ExecContext &cx, const Insn &insn) {
   const int lane = cx.firstLane();
   if (!sharedAddress(cx, how.space, insn.op[0], lane, address))
     return Outcome::Error;
-  auto column = tmem.allocate({0, columns, cx.actor(), cx.here(), how.ctaGroup, how.exclusive});
+  const TensorMemory::Allocation request{0,         columns,      cx.actor(),
+                                         cx.here(), how.ctaGroup, how.exclusive};
+  auto column = tmem.allocate(request);
   if (!column)
     return failHere(cx, std::move(column.error()));
   if (!*column)
-    return cx.block(std::make_unique<AllocationWait>(tmem, columns, how.exclusive));
+    return cx.block(std::make_unique<AllocationWait>(tmem, request));
   cx.token = 0;
   const uint32_t result = hw::TmemAddress{0, **column}.pack();
   std::byte *to = cx.writable(Space::SharedCluster, address, 4, 4, lane);
@@ -135,7 +147,7 @@ Outcome alloc(ExecContext &cx, const Insn &insn) {
     cx.observer->onMemory(event);
   }
   emitLife(cx, LifeOp::TmemAlloc, result, columns);
-  return Outcome::Next;
+  return endTurn(cx);
 }
 
 Outcome dealloc(ExecContext &cx, const Insn &insn) {
