@@ -111,6 +111,7 @@ private:
     return cluster.ctas[warp.first]->warps[warp.second].done();
   }
   bool endsHere(const Blocked &at, Chain &chain) const;
+  std::string goneFrom(const Awaited &at, const Mbarrier &barrier) const;
   std::string alike(const Blocked &at, const std::vector<WarpId> *among = nullptr) const;
   void endAt(const Blocked &at, const std::vector<WarpId> &gone, Chain &chain) const;
   const std::vector<ArrivalAhead> &aheadOf(const Awaited &at) const;
@@ -355,6 +356,23 @@ bool Walk::goesAhead(const Blocked &at, Chain &chain, const Blocked *&next) cons
   return true;
 }
 
+/// "; warp 4 has exited, and never arrived there": the CTA's warps that may be missing although
+/// nobody has seen them at the mbarrier.
+std::string Walk::goneFrom(const Awaited &at, const Mbarrier &barrier) const {
+  std::set<WarpId> came;
+  for (const ArrivalEvents *events : {&barrier.arrivals, &barrier.previousArrivals,
+                                      &barrier.deliveries, &barrier.previousDeliveries})
+    for (const ArrivalEvent &event : *events)
+      came.emplace(event.actor.ctaRank, event.actor.warp);
+  std::vector<WarpId> gone;
+  for (const Warp &warp : cluster.ctas[at.rank]->warps)
+    if (const WarpId id{at.rank, warp.index}; warp.done() && !came.contains(id))
+      gone.push_back(id);
+  return gone.empty() ? ""
+                      : fmt::format("; {} {} exited, and never arrived there", nameWarps(gone),
+                                    gone.size() > 1 ? "have" : "has");
+}
+
 /// Nobody else is expected, or somebody who has exited.
 void Walk::endAt(const Blocked &end, const std::vector<WarpId> &gone, Chain &chain) const {
   const Awaited &at = *end.awaited;
@@ -369,9 +387,9 @@ void Walk::endAt(const Blocked &end, const std::vector<WarpId> &gone, Chain &cha
                               barrier->describeBytes(cluster.launch));
   } else if (barrier && !barrier->arrivals.empty()) {
     chain.verdict = Verdict::Partial;
-    chain.text += fmt::format(": {} of {} arrivals are pending behind those of {}{}",
-                              barrier->pending, barrier->expected,
-                              listArrivals(barrier->arrivals, cluster.launch), twinsOf(at));
+    chain.text += fmt::format(
+        ": {} of {} arrivals are pending behind those of {}{}", barrier->pending, barrier->expected,
+        listArrivals(barrier->arrivals, cluster.launch), twinsOf(at) + goneFrom(at, *barrier));
   } else {
     chain.verdict = Verdict::Nobody;
     const std::string twins = barrier ? twinsOf(at) : "";
