@@ -134,6 +134,7 @@ CorpusKernel load(const std::filesystem::path &path) {
 struct Judged {
   std::set<std::string> rules; ///< with "error" when a run failed, and "deadlock" if by one
   std::string text;
+  std::vector<std::byte> out; ///< bytes of the buffers
 };
 
 /// Runs the launches of a kernel one after the other, up to the first that fails. Returns the
@@ -164,7 +165,7 @@ Judged judge(const std::string &ptx, SimOptions options, const CorpusKernel &ker
              UninitializedReads reads = UninitializedReads::Ignore) {
   auto program = Program::parse(ptx, "kernel.ptx");
   if (!program)
-    return {{"parse"}, program.error().message};
+    return {{"parse"}, program.error().message, {}};
   const auto instruments = instrument(strict ? "strict" : "default", options);
   options.trackWrites &= kernel.unwritten; // nothing fills the buffers
   options.uninitializedReads = reads;
@@ -178,6 +179,9 @@ Judged judge(const std::string &ptx, SimOptions options, const CorpusKernel &ker
       judged.rules.insert("unwritten");
     judged.text = status.error().message + "\n" + status.error().note;
   }
+  for (const auto &allocation : simulator.memory().allocations())
+    judged.out.insert(judged.out.end(), allocation->bytes.get(),
+                      allocation->bytes.get() + allocation->size);
   for (const HazardReport &report : instruments->hazards()) {
     judged.rules.insert(std::string(stringify(report.rule)));
     judged.text += report.text();
@@ -221,7 +225,10 @@ TEST(Corpus, EveryBugIsFoundUnderEveryPolicy) {
       for (const SimOptions &options : schedules(2)) {
         const auto reads = bug.rules.contains("unwritten") ? UninitializedReads::Error
                                                            : UninitializedReads::Ignore;
-        const Judged judged = judge(bug.text, options, kernel, bug.strict, reads);
+        Judged judged = judge(bug.text, options, kernel, bug.strict, reads);
+        if (bug.rules.contains("wrong") && judged.rules.empty() &&
+            judged.out != judge(kernel.text, options, kernel, bug.strict, reads).out)
+          judged.rules.insert("wrong");
         const bool found = std::any_of(bug.rules.begin(), bug.rules.end(),
                                        [&](auto &rule) { return judged.rules.contains(rule); });
         EXPECT_TRUE(found) << path << " " << name << " " << describe(options) << "\n"
