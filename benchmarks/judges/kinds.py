@@ -30,6 +30,9 @@ KINDS = [
     Kind("barrier of fewer threads than meet", "reduce", "few-threads"),
     Kind("barrier of more threads than there are", "reduce", "many-threads", DEADLOCK),
     Kind("one barrier number for two exchanges", "barrier-number", "collision"),
+    Kind("ring of waits in the first round", "exchange", "wait-first", DEADLOCK),
+    Kind("lanes that wait for others of their warp", "exchange", "whole-mask", DEADLOCK),
+    Kind("__syncthreads in one role of several", "persistent", "all-threads", DEADLOCK),
     # Bounds and contents
     Kind("load of global memory out of bounds", "reduce", "unguarded", "out of bounds"),
     Kind("store to shared memory out of bounds", "reduce", "past-end", "out of bounds"),
@@ -56,6 +59,9 @@ KINDS = [
     Kind("expect_tx without an arrival", "bare-expect", "no-arrival", DEADLOCK),
     Kind("mbarrier used before its initialization", "ring", "init-unordered"),
     Kind("roles that wait for each other", "late-release", "gated", DEADLOCK),
+    Kind("stage and parity begin anew with each tile", "persistent", "restarted", DEADLOCK),
+    Kind("bytes of a copy that is predicated off", "persistent", "row-guard", DEADLOCK),
+    Kind("warp that returns without its arrivals", "persistent", "returned", DEADLOCK),
     # Clusters
     Kind("multicast mask without one CTA", "multicast", "one-cta", "expected and not delivered"),
     Kind("multicast to an mbarrier that is not fenced", "multicast", "init-relaxed"),
@@ -64,6 +70,7 @@ KINDS = [
     Kind("CTA leaves while another reads its memory", "exit", "early-exit", "which has exited"),
     Kind("st.async not waited for", "st-async", "unwaited", NEVER),
     Kind("st.async: expect_tx of too few bytes", "st-async", "few-bytes"),
+    Kind("bytes of four CTAs expected where two count", "pair-bytes", "whole-cluster", DEADLOCK),
     # Warp group products
     Kind("wgmma without wgmma.fence", "wgmma", "unfenced"),
     Kind("wgmma: result used without a wait", "wgmma", "unwaited", "uses a register of the wgmma"),
@@ -74,12 +81,17 @@ KINDS = [
     Kind("flag with a release of too narrow a scope", "flag", "narrow-release"),
     Kind("sums of blocks without a fence", "last-block", "unfenced"),
     Kind("dependent launch without a wait", "dependent", "no-wait"),
+    Kind("launch that waits for the next one", "launches", "circular", "do not wait for it"),
     # Tensor memory
     Kind("tensor memory read before the commit", "epilogue", "unwaited"),
     Kind("tensor memory released while it is read", "epilogue", "undrained"),
     Kind("tcgen05 operation without a commit", "epilogue", "uncommitted", DEADLOCK),
     Kind("tensor memory freed while it is used", "epilogue", "freed"),
     Kind("tensor memory not freed", "epilogue", "leaked", "exits with tensor memory allocated"),
+    Kind("tensor memory of each tile kept", "tile-columns", "kept", DEADLOCK),
+    Kind("two CTAs of an SM that each want more columns", "columns", "greedy", DEADLOCK),
+    Kind("commit to one CTA of a pair", "pair-commit", "own-mask", DEADLOCK),
+    Kind("arrival at one's own mbarrier, not the leader's", "pair-commit", "own-barrier", DEADLOCK),
     Kind("no tcgen05 fence behind a wait", "epilogue", "fence-after"),
     # Cluster launch control
     Kind("response used before it is there", "requests", "unwaited", NEVER),
@@ -87,4 +99,5 @@ KINDS = [
     Kind("response never released", "requests", "untaken", DEADLOCK),
     Kind("request after one that failed", "requests", "asked-again", "a request after one that failed"),
     Kind("roles that disagree about the last tile", "group-bounds", "old-end", DEADLOCK),
+    Kind("response that the peer did not announce", "pair-requests", "peer-unannounced", DEADLOCK),
 ]
