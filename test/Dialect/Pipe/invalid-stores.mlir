@@ -7,7 +7,7 @@ func.func @rows(%v: tensor<128x64xbf16, #pipe.distribution<lanes>>, %w: tensor<1
   %two = pipe.stage %v : tensor<128x64xbf16, #pipe.distribution<lanes>> -> !pipe.shared<256x64xbf16, swizzle_128B>
   %plain = pipe.stage %w : tensor<128x32xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x32xbf16>
   // (C325)
-  // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, but got '!pipe.shared<128x64xbf16, swizzle_128B>' and 'tensor<128x32xbf16, #pipe.distribution<lanes>>'}}
+  // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 8 or 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, but got '!pipe.shared<128x64xbf16, swizzle_128B>' and 'tensor<128x32xbf16, #pipe.distribution<lanes>>'}}
   // expected-note @+1 {{write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns}}
   %bad = pipe.stage %w : tensor<128x32xbf16, #pipe.distribution<lanes>> -> !pipe.shared<128x64xbf16, swizzle_128B>
   return
@@ -103,9 +103,20 @@ func.func @fragments(%v: tensor<64x64xbf16, #pipe.distribution<wgmma>>, %w: tens
   %ok = pipe.stage %v : tensor<64x64xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<128x64xbf16, swizzle_128B>
   %narrow = pipe.stage %w : tensor<64x32xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<64x32xbf16, swizzle_64B>
   // (C325)
-  // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, but got '!pipe.shared<128x64xbf16, swizzle_128B>' and 'tensor<64x32xbf16, #pipe.distribution<wgmma>>'}}
+  // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 8 or 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, but got '!pipe.shared<128x64xbf16, swizzle_128B>' and 'tensor<64x32xbf16, #pipe.distribution<wgmma>>'}}
   // expected-note @+1 {{write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns}}
   %bad = pipe.stage %w : tensor<64x32xbf16, #pipe.distribution<wgmma>> -> !pipe.shared<128x64xbf16, swizzle_128B>
+  return
+}
+
+// -----
+
+func.func @bytes(%v: tensor<64x64xf8E4M3FN, #pipe.distribution<wgmma>>, %w: tensor<64x64xf8E5M2, #pipe.distribution<wgmma>>) {
+  %ok = pipe.stage %v : tensor<64x64xf8E4M3FN, #pipe.distribution<wgmma>> -> !pipe.shared<64x64xf8E4M3FN, swizzle_64B>
+  // (C325)
+  // expected-error @+2 {{tile must be the rows of each warpgroup of the role of lanes, or of wgmma of 8 or 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, but got '!pipe.shared<64x64xf8E5M2, swizzle_64B>' and 'tensor<64x64xf8E5M2, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns}}
+  %bad = pipe.stage %w : tensor<64x64xf8E5M2, #pipe.distribution<wgmma>> -> !pipe.shared<64x64xf8E5M2, swizzle_64B>
   return
 }
 

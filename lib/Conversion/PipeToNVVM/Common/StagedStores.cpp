@@ -75,8 +75,8 @@ struct LowerStageScales : fp4::PipePattern<fp4::pipe::StageOp> {
   }
 };
 
-/// Stages a fragment. A warp has 16 rows, and four matrices of two neighbouring parts of 8 columns:
-/// lane l names row l % 16 of part l / 16.
+/// Stages a fragment. A warp has 16 rows, and four matrices of two neighbouring parts of 16 bytes:
+/// lane l names row l % 16 of part l / 16. Rounded to 8 bits, words are those of operand A.
 struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageOp> {
   using PipePattern::PipePattern;
 
@@ -86,9 +86,11 @@ struct LowerStageFragment : fp4::PipePattern<fp4::pipe::StageOp> {
       return rewriter.notifyMatchFailure(op, "expects a destination of a fragment");
     constexpr int64_t warpRows = 16, warpThreads = 32, wordsOfStore = 4;
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    int64_t count = fp4::pipe::vectorOfThread(op.getValue().getType()).getNumElements() / 2;
-    Value words =
-        LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), adaptor.getValue());
+    auto given = cast<VectorType>(adaptor.getValue().getType());
+    int64_t count = given.getNumElements() * given.getElementTypeBitWidth() / 32;
+    Value words = adaptor.getValue();
+    if (!given.getElementType().isInteger(32))
+      words = LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), words);
     fp4::Int32 thread = fp4::threadOfRole(b, op, state);
     if (state.facts
             .hasSizes) // LLVM would keep the place of each store while the tile is multiplied

@@ -444,8 +444,9 @@ LogicalResult StageOp::verify() {
   if (tile.getLayout() == Layout::Tiled128x4 && kind == FragmentKind::Lanes &&
       tile.getShape() == value.getShape() && tile.getElementType() == value.getElementType())
     return success(); // scales that pipe.copy_scales takes
-  bool fits = kind == FragmentKind::Lanes ||
-              (kind == FragmentKind::Wgmma && value.getElementTypeBitWidth() == 16);
+  bool fits =
+      kind == FragmentKind::Lanes ||
+      (kind == FragmentKind::Wgmma && (value.getElementTypeBitWidth() == 16 || isRoundedA(value)));
   int64_t rows = value.getDimSize(0), groups = tile.getRows() / rows;
   int64_t most = kind == FragmentKind::Lanes ? 2 : groups;
   auto region = (*this)->getParentOfType<RoleRegionOp>();
@@ -460,9 +461,10 @@ LogicalResult StageOp::verify() {
       tile.getElementType() == value.getElementType() && !tile.isScales() && isWide)
     return success();
   return withNote(
-      emitOpError() << "tile must be the rows of each warpgroup of the role of lanes, or of wgmma "
-                       "of 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, "
-                       "but got "
-                    << tile << " and " << value,
+      emitOpError()
+          << "tile must be the rows of each warpgroup of the role of lanes, or of wgmma "
+             "of 8 or 16 bits, as wide as its swizzle or of lanes a multiple of 16 bytes, "
+             "but got "
+          << tile << " and " << value,
       "write 128 rows of lanes or 64 of wgmma for each warpgroup, and their columns"); // (C325)
 }

@@ -145,10 +145,10 @@ def : Pipe_Constraints<"Tile operations", [{
     `pipe.view`, or `rows` says them.
   - (C570) `pipe.amax`: the value is `lanes`, or of wgmma or mma_sync, which may be transposed.
   - (C160) `pipe.stage`: the tile is returned or filled.
-  - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits. The tile has the columns and
-    elements of the value, its rows for each warpgroup of the role, of `lanes` one or two, and rows
-    that are as wide as its swizzle, or of `lanes` without one a multiple of 16 bytes. A tile of
-    scales has the shape and elements of `lanes`.
+  - (C325) `pipe.stage`: the value is `lanes`, or of wgmma with 16 bits or f8E4M3FN. The tile has
+    the columns and elements of the value, its rows for each warpgroup of the role, of `lanes` one or
+    two, and rows that are as wide as its swizzle, or of `lanes` without one a multiple of 16 bytes.
+    A tile of scales has the shape and elements of `lanes`.
   - (C161) `pipe.store` of a tile in shared memory: it has the shape, element type and layout of the
     box of a map, and none of the fields of threads.
   - (C441) `pipe.store` with `halves`: it is a positive multiple of 16 bytes, and the tile
