@@ -84,7 +84,7 @@ KernelPlan fp4::proposeLatent(AttentionOp op, const KernelPlan &partial,
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
   plan.tile = {kRows, kKeys, headsOfTile(op)};
   plan.ctasPerSm = 1;
-  plan.roles = latentRoles(op.getContext());
+  plan.roles = latentRoles(op.getContext(), /*transposes=*/op.isOfBytes());
   plan.schedule = neighboursAlongM(op.getContext());
   int64_t heads = partial.tile[2] ? partial.tile[2] : plan.tile[2];
   plan.split.kSlices = slicesOfKeys(op, tilesOf(op, std::clamp<int64_t>(heads, 1, kRows)), target);
@@ -104,6 +104,8 @@ LogicalResult fp4::checkLatent(AttentionOp op, const KernelPlan &plan,
                   "have one named '" + Twine(kValuesRole) +
                       "' of 4 warps that drives tensor and threads",
                   spell(plan.roles));
+  if (op.isOfBytes() && !roles.getRole(kTransposeRole))
+    return misfit(op, "roles", "have one named '" + Twine(kTransposeRole) + "'", spell(plan.roles));
   auto [rows, keys, heads] = plan.tile;
   bool hasHeads =
       llvm::isPowerOf2_64(uint64_t(heads)) && heads <= kRows && heads >= headsOfTile(op);

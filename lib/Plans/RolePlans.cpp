@@ -92,15 +92,16 @@ RolePlanAttr fp4::byteAttentionRoles(MLIRContext *context, int32_t groups) {
                 RoleAttr::get(context, "math", 0, math, {Engine::Tensor, Engine::Threads}, most)});
 }
 
-RolePlanAttr fp4::latentRoles(MLIRContext *context) {
-  auto [most, few] = kFewBeside;
+RolePlanAttr fp4::latentRoles(MLIRContext *context, bool transposes) {
+  auto [most, few] = transposes ? kMoreBeside : kFewBeside;
   auto math = [&](StringRef name, int32_t first, bool isAuxiliary) {
     return RoleAttr::get(context, name, first, first + 4, {Engine::Tensor, Engine::Threads}, most,
                          Turns::Nothing, isAuxiliary);
   };
+  RoleAttr rest = transposes ? auxiliaryRole(context, kTransposeRole, 9, 12, few)
+                             : RoleAttr::get(context, "idle", 9, 12, {}, few);
   return RolePlanAttr::get(context, {RoleAttr::get(context, "load", 8, 9, {Engine::Tma}, few),
-                                     math("math", 0, false), math(kValuesRole, 4, true),
-                                     RoleAttr::get(context, "idle", 9, 12, {}, few)});
+                                     math("math", 0, false), math(kValuesRole, 4, true), rest});
 }
 
 namespace {

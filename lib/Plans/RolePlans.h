@@ -48,8 +48,9 @@ pipe::RolePlanAttr attentionLaneRoles(mlir::MLIRContext *context, int32_t parts,
 pipe::RolePlanAttr byteAttentionRoles(mlir::MLIRContext *context, int32_t groups);
 
 /// Roles for attention whose values are columns of keys: a warpgroup computes powers and has half
-/// of the columns, another one has the other half, and one warp loads.
-pipe::RolePlanAttr latentRoles(mlir::MLIRContext *context);
+/// of the columns, another one has the other half, and one warp loads. Values of bytes have warps
+/// that transpose them.
+pipe::RolePlanAttr latentRoles(mlir::MLIRContext *context, bool transposes);
 
 /// Roles for weights that `groups` warpgroups make 16-bit floats of in tensor memory, each a k tile
 /// in turn: four warps read accumulators and store, one issues matrix instructions, and one loads.

@@ -26,6 +26,31 @@ func.func @many(%q: !q, %c: !c) -> !o {
 
 // -----
 
+// Warps beside the loading one transpose values of bytes.
+// CHECK-LABEL: func.func @bytes
+// CHECK: roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 40, math warps 0 to 4 drives [tensor, threads] registers 232, values warps 4 to 8 drives [tensor, threads] registers 232 auxiliary, transpose warps 9 to 12 drives [threads] registers 40 auxiliary>
+!q = tensor<1x1x16x576xf8E4M3FN>
+!c = tensor<1x512x1x576xf8E4M3FN>
+!o = tensor<1x1x16x512xbf16>
+func.func @bytes(%q: !q, %c: !c) -> !o {
+  %o = fp4.attention %q, %c, %c scale 1.0 latent 512 : !q, !c, !c -> !o
+  return %o : !o
+}
+
+// -----
+
+!q = tensor<1x1x16x192xf8E4M3FN>
+!c = tensor<1x512x1x192xf8E4M3FN>
+!o = tensor<1x1x16x128xbf16>
+func.func @transposers(%q: !q, %c: !c) -> !o {
+  // expected-error @+2 {{must have a plan whose 'roles' have one named 'transpose', but got #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 4 drives [tensor, threads] registers 240, values warps 4 to 8 drives [tensor, threads] registers 240 auxiliary, idle warps 9 to 12 drives [] registers 24>}}
+  // expected-note @+1 {{leave 'roles' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %c, %c scale 1.0 latent 128 {fp4.plan = #fp4.plan<tile_attention, roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 4 drives [tensor, threads] registers 240, values warps 4 to 8 drives [tensor, threads] registers 240 auxiliary, idle warps 9 to 12 drives [] registers 24>>} : !q, !c, !c -> !o
+  return %o : !o
+}
+
+// -----
+
 !q = tensor<1x1x16x96xbf16>
 !c = tensor<1x512x1x96xbf16>
 !o = tensor<1x1x16x64xbf16>

@@ -192,8 +192,13 @@ struct Attention {
                              : ofValues().tile(keys, valueElements());
   }
   /// Columns of values whose sums of a block threads promote at a time, in bytes: registers have
-  /// room for those of 128 beside the sums of as many, and for fewer beside more.
-  int64_t partColumns() { return valueElements() <= 128 ? valueElements() : kPanel; }
+  /// room for those of 128 beside the sums of as many, and for fewer beside more. Columns of a role
+  /// of latent values.
+  int64_t partColumns() {
+    if (isLatent() && !isOfBytes())
+      return valueElements() / 2;
+    return valueElements() <= 128 && !isLatent() ? valueElements() : kPanel;
+  }
   /// Tiles in the registers of a warpgroup.
   pipe::FragmentKind kind() {
     return hasLanes() ? pipe::FragmentKind::Lanes : pipe::FragmentKind::Wgmma;
@@ -265,7 +270,7 @@ struct AttentionArguments {
   mlir::Value wholes; ///< sums of powers of each slice, whose exponents are in `lse`
 };
 
-/// Sums of some columns of values: of all blocks, and of one, in bytes.
+/// Sums of some columns of values: of all blocks, and of one in bytes, else null.
 struct PromotedSums {
   mlir::Value sums, products;
 };
@@ -370,7 +375,7 @@ private:
   Value makeSums();
   void takeFactors(QueryTile &tile);
   Value factorOf(const QueryTile &tile, Value factors);
-  llvm::SmallVector<Value> transposedValues(const QueryTile &tile, const BlockRows &rows);
+  llvm::SmallVector<Value> transposedParts(Value values);
   void addPart(size_t number, llvm::ArrayRef<Value> values, const RowState &state);
   llvm::SmallVector<Value> addOtherParts(const QueryTile &tile, const BlockRows &rows,
                                          const RowState &state);
@@ -378,13 +383,14 @@ private:
 
   // Values that are columns of keys (AttentionLatent.cpp).
   void buildLatent(const QueryTile &tile);
-  Value zeroSums();
-  void addLatent(const QueryTile &tile, Value block, Value query, llvm::ArrayRef<Value> sums,
-                 RowState &state);
-  void addHalf(Value sums, Value powers, Value keys, Value shrink, int64_t half);
+  void inHalf(size_t number, llvm::function_ref<void()> body);
+  void makeParts();
+  void addLatent(const QueryTile &tile, Value block, Value query, RowState &state);
+  void addColumns(size_t number, llvm::ArrayRef<Value> values, const RowState &state);
   Value handOver(Value numbers);
   Value taken(Value staged);
-  void finishLatent(const QueryTile &tile, llvm::ArrayRef<Value> sums, const RowState &state);
+  void storeParts(const QueryTile &tile, Value factors);
+  void finishLatent(const QueryTile &tile, const RowState &state);
   void inValues(llvm::function_ref<void()> body);
 
   // Accumulators in tensor memory (AttentionLanes.cpp).
@@ -443,7 +449,7 @@ private:
   AttentionArguments args;
   AttentionLoads loads;
   Value keyFactor;                          ///< factor of products of the tile (f32); null: 1
-  llvm::SmallVector<PromotedSums> promoted; ///< sums of the tile, in bytes
+  llvm::SmallVector<PromotedSums> promoted; ///< sums of the tile, in bytes or latent
 };
 
 } // namespace fp4

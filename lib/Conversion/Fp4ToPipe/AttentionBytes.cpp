@@ -55,19 +55,20 @@ void AttentionBuilder::takeFactors(QueryTile &tile) {
   tile.valueFactor = factorOf(tile, args.valueFactors);
 }
 
-/// The values of a block, transposed: a tile for each part of their columns.
-SmallVector<Value> AttentionBuilder::transposedValues(const QueryTile &tile,
-                                                      const BlockRows &rows) {
-  Value values = loads.value(tile, rows);
+/// The values of a block, transposed: a tile for each part of their columns. Two roles that have
+/// halves of latent values have rings of their own, which are filled in turn.
+SmallVector<Value> AttentionBuilder::transposedParts(Value values) {
   int64_t columns = attention.partColumns();
   SharedType type = attention.ofValues().tile(columns, attention.keys);
-  SmallVector<Value> tiles;
-  for (size_t part = 0; part < promoted.size(); ++part) {
+  SmallVector<Value> tiles(promoted.size());
+  size_t halves = attention.isLatent() ? 2 : 1, ofHalf = promoted.size() / halves;
+  for (size_t i = 0; i < promoted.size(); ++i) {
+    size_t half = i % halves, part = half * ofHalf + i / halves;
     auto transposed =
         TransposeTileOp::create(b, type, values, int64_t(part) * columns, /*dest=*/Value());
-    transposed->setAttr(kRingAttr, b.getStringAttr("transposed"));
+    transposed->setAttr(kRingAttr, b.getStringAttr(half ? "transposed_values" : "transposed"));
     transposed->setAttr(PipeDialect::kRoleAttr, b.getStringAttr(kTransposeRole));
-    tiles.push_back(transposed.getResult());
+    tiles[part] = transposed.getResult();
   }
   return tiles;
 }
@@ -86,7 +87,7 @@ void AttentionBuilder::addPart(size_t number, ArrayRef<Value> values, const RowS
 /// comes last, because powers are in registers until then.
 SmallVector<Value> AttentionBuilder::addOtherParts(const QueryTile &tile, const BlockRows &rows,
                                                    const RowState &state) {
-  SmallVector<Value> values = transposedValues(tile, rows);
+  SmallVector<Value> values = transposedParts(loads.value(tile, rows));
   for (size_t part = 1; part < promoted.size(); ++part)
     addPart(part, values, state);
   return values;

@@ -7,6 +7,9 @@
 //
 // Few tiles have their keys cut into slices, whose sums another kernel adds (AttentionSlices.cpp).
 //
+// In bytes another role transposes the columns of values, as in AttentionBytes.cpp, and each role
+// promotes the sums of a block, a part of its columns after the other.
+//
 //===----------------------------------------------------------------------===//
 #include "AttentionBuilder.h"
 
@@ -24,18 +27,28 @@ void AttentionBuilder::inValues(function_ref<void()> body) {
   inRole(kValuesRole, {Engine::Threads, Engine::Tensor}, body);
 }
 
-/// Sums of half of the columns of values, which are zero.
-Value AttentionBuilder::zeroSums() {
-  int64_t columns = attention.valueElements() / 2;
-  Value sums = fragment(columns);
-  WriteOp::create(b, splat(columns, 0), sums, uint64_t(0));
-  return sums;
+/// Emits `body` in the role that has part `number` of the columns of values.
+void AttentionBuilder::inHalf(size_t number, function_ref<void()> body) {
+  if (2 * number < promoted.size())
+    return body();
+  inValues(body);
+}
+
+/// Makes the sums of all parts, which are zero, and in bytes those of a block.
+void AttentionBuilder::makeParts() {
+  int64_t columns = attention.partColumns();
+  promoted.assign(size_t(attention.valueElements() / columns), PromotedSums());
+  for (size_t number = 0; number < promoted.size(); ++number)
+    inHalf(number, [&] {
+      Value sums = fragment(columns);
+      WriteOp::create(b, splat(columns, 0), sums, uint64_t(0));
+      promoted[number] = {sums, attention.isOfBytes() ? fragment(columns) : Value()};
+    });
 }
 
 void AttentionBuilder::buildLatent(const QueryTile &tile) {
   Value query = loads.query(tile);
-  SmallVector<Value, 2> sums = {zeroSums(), Value()};
-  inValues([&] { sums[1] = zeroSums(); });
+  makeParts();
   Range range = rangeOf(tile);
   Value last = b.sub(range.end, b.constant(1));
   RowState state;
@@ -52,19 +65,18 @@ void AttentionBuilder::buildLatent(const QueryTile &tile) {
     state.maximum = before[0];
     state.sum = before[1];
     state.kept.rows = BlockRows(before.drop_front(2));
-    addLatent(tile, b.sub(last, loop.getInductionVar()), query, sums, state);
+    addLatent(tile, b.sub(last, loop.getInductionVar()), query, state);
     SmallVector<Value> after = {state.maximum, state.sum};
     llvm::append_range(after, state.kept.rows);
     scf::YieldOp::create(b, after);
   }
   state.maximum = loop.getResult(0);
   state.sum = loop.getResult(1);
-  finishLatent(tile, sums, state);
+  finishLatent(tile, state);
 }
 
 /// Adds a block of keys to the sums of both roles.
-void AttentionBuilder::addLatent(const QueryTile &tile, Value block, Value query,
-                                 ArrayRef<Value> sums, RowState &state) {
+void AttentionBuilder::addLatent(const QueryTile &tile, Value block, Value query, RowState &state) {
   BlockRows rows = rowsAgain(state.kept.rows, tile, block), next;
   if (attention.isPaged())
     next =
@@ -80,21 +92,32 @@ void AttentionBuilder::addLatent(const QueryTile &tile, Value block, Value query
                       /*dest=*/Value());
   staged->setAttr(kRingAttr, b.getStringAttr("powers"));
   Value shrink = handOver(after.shrink);
-  addHalf(sums[0], after.powers, keys, after.shrink, /*half=*/0);
-  inValues([&] { addHalf(sums[1], staged.getResult(), keys, taken(shrink), /*half=*/1); });
+  RowState theirs;
+  theirs.powers = staged.getResult();
+  inValues([&] { theirs.shrink = taken(shrink); });
+  SmallVector<Value> values(promoted.size(), keys);
+  if (attention.isOfBytes())
+    values = transposedParts(keys);
+  for (size_t number = 0; number < promoted.size(); ++number)
+    inHalf(number,
+           [&] { addColumns(number, values, 2 * number < values.size() ? after : theirs); });
   state = after;
   state.kept.rows = next;
 }
 
-/// Scales the sums of half of the columns, and adds the products of powers and values.
-void AttentionBuilder::addHalf(Value sums, Value powers, Value keys, Value shrink, int64_t half) {
-  int64_t columns = attention.valueElements() / 2;
-  Value scaled = arith::MulFOp::create(b, read(sums), toColumns(shrink, columns));
+/// Scales the sums of a part of the columns, and adds the products of powers and values.
+void AttentionBuilder::addColumns(size_t number, ArrayRef<Value> values, const RowState &state) {
+  if (attention.isOfBytes())
+    return addPart(number, values, state);
+  int64_t columns = attention.partColumns();
+  Value sums = promoted[number].sums;
+  Value scaled = arith::MulFOp::create(b, read(sums), toColumns(state.shrink, columns));
   WriteOp::create(b, scaled, sums, uint64_t(0));
   Value always = arith::ConstantIntOp::create(b, 1, 1), none;
-  auto product = MmaOp::create(b, sums, powers, none, none, keys, none, none, always, none);
+  auto product =
+      MmaOp::create(b, sums, state.powers, none, none, values[number], none, none, always, none);
   product.setTransposed(true);
-  product.setBColumn(uint64_t(half * columns));
+  product.setBColumn(uint64_t(int64_t(number) * columns));
 }
 
 /// Leaves a number of each row in shared memory for the other role, which takes it.
@@ -110,22 +133,35 @@ Value AttentionBuilder::taken(Value staged) {
   return maximumOfRow(ReadOp::create(b, type, staged, int64_t(0), int64_t(0))); // all are equal
 }
 
-void AttentionBuilder::finishLatent(const QueryTile &tile, ArrayRef<Value> sums,
-                                    const RowState &state) {
-  int64_t columns = attention.valueElements() / 2;
-  Value whole = sumOfRow(state.sum, /*columns=*/1);
+/// Stores the sums of all parts, times a number of each row; null: as they are.
+void AttentionBuilder::storeParts(const QueryTile &tile, Value factors) {
+  Value staged = factors ? handOver(factors) : Value(), theirs;
+  if (staged)
+    inValues([&] { theirs = taken(staged); });
+  for (auto [number, part] : llvm::enumerate(promoted))
+    inHalf(number, [&] {
+      Value factor = 2 * number < promoted.size() ? factors : theirs;
+      storeColumns(tile, read(part.sums), int64_t(number) * attention.partColumns(), factor);
+    });
+}
+
+void AttentionBuilder::finishLatent(const QueryTile &tile, const RowState &state) {
+  Value whole = sumOfRow(state.sum, /*columns=*/1), ofValues;
+  if (tile.valueFactor)
+    ofValues = b.splat(attention.numbers(1), tile.valueFactor);
   if (!tile.slice) {
-    Value inverse = closeRows(tile, state.maximum, whole), staged = handOver(inverse);
-    storeColumns(tile, read(sums[0]), 0, inverse);
-    inValues([&] { storeColumns(tile, read(sums[1]), columns, taken(staged)); });
-    return;
+    Value inverse = closeRows(tile, state.maximum, whole);
+    return storeParts(tile,
+                      ofValues ? arith::MulFOp::create(b, inverse, ofValues).getResult() : inverse);
   }
   QueryTile ofSlice = tile;
   Value first = b.mul(tile.slice, attention.batches() * attention.queryTokens());
   ofSlice.row = b.add(tile.row, first);
   ofSlice.rowsEnd = b.add(tile.rowsEnd, first);
-  storeNumbers(ofSlice, arith::MulFOp::create(b, state.maximum, factor(1)), args.lse);
+  Value exponent = arith::MulFOp::create(b, state.maximum, factor(1));
+  if (attention.isOfBytes())
+    exponent = arith::SubFOp::create(b, exponent, powerShift());
+  storeNumbers(ofSlice, exponent, args.lse);
   storeNumbers(ofSlice, whole, args.wholes);
-  storeColumns(ofSlice, read(sums[0]), 0, /*inverse=*/Value());
-  inValues([&] { storeColumns(ofSlice, read(sums[1]), columns, /*inverse=*/Value()); });
+  storeParts(ofSlice, ofValues);
 }

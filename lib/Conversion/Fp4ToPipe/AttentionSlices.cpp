@@ -177,7 +177,7 @@ void SliceKernel::storeRow(const Values &sums) {
   Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, whole, s.constant(0));
   Value inverse = arith::SelectOp::create(b, isNone, s.constant(0), s.divide(s.constant(1), whole));
   Values elements;
-  Type element = attention.element();
+  Type element = getElementTypeOrSelf(attention.op.getResult().getType());
   for (Value sum : sums)
     elements.push_back(arith::TruncFOp::create(b, element, s.multiply(sum, inverse)));
   Value packed = vector::FromElementsOp::create(b, VectorType::get(kColumns, element), elements);

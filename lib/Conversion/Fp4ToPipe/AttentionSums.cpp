@@ -173,8 +173,9 @@ void AttentionBuilder::storeColumns(const QueryTile &tile, Value sums, int64_t f
   int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
   Value scaled = sums;
   if (inverse)
-    scaled = rounded(arith::MulFOp::create(b, sums, toColumns(inverse, columns)),
-                     attention.resultElement());
+    scaled = arith::MulFOp::create(b, sums, toColumns(inverse, columns));
+  if (inverse && !attention.resultElement().isF32())
+    scaled = rounded(scaled, attention.resultElement());
   Value column = b.mul(tile.head, attention.valueElements());
   if (first)
     column = b.add(column, b.constant(first));
