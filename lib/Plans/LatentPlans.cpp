@@ -1,7 +1,8 @@
 //===- LatentPlans.cpp - Plans of attention whose values are columns of keys -//
 //
 // Heads of a token are rows of a tile of 64. Keys are cut into slices, a CTA each, if tiles are
-// fewer than SMs, and another kernel adds the sums. Keys of a given order are one slice.
+// fewer than SMs, and another kernel adds the sums. Keys of a given order are one slice, and so are
+// those of packed sequences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +25,6 @@ LogicalResult fp4::requireLatent(AttentionOp op, const hw::TargetModel &target) 
     return withNote(op.emitOpError() << "has kernels of 'latent' with wgmma, but target "
                                      << target.name << " has none",
                     "pass values of their own, or compile for sm_90a");
-  if (op.isPacked())
-    return withNote(
-        op.emitOpError("has kernels of 'latent' without 'query_offsets', but got these"),
-        "pass as many queries of each sequence");
   int64_t elements = op.getElements(), values = op.getValueElements(), heads = op.getHeadsOfGroup();
   if (elements % kPanel || elements > kMostKeys || values % (2 * kPanel) || values > kMostValues)
     return withNote(op.emitOpError() << "has kernels of 'latent' for a multiple of " << kPanel
@@ -59,15 +56,17 @@ static int64_t tilesOf(AttentionOp op, int64_t heads) {
   return op.getBatches() * ofSequence * op.getKeyHeads() * ofGroup;
 }
 
-static int64_t blocksOf(AttentionOp op) {
-  return int64_t(llvm::divideCeil(op.getKeyTokens(), kKeys));
+/// Slices at most: one with an order, and of packed sequences, whose sums would have any number of
+/// rows.
+static int64_t mostSlices(AttentionOp op) {
+  return op.getOrder() || op.isPacked() ? 1 : int64_t(llvm::divideCeil(op.getKeyTokens(), kKeys));
 }
 
 /// The slices of keys by which the last wave of CTAs ends first. A CTA costs as much as a few
 /// blocks beside its own: it loads queries, and leaves sums that another kernel reads.
 static int64_t slicesOfKeys(AttentionOp op, int64_t tiles, const hw::TargetModel &target) {
   constexpr int64_t ofTile = 2, ofSlice = 2, ofKernel = 2, most = 128;
-  int64_t blocks = op.getOrder() ? 1 : blocksOf(op), best = 1; // an order has one slice
+  int64_t blocks = mostSlices(op), best = 1;
   auto cost = [&](int64_t slices) {
     int64_t waves = int64_t(llvm::divideCeil(tiles * slices, target.sms));
     int64_t ofCta = int64_t(llvm::divideCeil(blocks, slices)) + ofTile;
@@ -117,6 +116,5 @@ LogicalResult fp4::checkLatent(AttentionOp op, const KernelPlan &plan,
   if (plan.cluster[0] > 1 || plan.cluster[1] > 1)
     return misfit(op, "cluster", "is left out beside 'latent'",
                   "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
-  return checkAtMost(op, "k_slices", plan.split.kSlices.value_or(1),
-                     op.getOrder() ? 1 : blocksOf(op));
+  return checkAtMost(op, "k_slices", plan.split.kSlices.value_or(1), mostSlices(op));
 }

@@ -87,12 +87,13 @@ func.func @pages(%q: !q, %c: !c, %n: tensor<1xi32>, %p: tensor<1x8xi32>) -> !o {
 
 // -----
 
+// Keys of packed sequences are one slice.
+// CHECK-LABEL: func.func @packed
+// CHECK: k_slices = 1,
 !q = tensor<?x16x192xbf16>
 !c = tensor<8x64x1x192xbf16>
 !o = tensor<?x16x128xbf16>
 func.func @packed(%q: !q, %c: !c, %n: tensor<1xi32>, %p: tensor<1x8xi32>, %a: tensor<2xi32>) -> !o {
-  // expected-error @+2 {{has kernels of 'latent' without 'query_offsets', but got these}}
-  // expected-note @+1 {{pass as many queries of each sequence}}
   %o = fp4.attention %q, %c, %c lengths(%n : tensor<1xi32>) pages(%p : tensor<1x8xi32>) query_offsets(%a : tensor<2xi32>) scale 1.0 latent 128 : !q, !c, !c -> !o
   return %o : !o
 }
@@ -118,6 +119,18 @@ func.func @cluster(%q: !q, %c: !c) -> !o {
   // expected-error @+2 {{must have a plan whose 'cluster' is left out beside 'latent', but got [2, 1]}}
   // expected-note @+1 {{leave 'cluster' out, and fp4-plan-kernels decides it}}
   %o = fp4.attention %q, %c, %c scale 1.0 latent 128 {fp4.plan = #fp4.plan<tile_attention, cluster = [2, 1]>} : !q, !c, !c -> !o
+  return %o : !o
+}
+
+// -----
+
+!q = tensor<?x16x192xbf16>
+!c = tensor<8x64x1x192xbf16>
+!o = tensor<?x16x128xbf16>
+func.func @packed_slices(%q: !q, %c: !c, %n: tensor<1xi32>, %p: tensor<1x8xi32>, %a: tensor<2xi32>) -> !o {
+  // expected-error @+2 {{must have a plan whose 'k_slices' is at most 1, but got 2}}
+  // expected-note @+1 {{leave 'k_slices' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %c, %c lengths(%n : tensor<1xi32>) pages(%p : tensor<1x8xi32>) query_offsets(%a : tensor<2xi32>) scale 1.0 latent 128 {fp4.plan = #fp4.plan<tile_attention, k_slices = 2>} : !q, !c, !c -> !o
   return %o : !o
 }
 
