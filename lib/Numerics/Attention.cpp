@@ -47,9 +47,10 @@ constexpr double packedCut = 5 * 0x1p-35 * 448 * 448;
 constexpr double packedStep = 0.25, scaleStep = 0x1p-4, leastScale = 0x1p-10 / 2688;
 constexpr uint64_t packedKeys = 16;
 
-/// The rounding of powers of f16, which are multiplied by 2^15, and that of queries, whose largest
-/// has that exponent.
-constexpr Rounding halfPowers = {0x1p-11, 0x1p-40};
+/// The rounding of powers of f16, which are multiplied by 2^11, and the least one of queries, whose
+/// largest has the exponent 15.
+constexpr Rounding halfPowers = {0x1p-11, 0x1p-36};
+constexpr double leastQuery = 0x1p-40;
 
 /// One row of queries: what it sees, and its results.
 class AttentionRow {
@@ -122,7 +123,7 @@ private:
       error = 2 * unit * double(shape_.queryElements) * magnitude;
     if (shape_.factors.blocks.arePacked())
       error += packedCut * std::ceil(double(shape_.queryElements) / 64);
-    return {sum, error + (shape_.areHalves ? halfPowers.smallest * ofQueries * ofKeys : 0)};
+    return {sum, error + (shape_.areHalves ? leastQuery * ofQueries * ofKeys : 0)};
   }
 
   /// The factor of the keys, or values, that the row sees.

@@ -73,25 +73,25 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
   return requirePages(attention, kKeys);
 }
 
-/// Bytes of the states of all warps but the first half.
-static int64_t sharedBytes(AttentionOp op, int64_t threads) {
+/// Bytes of the states of all warps but the first half; none where each has a head of its own.
+static int64_t sharedBytes(AttentionOp op, int64_t threads, int64_t strip) {
   int64_t numbers =
       numbersOfWarpState(rowsOfWarpTile(op) / kInstructionRows, op.getValueElements() / kKeys);
-  return threads / kWarp / 2 * numbers * kWarp * 4;
+  int64_t warps = threads / kWarp;
+  return warps > strip ? warps / 2 * numbers * kWarp * 4 : 0;
 }
 
-/// Results that CTAs of their own compute.
-static int64_t worksOf(AttentionOp op) {
-  return op.getBatches() * op.getKeyHeads() *
+/// Results that CTAs of their own compute, of `strip` heads of keys each.
+static int64_t worksOf(AttentionOp op, int64_t strip = 1) {
+  return op.getBatches() * (op.getKeyHeads() / strip) *
          int64_t(llvm::divideCeil(rowsOfSequence(op), rowsOfWarpTile(op)));
 }
 
 /// The parts of keys by which the last wave of CTAs ends first. A CTA costs as much as a few steps
 /// beside those of its keys.
-static int64_t partsOfKeys(AttentionOp op, int64_t threads, int64_t ctas) {
+static int64_t partsOfKeys(AttentionOp op, int64_t warps, int64_t works, int64_t ctas) {
   constexpr int64_t mostParts = 64, costOfCta = 4;
-  int64_t steps = stepsSeen(op), warps = threads / kWarp;
-  int64_t works = worksOf(op), best = 1;
+  int64_t steps = stepsSeen(op), best = 1;
   auto cost = [&](int64_t parts) {
     int64_t waves = int64_t(llvm::divideCeil(works * parts, ctas));
     return waves * (int64_t(llvm::divideCeil(steps, parts * warps)) + costOfCta);
@@ -126,25 +126,55 @@ bool fp4::prefersWarps(AttentionOp op, const hw::TargetModel &target) {
   return !op.isPacked() && rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
 }
 
-/// Threads of a CTA, and CTAs per SM: the fastest on an H200 (notebook/attention.md). One CTA has
-/// all registers of an SM if all run at a time; else the next one begins while one ends.
-static std::pair<int64_t, int64_t> shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
+/// Most heads of keys of a CTA: neighbouring heads of a token lie together unless pages have heads
+/// first.
+static int64_t mostHeadsOfCta(AttentionOp op, int64_t threads) {
+  int64_t warps = threads / kWarp;
+  auto divisor = int64_t(uint64_t(op.getKeyHeads()) & -uint64_t(op.getKeyHeads()));
+  return op.getHeadsFirst() ? 1 : std::min(warps, divisor);
+}
+
+/// Returns true for a number of heads of keys that the warps of a CTA share.
+static bool isStrip(AttentionOp op, int64_t threads, int64_t strip) {
+  return strip > 0 && llvm::isPowerOf2_64(uint64_t(strip)) && op.getKeyHeads() % strip == 0 &&
+         strip <= threads / kWarp;
+}
+
+namespace {
+struct CtaShape {
+  int64_t threads, ctas, strip = 1; ///< threads of a CTA, CTAs per SM, and heads of keys of a CTA
+};
+} // namespace
+
+/// The fastest on an H200 (notebook/attention.md). One CTA has all registers of an SM if all run at
+/// a time; else the next one begins while one ends. Codes of several heads, which lie together, are
+/// read faster than those of one, and CTAs of so many heads run at a time.
+static CtaShape shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
   if (rowsOfWarpTile(op) > kInstructionRows || !hasHeadsUpTo(op, kMostElementsOfMostRows))
     return {256, 1};
   bool isOneWave = worksOf(op) <= target.sms;
-  if (op.isQuantized())
-    return isOneWave ? std::pair(512, 1) : std::pair(256, 2);
-  return isOneWave ? std::pair(hasHeadsUpTo(op, kSmallHead) ? 512 : 256, 1) : std::pair(128, 2);
+  if (!op.isQuantized())
+    return isOneWave ? CtaShape{hasHeadsUpTo(op, kSmallHead) ? 512 : 256, 1} : CtaShape{128, 2};
+  int64_t most = mostHeadsOfCta(op, /*threads=*/512);
+  for (int64_t strip = 1; strip <= most; strip *= 2)
+    if (worksOf(op, strip) <= target.sms)
+      return {512, 1, strip};
+  return {256, 2, mostHeadsOfCta(op, /*threads=*/256)};
 }
 
 static KernelPlan proposeWarpAttention(Operation *op, const KernelPlan &partial,
                                        const hw::TargetModel &target) {
   auto attention = cast<AttentionOp>(op);
   KernelPlan plan = planOfFamily(KernelFamily::WarpAttention);
-  auto [threads, ctas] = shapeOfCtas(attention, target);
-  plan.threads = partial.threads.value_or(threads);
-  plan.ctasPerSm = partial.ctasPerSm.value_or(partial.threads ? 1 : ctas);
-  plan.split.kSlices = partsOfKeys(attention, *plan.threads, target.sms * *plan.ctasPerSm);
+  CtaShape shape = shapeOfCtas(attention, target);
+  plan.threads = partial.threads.value_or(shape.threads);
+  plan.ctasPerSm = partial.ctasPerSm.value_or(partial.threads ? 1 : shape.ctas);
+  int64_t strip = partial.strip.value_or(partial.threads ? 1 : shape.strip);
+  if (strip > 1)
+    plan.strip = strip;
+  if (isStrip(attention, *plan.threads, strip))
+    plan.split.kSlices = partsOfKeys(attention, *plan.threads / kWarp / strip,
+                                     worksOf(attention, strip), target.sms * *plan.ctasPerSm);
   return plan;
 }
 
@@ -153,8 +183,13 @@ static LogicalResult checkWarpAttention(Operation *op, const KernelPlan &plan,
   auto attention = cast<AttentionOp>(op);
   if (failed(checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target)))
     return failure();
+  if (int64_t strip = plan.strip.value_or(1); !isStrip(attention, *plan.threads, strip))
+    return misfit(op, "strip",
+                  "is a power of two that divides the " + Twine(attention.getKeyHeads()) +
+                      " heads of operand 'key', up to the warps of 'threads'",
+                  Twine(strip));
   if (!llvm::isPowerOf2_64(uint64_t(*plan.threads)) ||
-      sharedBytes(attention, *plan.threads) > kMostShared)
+      sharedBytes(attention, *plan.threads, plan.strip.value_or(1)) > kMostShared)
     return misfit(op, "threads",
                   "are a power of two whose states fit in " + Twine(kMostShared) +
                       " bytes of shared memory",

@@ -142,3 +142,25 @@ func.func @cluster_of_bytes(%q: !q, %k: !k) -> !o {
   %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<tile_attention, cluster = [2, 1]>} : !q, !k, !k -> !o
   return %o : !o
 }
+
+// -----
+
+!q = tensor<2x1x12x128xbf16>
+!k = tensor<2x96x6x128xf8E4M3FN>
+func.func @strip(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{must have a plan whose 'strip' is a power of two that divides the 6 heads of operand 'key', up to the warps of 'threads', but got 4}}
+  // expected-note @+1 {{leave 'strip' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<warp_attention, strip = 4>} : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x1x16x128xbf16>
+!k = tensor<2x96x8x128xf8E4M3FN>
+func.func @warps(%q: !q, %k: !k) -> !q {
+  // expected-error @+2 {{must have a plan whose 'strip' is a power of two that divides the 8 heads of operand 'key', up to the warps of 'threads', but got 8}}
+  // expected-note @+1 {{leave 'strip' out, and fp4-plan-kernels decides it}}
+  %o = fp4.attention %q, %k, %k scale 1.0 {fp4.plan = #fp4.plan<warp_attention, threads = 128, strip = 8>} : !q, !k, !k -> !q
+  return %o : !q
+}

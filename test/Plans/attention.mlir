@@ -124,8 +124,9 @@ func.func @codes(%q: !q, %k: !k) -> !q {
 
 // -----
 
+// Neighbouring heads of codes share a CTA if all CTAs then run at a time.
 // CHECK-LABEL: func.func @many_sequences
-// CHECK: #fp4.plan<warp_attention, k_slices = 1, threads = 256, ctas_per_sm = 2>
+// CHECK: #fp4.plan<warp_attention, k_slices = 1, strip = 4, threads = 512, ctas_per_sm = 1>
 !q = tensor<64x1x32x128xbf16>
 !k = tensor<64x1024x8x128xf8E4M3FN>
 func.func @many_sequences(%q: !q, %k: !k) -> !q {

@@ -1,8 +1,8 @@
 //===- WarpAttention.cpp - Few queries over keys of any format ------------===//
 //
 // The keys of a sequence are cut into parts, a CTA each, and the warps of a CTA take 16 keys at a
-// time. Keys and values are operand A of mma.sync, so that threads convert them in registers and
-// few queries, operand B, waste nothing:
+// time, of one head or of neighbouring ones. Keys and values are operand A of mma.sync, so that
+// threads convert them in registers and few queries, operand B, waste nothing:
 //
 //   S^T = K Q^T     16 keys x 8 queries: a lane has keys g and g + 8 (WarpMma.h)
 //   O^T = V^T P^T   16 elements x 8 queries: a lane has keys 2t, 2t + 1, 2t + 8 and 2t + 9
@@ -23,7 +23,6 @@
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Utils/Utils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
@@ -55,6 +54,7 @@ WarpAttention::Sizes WarpAttention::sizesOf(AttentionOp op, const KernelPlan &pl
   sizes.rowTiles = int64_t(llvm::divideCeil(sizes.rows, rowsOfTile));
   sizes.parts = *plan.split.kSlices;
   sizes.warps = *plan.threads / kWarp;
+  sizes.strip = plan.strip.value_or(1);
   return sizes;
 }
 
@@ -76,11 +76,12 @@ void WarpAttention::setOperands() {
   if (op.getLse())
     lse = kernel.output(op.getLse(), /*rows=*/Value());
   int64_t words = makeState().size() * kWarp;
-  if (sizes.warps > 1)
+  if (sizes.warpsOfHead() > 1)
     shared = kernel.sharedWords(sizes.warps / 2 * words, "states");
   if (sizes.parts > 1) {
     ImplicitLocOpBuilder &host = kernel.host();
-    auto states = RankedTensorType::get({sizes.works() * sizes.parts, words}, b.getF32Type());
+    auto states =
+        RankedTensorType::get({sizes.works() * sizes.parts * sizes.strip, words}, b.getF32Type());
     auto numbers = RankedTensorType::get({sizes.works()}, b.getI32Type());
     workspace = kernel.pointer(allocateBuffer(host, host.getLoc(), states, Value()), states);
     counters = kernel.pointer(
@@ -106,7 +107,7 @@ void WarpAttention::lower() {
   if (sizes.parts > 1)
     reduceCtas(state);
   else
-    emitWhen(b, *warp < 1, [&] { store(state); });
+    emitWhen(b, *warp < sizes.strip, [&] { store(state); });
   kernel.launch(constIndex(kernel.host(), sizes.works() * sizes.parts));
 }
 
@@ -141,8 +142,8 @@ void WarpAttention::findWork() {
   Int32 cta(b, kernel.ctaIndex());
   Int32 part = cta % sizes.parts, number = cta / sizes.parts;
   Int32 firstRow = number % sizes.rowTiles * (sizes.tiles * kWarpColumns);
-  Int32 head = number / sizes.rowTiles % sizes.keyHeads;
-  Int32 batch = number / (sizes.rowTiles * sizes.keyHeads);
+  Int32 head = number / sizes.rowTiles % sizes.strips() * sizes.strip + *warp % sizes.strip;
+  Int32 batch = number / (sizes.rowTiles * sizes.strips());
   Value keys = keysOfSequence(batch);
   Int32 steps = (Int32(b, endOfKeys(firstRow, keys)) + (kKeys - 1)) / kKeys;
   std::optional<Int32> seen;
@@ -260,9 +261,10 @@ Value WarpAttention::pageOf(Int32 step) {
   return fp4::load(b, b.getI32Type(), place, 4);
 }
 
-/// The words of 16 rows of keys and of values, from row `first` of all tokens on. Rows behind the
-/// last one of a sequence are that one; elsewhere the places of rows are constants apart.
-WarpAttention::Values WarpAttention::loadRows(Int32 first) {
+/// The words of 16 rows of keys, of values or of both, from row `first` of all tokens on. Rows
+/// behind the last one of a sequence are that one; elsewhere the places of rows are constants
+/// apart.
+WarpAttention::Values WarpAttention::loadRows(Int32 first, Words words) {
   bool mayEnd = !pages && sizes.keys % kKeys;
   Int32 last = work->batch * sizes.keys + (sizes.keys - 1);
   auto take = [&](CacheRows &rows, Int32 row, int64_t key, Int32 chunk) {
@@ -273,29 +275,31 @@ WarpAttention::Values WarpAttention::loadRows(Int32 first) {
                      mayEnd ? 0 : key * sizes.keyHeads);
   };
   Int32 group = *lane / kLanesOfKey, member = *lane % kLanesOfKey;
-  Values words;
+  Values loaded;
   for (int64_t key : {0, 8})
-    llvm::append_range(words, take(keys, group, key, member));
+    if (words & OfKeys)
+      llvm::append_range(loaded, take(keys, group, key, member));
   for (int64_t key : {0, 1, 8, 9})
-    llvm::append_range(words, take(values, member * 2, key, group));
-  return computeHere(b, b.getLoc(), words);
+    if (words & OfValues)
+      llvm::append_range(loaded, take(values, member * 2, key, group));
+  return computeHere(b, b.getLoc(), loaded);
 }
 
 /// The words of a step. Keys and values of a page that does not exist are zero.
-WarpAttention::Values WarpAttention::load(Int32 step, Value page) {
+WarpAttention::Values WarpAttention::load(Int32 step, Value page, Words words) {
   if (!pages)
-    return loadRows(work->batch * sizes.keys + step * kKeys);
+    return loadRows(work->batch * sizes.keys + step * kKeys, words);
   int64_t all = op.getKeyType().getDimSize(0);
   Int32 list(b, page); // of the tokens of a page, or of a head of a page
   if (op.getHeadsFirst())
     list = list * sizes.keyHeads + work->keyHead;
   Int32 first = list * sizes.pageTokens + step * kKeys % sizes.pageTokens;
-  Values zeros(size_t(2 * keys.words() + 4 * values.words()), constI32(b, 0));
+  Values zeros(size_t(countOf(words)), constI32(b, 0));
   auto branch = scf::IfOp::create(b, TypeRange(ValueRange(zeros)), Int32(b, page) < all,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loadRows(first));
+  scf::YieldOp::create(b, loadRows(first, words));
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, zeros);
   return branch.getResults();
@@ -305,42 +309,29 @@ WarpAttention::Values WarpAttention::load(Int32 step, Value page) {
 // Keys
 //===----------------------------------------------------------------------===//
 
-/// Two steps in an iteration save the moves from the words of the next step to those of this one.
-/// Pages, small heads and more rows are slower by it (H200, notebook/attention.md).
-bool WarpAttention::unrollsSteps() {
-  constexpr int64_t leastElements = 128;
-  return op.isQuantized() && !pages && sizes.tiles == 1 && sizes.valueElements >= leastElements;
-}
-
-/// The results of the loop that has `results` when an iteration has two of its steps.
-static ValueRange unrolledByTwo(ValueRange results) {
-  auto loop = results.front().getDefiningOp<scf::ForOp>();
-  FailureOr<UnrolledLoopInfo> loops = loopUnrollByFactor(loop, 2);
-  if (failed(loops) || !loops->epilogueLoopOp)
-    return results;
-  return loops->epilogueLoopOp->getResults();
-}
-
 /// Passes over the warp's steps. Steps behind the last one are that one.
 WarpState WarpAttention::passKeys() {
+  if (overlapsSteps())
+    return passOverlapped();
   Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
-  Int32 first = work->begin + *warp, next = minimum(first + sizes.warps, last);
+  Int32 first = work->begin + *warp / sizes.strip,
+        next = minimum(first + sizes.warpsOfHead(), last);
   auto there = [&](Int32 step) { return minimum(step, last); };
   WarpState state = makeState();
   state.clear();
   Values carried = state.flat();
   if (pages)
     carried.push_back(pageOf(next));
-  llvm::append_range(carried, load(there(first), pageOf(there(first))));
+  llvm::append_range(carried, load(there(first), pageOf(there(first)), OfBoth));
   auto size = size_t(state.size());
-  // As loopUnrollByFactor asks, no warp begins a whole turn of the warps behind the end.
   ValueRange results = kernel.forEachItem(
-      first, work->end, constI32(b, sizes.warps), carried, [&](Value number, ValueRange before) {
+      first, work->end, constI32(b, sizes.warpsOfHead()), carried,
+      [&](Value number, ValueRange before) {
         Int32 step(b, number);
         state.assign(before.take_front(size));
         Value page = pages ? before[size] : Value();
-        Value pageAfter = pageOf(there(step + 2 * sizes.warps));
-        Values words = load(there(step + sizes.warps), page);
+        Value pageAfter = pageOf(there(step + 2 * sizes.warpsOfHead()));
+        Values words = load(there(step + sizes.warpsOfHead()), page, OfBoth);
         addKeys(step, Values(before.drop_front(size + size_t(bool(pages)))), state);
         Values after = state.flat();
         if (pages)
@@ -348,24 +339,26 @@ WarpState WarpAttention::passKeys() {
         llvm::append_range(after, words);
         return after;
       });
-  if (unrollsSteps())
-    results = unrolledByTwo(results);
   state.assign(results.take_front(size));
   state.addLanes();
   return state;
 }
 
 void WarpAttention::addKeys(Int32 step, ArrayRef<Value> words, WarpState &state) {
-  auto take = [&](CacheRows &rows) {
-    ArrayRef<Value> taken = words.take_front(size_t(rows.words()));
-    words = words.drop_front(taken.size());
-    return taken;
-  };
-  SmallVector<Values> ofKeys, ofValues, scores, powers;
-  for (int64_t i = 0; i < 2; ++i)
-    ofKeys.push_back(keys.convert(take(keys)));
+  auto ofKeys = size_t(countOf(OfKeys));
+  SmallVector<Values> scores = scoresOf(words.take_front(ofKeys), step), powers;
+  for (auto [tile, ofTile] : llvm::enumerate(scores))
+    hide(int64_t(tile), step, ofTile);
+  raise(scores, state);
+  Values distances = distancesOf(scores, state);
   for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-    scores.push_back(scoresOf(tile, ofKeys, step));
+    powers.push_back(
+        powersOf(tile, ArrayRef(distances).slice(size_t(tile) * kWarpSums, kWarpSums), state));
+  addValues(words.drop_front(ofKeys), powers, state);
+}
+
+/// Raises the maxima to those of scores.
+void WarpAttention::raise(ArrayRef<Values> scores, WarpState &state) {
   Values raised = state.maxima;
   for (auto [row, maximum] : llvm::enumerate(raised)) {
     const Values &ofTile = scores[row / kRowsOfLane];
@@ -374,17 +367,29 @@ void WarpAttention::addKeys(Int32 step, ArrayRef<Value> words, WarpState &state)
     maximum = combineRows(b, maximum, [&](Value x, Value y) { return s.maximumNumber(x, y); });
   }
   state.raise(raised);
-  for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-    powers.push_back(powersOf(tile, scores[size_t(tile)], state));
-  for (int64_t i = 0; i < 2; ++i) {
-    ArrayRef<Value> first = take(values);
-    ofValues.push_back(values.convertRows(first, take(values)));
-  }
-  addValues(ofValues, powers, state);
 }
 
-/// The scores of keys g and g + 8 and two rows each, in the exponent of 2; -infinity where a row
-/// does not see a key.
+/// The distances of the scores of all tiles from the maxima of their rows.
+WarpAttention::Values WarpAttention::distancesOf(ArrayRef<Values> scores, WarpState &state) {
+  Values distances;
+  for (auto [tile, ofTile] : llvm::enumerate(scores))
+    for (auto [i, score] : llvm::enumerate(ofTile))
+      distances.push_back(
+          state.distanceOf(score, int64_t(tile) * kRowsOfLane + int64_t(i) % kRowsOfLane));
+  return distances;
+}
+
+/// The scores of all tiles with the keys of a step.
+SmallVector<WarpAttention::Values> WarpAttention::scoresOf(ArrayRef<Value> words, Int32 step) {
+  SmallVector<Values> ofKeys, scores;
+  for (size_t i = 0; i < 2; ++i)
+    ofKeys.push_back(keys.convert(words.slice(i * size_t(keys.words()), size_t(keys.words()))));
+  for (int64_t tile = 0; tile < sizes.tiles; ++tile)
+    scores.push_back(scoresOf(tile, ofKeys, step));
+  return scores;
+}
+
+/// The scores of keys g and g + 8 and two rows each, in the exponent of 2.
 WarpAttention::Values WarpAttention::scoresOf(int64_t tile, ArrayRef<Values> keys, Int32 step) {
   Values scores(kWarpSums, s.constant(0));
   const Values &queries = queryOfTile[size_t(tile)];
@@ -394,16 +399,22 @@ WarpAttention::Values WarpAttention::scoresOf(int64_t tile, ArrayRef<Values> key
                  {queries[pair], queries[pair + 1]}, scores);
   Int32 key = step * kKeys + *lane / kLanesOfKey;
   for (int64_t i = 0; i < kWarpSums; ++i) {
-    Value limit = limits[size_t(tile * kRowsOfLane + i % kRowsOfLane)];
-    Value exists = isSeen(key + i / kRowsOfLane * kWarpColumns, limit);
-    Value nothing = s.constant(-std::numeric_limits<float>::infinity());
-    Value ofRow = factorsOfRow[size_t(tile * kRowsOfLane + i % kRowsOfLane)];
-    Value score = softcapped(s.multiply(scores[size_t(i)], ofRow));
-    score =
-        biased(score, tile * kRowsOfLane + i % kRowsOfLane, key + i / kRowsOfLane * kWarpColumns);
-    scores[size_t(i)] = arith::SelectOp::create(b, exists, score, nothing);
+    int64_t row = tile * kRowsOfLane + i % kRowsOfLane;
+    Value score = softcapped(s.multiply(scores[size_t(i)], factorsOfRow[size_t(row)]));
+    scores[size_t(i)] = biased(score, row, key + i / kRowsOfLane * kWarpColumns);
   }
   return scores;
+}
+
+/// Makes scores -infinity where a row does not see a key.
+void WarpAttention::hide(int64_t tile, Int32 step, Values &scores) {
+  Int32 key = step * kKeys + *lane / kLanesOfKey;
+  Value nothing = s.constant(-std::numeric_limits<float>::infinity());
+  for (int64_t i = 0; i < kWarpSums; ++i) {
+    Value limit = limits[size_t(tile * kRowsOfLane + i % kRowsOfLane)];
+    Value exists = isSeen(key + i / kRowsOfLane * kWarpColumns, limit);
+    scores[size_t(i)] = arith::SelectOp::create(b, exists, scores[size_t(i)], nothing);
+  }
 }
 
 /// Returns true (i1) for a key in front of `limit`, and in its window.
@@ -445,29 +456,34 @@ Value WarpAttention::packed(Value low, Value high, Type type) {
 }
 
 /// The powers of two of distances from the maximum, as operand B: words of keys 2t and 2t + 8.
-WarpAttention::Values WarpAttention::powersOf(int64_t tile, ArrayRef<Value> scores,
+WarpAttention::Values WarpAttention::powersOf(int64_t tile, ArrayRef<Value> distances,
                                               WarpState &state) {
   Values words;
   for (size_t key : {0, 1}) {
     Values powers;
     for (int64_t i = 0; i < kRowsOfLane; ++i) {
-      int64_t row = tile * kRowsOfLane + i;
-      powers.push_back(state.powerOf(scores[size_t(2 * key + i)], row));
-      state.sums[size_t(row)] = s.add(state.sums[size_t(row)], powers.back());
+      auto row = size_t(tile * kRowsOfLane + i);
+      powers.push_back(approximateExp2(b, distances[2 * key + size_t(i)]));
+      state.sums[row] = s.add(state.sums[row], powers.back());
     }
     words.push_back(transposeMatrix(b, packed(powers[0], powers[1], values.elementType())));
   }
   return words;
 }
 
-/// Adds values, words of an element of two keys, times powers.
-void WarpAttention::addValues(ArrayRef<Values> values, ArrayRef<Values> powers, WarpState &state) {
+/// Adds the values of a step times powers. Operand A has an element of two keys in a word.
+void WarpAttention::addValues(ArrayRef<Value> words, ArrayRef<Values> powers, WarpState &state) {
+  SmallVector<Values> ofKeys;
+  auto count = size_t(values.words());
+  for (size_t i = 0; i < 4; i += 2)
+    ofKeys.push_back(
+        values.convertRows(words.slice(i * count, count), words.slice((i + 1) * count, count)));
   for (int64_t i = 0; i < sizes.valueTiles(); ++i) {
     Values a;
-    for (const Values &ofKeys : values)
-      llvm::append_range(a, ArrayRef(ofKeys).slice(size_t(2 * i), 2));
+    for (const Values &some : ofKeys)
+      llvm::append_range(a, ArrayRef(some).slice(size_t(2 * i), 2));
     for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-      multiplyWarp(b, this->values.elementType(), a, powers[size_t(tile)],
+      multiplyWarp(b, values.elementType(), a, powers[size_t(tile)],
                    MutableArrayRef(state.results)
                        .slice(size_t((tile * sizes.valueTiles() + i) * kWarpSums), kWarpSums));
   }

@@ -24,7 +24,7 @@ private:
   /// Keys of a step, and lanes that share a row of keys and of values.
   static constexpr int64_t kKeys = kWarpRows, kLanesOfKey = 4, kLanesOfValue = 8;
   /// The largest exponent of a number of f16: powers up to 2^15 keep more small ones than powers up
-  /// to 1, and so do queries.
+  /// to 1, and so do queries. Powers begin 2^kGrowth below.
   static constexpr int kHalfPower = 15;
 
   /// The sizes of the operation, and of its tiles.
@@ -33,9 +33,12 @@ private:
     int64_t pages = 0, pageTokens = 0; ///< pages of a sequence, and tokens of a page
     int64_t batches, rows, tiles;      ///< tiles of eight rows
     int64_t rowTiles, parts, warps;
+    int64_t strip; ///< heads of keys of a CTA: neighbouring warps have one each
 
     int64_t headsOfGroup() const { return heads / keyHeads; }
-    int64_t works() const { return batches * keyHeads * rowTiles; }
+    int64_t strips() const { return keyHeads / strip; }
+    int64_t works() const { return batches * strips() * rowTiles; }
+    int64_t warpsOfHead() const { return warps / strip; }
     int64_t valueTiles() const { return valueElements / kWarpRows; }
   };
   /// A CTA's part of the keys of a sequence, in steps of 16.
@@ -61,23 +64,45 @@ private:
   bool scalesQueries() const;
   Value scaleQueries(Values &words);
 
+  /// Words of a step: of keys, and of values, or of one of them.
+  enum Words : unsigned { OfKeys = 1, OfValues = 2, OfBoth = 3 };
+  int64_t countOf(Words words) const {
+    return (words & OfKeys ? 2 * keys.words() : 0) + (words & OfValues ? 4 * values.words() : 0);
+  }
   Value pageOf(Int32 step);
-  Values load(Int32 step, Value page);
-  Values loadRows(Int32 first);
+  Values load(Int32 step, Value page, Words words);
+  Values loadRows(Int32 first, Words words);
   bool unrollsSteps();
   WarpState passKeys();
   void addKeys(Int32 step, llvm::ArrayRef<Value> words, WarpState &state);
+  llvm::SmallVector<Values> scoresOf(llvm::ArrayRef<Value> words, Int32 step);
   Values scoresOf(int64_t tile, llvm::ArrayRef<Values> keys, Int32 step);
+  void hide(int64_t tile, Int32 step, Values &scores);
+  void raise(llvm::ArrayRef<Values> scores, WarpState &state);
   Value softcapped(Value number);
   Value biased(Value score, int64_t row, Int32 key);
   Value numberOfHead(Value list, int64_t row);
-  Values powersOf(int64_t tile, llvm::ArrayRef<Value> scores, WarpState &state);
-  void addValues(llvm::ArrayRef<Values> values, llvm::ArrayRef<Values> powers, WarpState &state);
+  Values powersOf(int64_t tile, llvm::ArrayRef<Value> distances, WarpState &state);
+  void addValues(llvm::ArrayRef<Value> words, llvm::ArrayRef<Values> powers, WarpState &state);
   Value packed(Value low, Value high, mlir::Type type);
+
+  // Steps whose keys are multiplied beside the values of the step before (WarpSteps.cpp).
+  /// The growth of an exponent of 2 before sums are scaled: powers are up to 2^kGrowth.
+  static constexpr int kGrowth = 4;
+  struct Step;
+  bool overlapsSteps() { return op.isQuantized(); }
+  WarpState passOverlapped();
+  Step stepOf(mlir::ValueRange numbers);
+  Values flat(const Step &step);
+  Step next(Int32 number, const Step &step);
+  Value mayHide(Int32 number);
+  Values distancesOf(llvm::ArrayRef<Values> scores, WarpState &state);
+  Values raised(Int32 number, const Step &step);
 
   // One state of all, and its results (WarpResults.cpp).
   WarpState makeState() {
-    return {s, b, sizes.tiles, sizes.valueTiles(), values.elementType().isF16() ? kHalfPower : 0};
+    int most = kHalfPower - (overlapsSteps() ? kGrowth : 0);
+    return {s, b, sizes.tiles, sizes.valueTiles(), values.elementType().isF16() ? most : 0};
   }
   void whenMerged(Value condition, WarpState &state, llvm::function_ref<WarpState()> other);
   void reduceWarps(WarpState &state);

@@ -42,11 +42,11 @@ void WarpAttention::whenMerged(Value condition, WarpState &state, function_ref<W
   state.assign(branch.getResults());
 }
 
-/// Gives the first warp the state of all: the upper half of the warps leave theirs to the lower
-/// half, until one is left.
+/// Gives the first warp of each head the state of all of the head: the upper half of the warps
+/// leave theirs to the lower half, until each head has one.
 void WarpAttention::reduceWarps(WarpState &state) {
   int64_t bytes = state.size() * kWarp * 4;
-  for (int64_t half = sizes.warps / 2; half; half /= 2) {
+  for (int64_t half = sizes.warps / 2; half >= sizes.strip; half /= 2) {
     Int32 partner = *warp - half; // above all for the lower half
     emitWhen(b, partner < half, [&] { write(state, address(b, shared, partner, bytes)); });
     NVVM::Barrier0Op::create(b);
@@ -73,23 +73,24 @@ Value WarpAttention::isLastCta() {
 /// The last CTA of a result merges the states of all, in the order of the parts.
 void WarpAttention::reduceCtas(WarpState &state) {
   int64_t bytes = state.size() * kWarp * 4;
-  Int32 first = work->number * sizes.parts;
+  Int32 first = work->number * sizes.parts, head = *warp % sizes.strip;
   Int32 cta(b, kernel.ctaIndex());
-  emitWhen(b, *warp < 1, [&] { write(state, address(b, workspace, cta, bytes)); });
+  emitWhen(b, *warp < sizes.strip,
+           [&] { write(state, address(b, workspace, cta * sizes.strip + *warp, bytes)); });
   emitWhen(b, isLastCta(), [&] {
     WarpState all = makeState();
     all.clear();
-    ValueRange merged =
-        kernel.forEachItem(*warp, constI32(b, sizes.parts), constI32(b, sizes.warps), all.flat(),
-                           [&](Value part, ValueRange before) {
-                             all.assign(before);
-                             Int32 place = first + Int32(b, part);
-                             all.merge(read(address(b, workspace, place, bytes)));
-                             return all.flat();
-                           });
+    ValueRange merged = kernel.forEachItem(
+        *warp / sizes.strip, constI32(b, sizes.parts), constI32(b, sizes.warpsOfHead()), all.flat(),
+        [&](Value part, ValueRange before) {
+          all.assign(before);
+          Int32 place = (first + Int32(b, part)) * sizes.strip + head;
+          all.merge(read(address(b, workspace, place, bytes)));
+          return all.flat();
+        });
     all.assign(merged);
     reduceWarps(all);
-    emitWhen(b, *warp < 1, [&] { store(all); });
+    emitWhen(b, *warp < sizes.strip, [&] { store(all); });
   });
 }
 

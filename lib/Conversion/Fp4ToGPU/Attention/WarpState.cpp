@@ -43,11 +43,11 @@ Value WarpState::originOf(Value maximum) {
   return arith::SelectOp::create(b, isNothing, s.constant(0), maximum);
 }
 
-Value WarpState::powerOf(Value score, int64_t row) {
+Value WarpState::distanceOf(Value score, int64_t row) {
   Value origin = originOf(maxima[size_t(row)]);
   if (exponent)
     origin = s.subtract(origin, s.constant(exponent));
-  return approximateExp2(b, s.subtract(score, origin));
+  return s.subtract(score, origin);
 }
 
 void WarpState::raise(const Values &raised) {
@@ -67,7 +67,7 @@ void WarpState::raiseRow(int64_t row, Value maximum) {
 
 void WarpState::addSink(int64_t row, Value sink) {
   raiseRow(row, s.maximumNumber(maxima[size_t(row)], sink));
-  sums[size_t(row)] = s.add(sums[size_t(row)], powerOf(sink, row));
+  sums[size_t(row)] = s.add(sums[size_t(row)], approximateExp2(b, distanceOf(sink, row)));
 }
 
 Value WarpState::logSumOf(int64_t row) {

@@ -43,8 +43,8 @@ public:
   void raise(const Values &maxima);
   /// Takes in `other`, of other keys.
   void merge(const WarpState &other);
-  /// The power of two of a score's distance from the maximum of row `row` of the lane.
-  mlir::Value powerOf(mlir::Value score, int64_t row);
+  /// The distance of a score from the maximum of row `row` of the lane, whose power of two counts.
+  mlir::Value distanceOf(mlir::Value score, int64_t row);
   /// Adds up the sums of lanes that have the same rows.
   void addLanes();
   /// Takes in a key without a value, of row `row` of the lane, whose score is `sink`. Powers are

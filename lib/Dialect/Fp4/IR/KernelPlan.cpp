@@ -83,7 +83,7 @@ constexpr Field kFields[] = {
     {"mma_warps", member<&KernelPlan::pipeline, &PipelinePlan::mmaWarps>(), of(TileGemm),
      /*isOptional=*/true},
     {"strip", member<&KernelPlan::strip>(), of(TileTransform)},
-    {"strip", member<&KernelPlan::strip>(), of(ReduceRows), /*isOptional=*/true},
+    {"strip", member<&KernelPlan::strip>(), of(ReduceRows, WarpAttention), /*isOptional=*/true},
     {"schedule", member<&KernelPlan::schedule>(), of(TileGemm, TileTransform, TileAttention)},
     {"roles", member<&KernelPlan::roles>(), of(TileGemm, TileTransform, TileAttention)},
     {"stages", member<&KernelPlan::pipeline, &PipelinePlan::stages>(),

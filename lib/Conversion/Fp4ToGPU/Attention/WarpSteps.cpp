@@ -1,0 +1,166 @@
+//===- WarpSteps.cpp - Keys of a step beside the values of the one before --===//
+//
+// Quantized keys cost instructions, and a step is a chain of conversions, products, exchanges and
+// powers. An iteration has two chains that do not wait for each other: the values of its step, and
+// the keys of the warp's next one.
+//
+// The maximum of a row is one of earlier keys, which scores may exceed by up to kGrowth: lanes
+// exchange scores, and sums are scaled, where one exceeds it by more. That is a branch, at the
+// beginning of an iteration, where the scores of the step are known. Keys that a row may not see
+// are hidden there.
+//
+//===----------------------------------------------------------------------===//
+#include "Attention/WarpAttention.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Utils/Utils.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// What an iteration has of the one before: the state, the scores of its step, the words of its
+/// values and of the keys of the next step, and the pages of the keys and values to be loaded.
+struct WarpAttention::Step {
+  WarpState state;
+  SmallVector<Values> scores;
+  Values keys, values, pages;
+};
+
+WarpAttention::Values WarpAttention::flat(const Step &step) {
+  Values all = step.state.flat();
+  for (const Values &ofTile : step.scores)
+    llvm::append_range(all, ofTile);
+  for (const Values *some : {&step.keys, &step.values, &step.pages})
+    llvm::append_range(all, *some);
+  return all;
+}
+
+WarpAttention::Step WarpAttention::stepOf(ValueRange numbers) {
+  auto take = [&](int64_t count) {
+    Values some(numbers.take_front(size_t(count)));
+    numbers = numbers.drop_front(size_t(count));
+    return some;
+  };
+  Step step{makeState(), {}, {}, {}, {}};
+  step.state.assign(take(step.state.size()));
+  for (int64_t tile = 0; tile < sizes.tiles; ++tile)
+    step.scores.push_back(take(kWarpSums));
+  step.keys = take(countOf(OfKeys));
+  step.values = take(countOf(OfValues));
+  step.pages = Values(numbers);
+  return step;
+}
+
+/// Two steps in an iteration save the moves from the words of the next step to those of this one.
+/// Pages, small heads and more rows are slower by it (H200, notebook/attention.md).
+bool WarpAttention::unrollsSteps() {
+  constexpr int64_t leastElements = 128;
+  return op.isQuantized() && !pages && sizes.tiles == 1 && sizes.valueElements >= leastElements;
+}
+
+/// The results of the loop that has `results` when an iteration has two of its steps.
+static ValueRange unrolledByTwo(ValueRange results) {
+  auto loop = results.front().getDefiningOp<scf::ForOp>();
+  FailureOr<UnrolledLoopInfo> loops = loopUnrollByFactor(loop, 2);
+  if (failed(loops) || !loops->epilogueLoopOp)
+    return results;
+  return loops->epilogueLoopOp->getResults();
+}
+
+/// Passes over the warp's steps. Steps behind the last one are that one.
+WarpState WarpAttention::passOverlapped() {
+  Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
+  Int32 first = work->begin + *warp / sizes.strip;
+  auto there = [&](int64_t turns) { return minimum(first + turns * sizes.warpsOfHead(), last); };
+  Value page = pageOf(there(0)), pageOfNext = pageOf(there(1));
+  Step step{makeState(), {}, {}, {}, {}};
+  step.state.clear();
+  step.scores = scoresOf(load(there(0), page, OfKeys), there(0));
+  step.values = load(there(0), page, OfValues);
+  step.keys = load(there(1), pageOfNext, OfKeys);
+  if (pages)
+    step.pages = {pageOf(there(2)), pageOfNext};
+  // As loopUnrollByFactor asks, no warp begins a whole turn of the warps behind the end.
+  ValueRange results = kernel.forEachItem(first, work->end, constI32(b, sizes.warpsOfHead()),
+                                          flat(step), [&](Value number, ValueRange before) {
+                                            return flat(next(Int32(b, number), stepOf(before)));
+                                          });
+  if (unrollsSteps())
+    results = unrolledByTwo(results);
+  WarpState state = stepOf(results).state;
+  state.addLanes();
+  return state;
+}
+
+/// Adds step `number`, and multiplies the keys of the warp's next one.
+WarpAttention::Step WarpAttention::next(Int32 number, const Step &step) {
+  Int32 last = Int32(b, work->end) - 1;
+  auto there = [&](int64_t turns) { return minimum(number + turns * sizes.warpsOfHead(), last); };
+  Values numbers = raised(number, step);
+  Step after{makeState(), {}, {}, {}, {}};
+  auto size = size_t(after.state.size());
+  after.state.assign(ArrayRef(numbers).take_front(size));
+  SmallVector<Values> powers;
+  for (int64_t tile = 0; tile < sizes.tiles; ++tile)
+    powers.push_back(powersOf(
+        tile, ArrayRef(numbers).slice(size + size_t(tile) * kWarpSums, kWarpSums), after.state));
+  if (pages)
+    after.pages = {pageOf(there(3)), step.pages[0]};
+  after.keys = load(there(2), pages ? step.pages[0] : Value(), OfKeys);
+  after.values = load(there(1), pages ? step.pages[1] : Value(), OfValues);
+  after.scores = scoresOf(step.keys, number + sizes.warpsOfHead());
+  addValues(step.values, powers, after.state);
+  return after;
+}
+
+/// The state with maxima that the scores exceed by kGrowth at most, and the distances of these.
+WarpAttention::Values WarpAttention::raised(Int32 number, const Step &step) {
+  const WarpState &state = step.state;
+  Values numbers = state.flat();
+  Value grows = mayHide(number);
+  for (auto [tile, ofTile] : llvm::enumerate(step.scores))
+    for (auto [i, score] : llvm::enumerate(ofTile)) {
+      Value maximum = state.maxima[tile * kRowsOfLane + i % kRowsOfLane];
+      Value distance = s.subtract(score, s.subtract(maximum, s.constant(state.exponent)));
+      numbers.push_back(distance);
+      Value isMore = arith::CmpFOp::create(b, arith::CmpFPredicate::UGT, distance,
+                                           s.constant(kGrowth + state.exponent));
+      grows = grows ? arith::OrIOp::create(b, grows, isMore).getResult() : isMore;
+    }
+  Value any =
+      NVVM::VoteSyncOp::create(b, b.getI1Type(), constI32(b, -1), grows, NVVM::VoteSyncKind::any);
+  auto branch = scf::IfOp::create(b, TypeRange(ValueRange(numbers)), any, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, numbers);
+  b.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Values> scores = step.scores;
+  for (auto [tile, ofTile] : llvm::enumerate(scores))
+    hide(int64_t(tile), number, ofTile);
+  WarpState after = state;
+  raise(scores, after);
+  Values all = after.flat();
+  llvm::append_range(all, distancesOf(scores, after));
+  scf::YieldOp::create(b, all);
+  return branch.getResults();
+}
+
+/// Returns true (i1) where a row may not see a key of a step: the first row the last key, or the
+/// last row the first one. Null: rows see all keys.
+Value WarpAttention::mayHide(Int32 number) {
+  if (!op.getCausal() && !op.getLengths() && sizes.keys % kKeys == 0)
+    return {};
+  auto endOf = [&](Int32 row) {
+    return Int32(b, work->keys) + row / sizes.headsOfGroup() + (1 - sizes.tokens);
+  };
+  Int32 seen = op.getCausal() ? endOf(work->firstRow) : Int32(b, work->keys);
+  Value isBehind =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, number * kKeys + kKeys, seen);
+  if (!op.getWindow())
+    return isBehind;
+  int64_t rows = sizes.tiles * kWarpColumns;
+  Int32 begin = endOf(minimum(work->firstRow + (rows - 1), Int32(b, sizes.rows - 1))) -
+                int64_t(*op.getWindow());
+  return arith::OrIOp::create(
+      b, isBehind, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number * kKeys, begin));
+}
