@@ -101,7 +101,6 @@ void WarpAttention::lower() {
   setOperands();
   findWork();
   findLimits();
-  loadQueries();
   WarpState state = passKeys();
   reduceWarps(state);
   if (sizes.parts > 1)
@@ -313,6 +312,7 @@ WarpAttention::Values WarpAttention::load(Int32 step, Value page, Words words) {
 WarpState WarpAttention::passKeys() {
   if (overlapsSteps())
     return passOverlapped();
+  loadQueries();
   Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
   Int32 first = work->begin + *warp / sizes.strip,
         next = minimum(first + sizes.warpsOfHead(), last);
@@ -324,6 +324,7 @@ WarpState WarpAttention::passKeys() {
     carried.push_back(pageOf(next));
   llvm::append_range(carried, load(there(first), pageOf(there(first)), OfBoth));
   auto size = size_t(state.size());
+  // As loopUnrollByFactor asks, no warp begins a whole turn of the warps behind the end.
   ValueRange results = kernel.forEachItem(
       first, work->end, constI32(b, sizes.warpsOfHead()), carried,
       [&](Value number, ValueRange before) {
@@ -339,6 +340,8 @@ WarpState WarpAttention::passKeys() {
         llvm::append_range(after, words);
         return after;
       });
+  if (unrollsSteps())
+    results = unrolledByTwo(results);
   state.assign(results.take_front(size));
   state.addLanes();
   return state;

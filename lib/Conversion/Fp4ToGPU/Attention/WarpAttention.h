@@ -73,6 +73,8 @@ private:
   Values load(Int32 step, Value page, Words words);
   Values loadRows(Int32 first, Words words);
   bool unrollsSteps();
+  /// The results of the loop that has `results` when an iteration has two of its steps.
+  static mlir::ValueRange unrolledByTwo(mlir::ValueRange results);
   WarpState passKeys();
   void addKeys(Int32 step, llvm::ArrayRef<Value> words, WarpState &state);
   llvm::SmallVector<Values> scoresOf(llvm::ArrayRef<Value> words, Int32 step);
@@ -90,7 +92,8 @@ private:
   /// The growth of an exponent of 2 before sums are scaled: powers are up to 2^kGrowth.
   static constexpr int kGrowth = 4;
   struct Step;
-  bool overlapsSteps() { return op.isQuantized(); }
+  /// Returns true for codes with scales. FP8 takes few instructions, and is slower by it (H200).
+  bool overlapsSteps() { return bool(op.getKeyScales()); }
   WarpState passOverlapped();
   Step stepOf(mlir::ValueRange numbers);
   Values flat(const Step &step);

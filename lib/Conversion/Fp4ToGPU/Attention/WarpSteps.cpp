@@ -5,9 +5,8 @@
 // the keys of the warp's next one.
 //
 // The maximum of a row is one of earlier keys, which scores may exceed by up to kGrowth: lanes
-// exchange scores, and sums are scaled, where one exceeds it by more. That is a branch, at the
-// beginning of an iteration, where the scores of the step are known. Keys that a row may not see
-// are hidden there.
+// exchange scores, and sums are scaled, where one exceeds it by more. An iteration begins with this
+// branch, because it knows the scores of its step. Keys that a row may not see are hidden there.
 //
 //===----------------------------------------------------------------------===//
 #include "Attention/WarpAttention.h"
@@ -18,8 +17,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// What an iteration has of the one before: the state, the scores of its step, the words of its
-/// values and of the keys of the next step, and the pages of the keys and values to be loaded.
+/// An iteration begins with the state and the scores of its step, the words of its values and of
+/// the keys of the next step, and the pages of the keys and values to be loaded.
 struct WarpAttention::Step {
   WarpState state;
   SmallVector<Values> scores;
@@ -58,8 +57,7 @@ bool WarpAttention::unrollsSteps() {
   return op.isQuantized() && !pages && sizes.tiles == 1 && sizes.valueElements >= leastElements;
 }
 
-/// The results of the loop that has `results` when an iteration has two of its steps.
-static ValueRange unrolledByTwo(ValueRange results) {
+ValueRange WarpAttention::unrolledByTwo(ValueRange results) {
   auto loop = results.front().getDefiningOp<scf::ForOp>();
   FailureOr<UnrolledLoopInfo> loops = loopUnrollByFactor(loop, 2);
   if (failed(loops) || !loops->epilogueLoopOp)
@@ -75,9 +73,11 @@ WarpState WarpAttention::passOverlapped() {
   Value page = pageOf(there(0)), pageOfNext = pageOf(there(1));
   Step step{makeState(), {}, {}, {}, {}};
   step.state.clear();
-  step.scores = scoresOf(load(there(0), page, OfKeys), there(0));
+  Values ofFirst = load(there(0), page, OfKeys);
   step.values = load(there(0), page, OfValues);
   step.keys = load(there(1), pageOfNext, OfKeys);
+  loadQueries(); // keys are on their way
+  step.scores = scoresOf(ofFirst, there(0));
   if (pages)
     step.pages = {pageOf(there(2)), pageOfNext};
   // As loopUnrollByFactor asks, no warp begins a whole turn of the warps behind the end.
