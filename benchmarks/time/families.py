@@ -97,7 +97,8 @@ def caches() -> Iterator[Point]:
         return f"{cell.heads}/{cell.key_heads}x{cell.elements}", form, size + (f", pages {cell.page}" if cell.page else "")
 
     known = {key(cell): cell for cell in cached_attention.cells()}
-    for row in result("cached_attention_h200_2026-11-30"):
+    codes = [row for row in result("cached_codes_h200_2026-11-30") if row["form"] != "FP8"]
+    for row in (*result("cached_attention_h200_2026-11-30"), *codes):
         cell = known[row["heads"], row["form"], row["size"]]
         arrays: dict[str, list[Any]] = {}
         if cell.page:
