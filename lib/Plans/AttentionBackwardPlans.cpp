@@ -1,6 +1,6 @@
 //===- AttentionBackwardPlans.cpp - Plans of gradients of attention -------===//
 //
-// One plan has both kernels: tiles of queries pass over blocks of keys, and tiles of keys over
+// One plan has all kernels: tiles of queries pass over blocks of keys, and tiles of keys over
 // blocks of queries.
 //
 //===----------------------------------------------------------------------===//
@@ -14,14 +14,17 @@ using namespace mlir;
 using namespace fp4;
 
 /// Rows of a warpgroup, elements of K of an instruction, elements in a swizzled row, and rows of a
-/// block at most.
-static constexpr int64_t kGroupRows = 64, kInstructionK = 16, kPanel = 64, kMostBlock = 128;
+/// block at most, and elements of a head.
+static constexpr int64_t kGroupRows = 64, kInstructionK = 16, kPanel = 64, kMostBlock = 128,
+                         kMostElements = 256;
 
 static LogicalResult requireHead(AttentionBackwardOp op, StringRef name, int64_t elements) {
-  if (elements == kPanel || elements == 2 * kPanel)
+  if (elements % (kPanel / 2) == 0 && elements <= kMostElements)
     return success();
-  return withNote(op.emitOpError() << "has kernels for heads of 64 or 128 elements, but operand '"
-                                   << name << "' has " << elements,
+  return withNote(op.emitOpError()
+                      << "has kernels for heads of multiples of 32 up to 256 elements, "
+                         "but operand '"
+                      << name << "' has " << elements,
                   "append zeros to the heads, or compute these gradients otherwise");
 }
 
@@ -36,14 +39,27 @@ static LogicalResult requireBackward(Operation *op, const KernelPlan &,
                  failed(requireHead(backward, "value", backward.getValueElements())));
 }
 
+/// Rows of a block at most: two stages of 48 of heads of 256 elements fit beside a tile in shared
+/// memory, and sums of heads of keys and values of 192 and 128 leave registers for products of 32.
+static int64_t mostOfBlock(AttentionBackwardOp op) {
+  int64_t all = op.getElements() + op.getValueElements();
+  return all <= 256 ? kMostBlock : all <= 320 ? 32 : all <= 384 ? kPanel : 48;
+}
+
 /// Queries of a block. Registers of two warpgroups have room for the sums of two heads of 128
 /// elements and two products of 64 queries. Beside heads of 64, blocks of 112 are 5 to 11 % faster
 /// on an H200 than those of 64, and with masks, which take registers, blocks of 80 up to 2 %.
 static int64_t queriesOfBlock(AttentionBackwardOp op, int32_t groups) {
   bool areSmall = op.getElements() == kPanel && op.getValueElements() == kPanel;
   if (!areSmall || groups == 3)
-    return kPanel;
+    return std::min(kPanel, mostOfBlock(op));
   return op.getCausal() ? 80 : 112;
+}
+
+/// Keys of a block, beside the sum of a head of queries.
+static int64_t keysOfBlock(AttentionBackwardOp op, int32_t groups) {
+  bool areSmall = op.getElements() <= 2 * kPanel && op.getValueElements() <= 2 * kPanel;
+  return std::min(groups < 3 && areSmall ? kMostBlock : kPanel, mostOfBlock(op));
 }
 
 /// Two warpgroups, whose registers have room for the sum of a head of 128 elements and two products
@@ -56,7 +72,7 @@ static KernelPlan proposeBackward(Operation *op, const KernelPlan &partial,
   constexpr RegisterShares shares[] = {RegisterShares(), kFewBeside, {160, 24}};
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
   plan.tile = {groups * kGroupRows, queriesOfBlock(cast<AttentionBackwardOp>(op), groups),
-               groups < 3 ? kMostBlock : kPanel};
+               keysOfBlock(cast<AttentionBackwardOp>(op), groups)};
   plan.ctasPerSm = 1;
   plan.roles = fragmentRoles(context, groups, shares[groups - 1]);
   plan.pipeline.stages = 2;

@@ -21,9 +21,8 @@ static constexpr int64_t kMostElements = 256, kMostKeys = 256;
 
 InFlightDiagnostic fp4::refuseHead(AttentionOp op, StringRef name, int64_t elements,
                                    StringRef known) {
-  return withNote(op.emitOpError()
-                      << "has kernels for heads of " << known << " or 256 elements, but operand '"
-                      << name << "' has " << elements,
+  return withNote(op.emitOpError() << "has kernels for heads of " << known
+                                   << " elements, but operand '" << name << "' has " << elements,
                   "append zeros to the heads of query and key, or of value");
 }
 
@@ -36,10 +35,15 @@ LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
                   "pages of 16, 32, 64 or 128 tokens are usual");
 }
 
-static LogicalResult requireHead(AttentionOp op, StringRef name, int64_t elements) {
-  if (elements % kPanel == 0 && elements <= kMostElements)
+/// Panels of 64 elements are as wide as a swizzle of 128 bytes, in 16 bits; wgmma reads those of 64
+/// bytes, too.
+static LogicalResult requireHead(AttentionOp op, StringRef name, int64_t elements,
+                                 const hw::TargetModel &target) {
+  bool isHalved = route::hasCore(target, route::Core::Wgmma) && !op.isOfBytes();
+  if (elements % (isHalved ? kPanel / 2 : kPanel) == 0 && elements <= kMostElements)
     return success();
-  return refuseHead(op, name, elements, "64, 128, 192");
+  return refuseHead(op, name, elements,
+                    isHalved ? "multiples of 32 up to 256" : "64, 128, 192 or 256");
 }
 
 /// Keys that a box of TMA can begin at in a page, because the swizzle repeats after so many rows.
@@ -230,8 +234,8 @@ static LogicalResult requireBytes(AttentionOp op) {
     return withNote(op.emitOpError() << "has kernels of queries of f8E4M3FN for 'in_blocks' "
                                      << keys << " and 'growth' 0, but got " << order,
                     "write 'order <in_blocks = " + Twine(keys) + ", growth = 0.0>'");
-  if (failed(requireHead(op, "query", op.getElements())) ||
-      failed(requireHead(op, "value", op.getValueElements())))
+  if (failed(requireHead(op, "query", op.getElements(), target)) ||
+      failed(requireHead(op, "value", op.getValueElements(), target)))
     return failure();
   return requirePages(op, kPageUnit);
 }
@@ -253,8 +257,8 @@ static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,
   auto attention = cast<AttentionOp>(op);
   if (failed(hasLanes(target) ? requireOrder(attention, target) : requireNoOrder(attention)))
     return failure();
-  if (failed(requireHead(attention, "query", attention.getElements())) ||
-      failed(requireHead(attention, "value", attention.getValueElements())))
+  if (failed(requireHead(attention, "query", attention.getElements(), target)) ||
+      failed(requireHead(attention, "value", attention.getValueElements(), target)))
     return failure();
   if (!hasTiles(attention, target))
     return withNote(

@@ -33,7 +33,7 @@ extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStrea
 /// Rules of family tile_attention for gradients.
 extern const FamilyRules kBackwardRules;
 
-/// Reports heads that no kernel has; `known` are the sizes before 256 that kernels have.
+/// Reports heads that no kernel has; `known` are the sizes that kernels have.
 mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_t elements,
                                     llvm::StringRef known);
 /// Checks that the operation leaves the order of keys to its kernel.

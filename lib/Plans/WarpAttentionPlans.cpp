@@ -55,7 +55,7 @@ static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorTyp
                    (chunk % block == 0 && llvm::isPowerOf2_64(uint64_t(chunk / block)));
   if (elements % unit == 0 && elements <= most && hasChunks)
     return success();
-  return refuseHead(op, name, elements, block ? "64, 128" : "64, 128, 192");
+  return refuseHead(op, name, elements, block ? "64, 128 or 256" : "64, 128, 192 or 256");
 }
 
 static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
@@ -123,7 +123,10 @@ bool fp4::prefersWarps(AttentionOp op, const hw::TargetModel &target) {
   if (!route::hasCore(target, route::Core::Wgmma) && hasPages && !op.isPacked() &&
       rowsOfSequence(op) <= kFewLaneRows)
     return true;
-  return !op.isPacked() && rowsOfSequence(op) <= kInstructionRows && hasPages && isFaster;
+  constexpr int64_t panel = 64; // as requireHead asks
+  bool hasPanels = op.getElements() % panel == 0 && op.getValueElements() % panel == 0;
+  return !op.isPacked() && rowsOfSequence(op) <= kInstructionRows && hasPages && hasPanels &&
+         isFaster;
 }
 
 /// Most heads of keys of a CTA: neighbouring heads of a token lie together unless pages have heads

@@ -1,9 +1,9 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -verify-diagnostics
 
 !t = tensor<1x64x8x128xbf16>
-!q = tensor<1x64x8x96xbf16>
+!q = tensor<1x64x8x80xbf16>
 func.func @elements(%q: !q, %k: !q, %v: !t) -> !t {
-  // expected-error @+2 {{has kernels for heads of 64, 128, 192 or 256 elements, but operand 'query' has 96}}
+  // expected-error @+2 {{has kernels for heads of multiples of 32 up to 256 elements, but operand 'query' has 80}}
   // expected-note @+1 {{append zeros to the heads of query and key, or of value}}
   %o = fp4.attention %q, %k, %v scale 1.0 : !q, !q, !t -> !t
   return %o : !t

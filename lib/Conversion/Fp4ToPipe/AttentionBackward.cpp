@@ -12,7 +12,8 @@
 //
 // p and ds are in the registers of the threads that computed them when they are operand A. So no
 // tile is stored in shared memory, and no sum is shared between CTAs: gradients have the same bits
-// every time. The price is that both kernels compute s and g, seven products in place of five.
+// every time. The price is that both kernels compute s and g, seven products in place of five. Where
+// registers have no room for both sums of a tile of keys, two kernels add up one each: eight.
 //
 //===----------------------------------------------------------------------===//
 #include "AttentionBackward.h"
@@ -32,8 +33,18 @@ using namespace fp4::pipe;
 /// Rows of a warpgroup of wgmma, and elements in a swizzled row.
 static constexpr int64_t kGroupRows = 64, kPanel = 64;
 
-TensorMapType fp4::boxOfTokens(Type element, int64_t rows) {
-  return TensorMapType::get({1, rows, kPanel}, element, Layout::Swizzle128B);
+/// Heads are panels of 64 elements, or else of 32.
+static Layout layoutOfHead(int64_t elements) {
+  return elements % kPanel ? Layout::Swizzle64B : Layout::Swizzle128B;
+}
+
+TensorMapType fp4::boxOfTokens(Type element, int64_t rows, int64_t elements) {
+  int64_t panel = elements % kPanel ? kPanel / 2 : kPanel;
+  return TensorMapType::get({1, rows, panel}, element, layoutOfHead(elements));
+}
+
+SharedType fp4::tileOfTokens(Type element, int64_t rows, int64_t elements) {
+  return SharedType::get({rows, elements}, element, layoutOfHead(elements));
 }
 
 namespace {
@@ -56,9 +67,9 @@ struct PassedBlocks {
 
 class BackwardBuilder {
 public:
-  BackwardBuilder(gpu::GPUFuncOp func, AttentionBackward &backward, BackwardKernel which)
+  BackwardBuilder(gpu::GPUFuncOp func, AttentionBackward &backward, const BackwardKernel &which)
       : b(func, backward.plan, backward.op.getLoc()), backward(backward), op(backward.op),
-        isOfKeys(which == BackwardKernel::Keys), own(backward, isOfKeys),
+        which(which), isOfKeys(which.isOfKeys), own(backward, isOfKeys),
         others(backward, !isOfKeys), arguments(func.getArguments()) {}
 
   void build();
@@ -100,16 +111,18 @@ private:
   TileBuilder b;
   AttentionBackward &backward;
   AttentionBackwardOp op;
+  const BackwardKernel &which;
   bool isOfKeys; ///< tiles are of keys
   BackwardSide own, others;
   ValueRange arguments;
-  Value ofScores, ofPowers; ///< sums of a tile: of the operands of scores, and of powers
+  Value ofScores, ofPowers; ///< sums of a tile: of the operands of scores, and of powers; or null
   QueryNumbers ofRows;      ///< numbers of the queries of a tile
 };
 
 } // namespace
 
-void fp4::buildBackward(gpu::GPUFuncOp kernel, AttentionBackward &backward, BackwardKernel which) {
+void fp4::buildBackward(gpu::GPUFuncOp kernel, AttentionBackward &backward,
+                        const BackwardKernel &which) {
   BackwardBuilder(kernel, backward, which).build();
 }
 
@@ -129,14 +142,15 @@ OwnTile BackwardBuilder::tileOf(Value number, Value list) {
   tile.head = b.rem(list, own.heads);
   tile.first = b.mul(number, backward.rows);
   tile.scores = load(0, tile.batch, tile.head, tile.first, backward.rows, op.getElements());
-  tile.powers = load(1, tile.batch, tile.head, tile.first, backward.rows, op.getValueElements());
+  if (which.hasScores)
+    tile.powers = load(1, tile.batch, tile.head, tile.first, backward.rows, op.getValueElements());
   return tile;
 }
 
 /// Loads rows of a head, `elements` wide.
 Value BackwardBuilder::load(unsigned map, Value batch, Value head, Value first, int64_t rows,
                             int64_t elements) {
-  auto type = SharedType::get({rows, elements}, backward.element(), Layout::Swizzle128B);
+  auto type = tileOfTokens(backward.element(), rows, elements);
   auto loaded = LoadOp::create(b, type, arguments[map], first, b.mul(head, elements),
                                /*existing=*/Value());
   loaded.getPlaneMutable().assign(batch);
@@ -145,8 +159,8 @@ Value BackwardBuilder::load(unsigned map, Value batch, Value head, Value first, 
 }
 
 void BackwardBuilder::buildTile(const OwnTile &tile) {
-  ofScores = fragment(op.getElements());
-  ofPowers = isOfKeys ? fragment(op.getValueElements()) : Value();
+  ofScores = which.hasScores ? fragment(op.getElements()) : Value();
+  ofPowers = which.hasPowers ? fragment(op.getValueElements()) : Value();
   if (!isOfKeys)
     ofRows = numbersOf(tile, tile.head, tile.first);
   PassedBlocks range = rangeOf(tile);
@@ -164,9 +178,10 @@ void BackwardBuilder::buildTile(const OwnTile &tile) {
     b.loop(b.constant(0), b.constant(sharing), b.constant(1),
            [&](Value head) { passHead(b.add(first, head)); });
   }
-  store(tile, ofScores, arguments[5], /*isScaled=*/true);
-  if (isOfKeys)
-    store(tile, ofPowers, arguments[6], /*isScaled=*/false);
+  if (which.hasScores)
+    store(tile, ofScores, arguments[5], /*isScaled=*/true);
+  if (which.hasPowers)
+    store(tile, ofPowers, arguments.back(), /*isScaled=*/false);
 }
 
 /// The blocks some of which some row of a tile sees, or is seen by; none where the end is not
@@ -199,16 +214,19 @@ void BackwardBuilder::passBlock(const OwnTile &tile, Value head, Value block) {
   Value first = b.mul(block, columns);
   Value ofScoresB = load(2, tile.batch, head, first, columns, op.getElements());
   auto [exponents, totals] = isOfKeys ? numbersOf(tile, head, first) : ofRows;
-  Value products = fragment(columns), slopes = fragment(columns);
+  Value products = fragment(columns), slopes = which.hasScores ? fragment(columns) : Value();
   MmaOp::create(b, products, tile.scores, ofScoresB);
   Value powers = powersOf(tile, first, read(products), exponents);
-  Value ofPowersB = load(3, tile.batch, head, first, columns, op.getValueElements());
-  MmaOp::create(b, slopes, tile.powers, ofPowersB);
-  Value difference = arith::SubFOp::create(b, read(slopes), totals);
-  Value slope = rounded(arith::MulFOp::create(b, powers, difference));
-  if (isOfKeys)
+  Value ofPowersB = load(3, tile.batch, head, first, columns, op.getValueElements()), slope;
+  if (which.hasScores) {
+    MmaOp::create(b, slopes, tile.powers, ofPowersB);
+    Value difference = arith::SubFOp::create(b, read(slopes), totals);
+    slope = rounded(arith::MulFOp::create(b, powers, difference));
+  }
+  if (which.hasPowers)
     addProducts(ofPowers, rounded(powers), ofPowersB);
-  addProducts(ofScores, slope, ofScoresB);
+  if (which.hasScores)
+    addProducts(ofScores, slope, ofScoresB);
 }
 
 /// The powers of the scores of a block whose first row is `first`.

@@ -24,15 +24,24 @@ struct AttentionBackward {
   int64_t paddedQueries() const;
   /// Numbers of one kind (AttentionTotals.cpp).
   int64_t numbers() { return op.getBatches() * op.getHeads() * paddedQueries(); }
+  /// Returns true when registers have room for the sums of keys and of values of a tile at a time.
+  bool sumsTogether() {
+    constexpr int64_t most = 320; // elements, with a block of 32 queries
+    return op.getElements() + op.getValueElements() <= most;
+  }
   mlir::Type element() { return op.getQueryType().getElementType(); }
   int64_t window() { return int64_t(op.getWindow().value_or(0)); }
   /// The key at the place of the first query.
   int64_t firstPlace() { return op.getKeyTokens() - op.getQueryTokens(); }
 };
 
-/// One of the two kernels: its tiles are of keys and values, or of queries and gradients of the
-/// output, and pass over blocks of the others.
-enum class BackwardKernel { Keys, Queries };
+/// A kernel, whose tiles are of keys and values, or of queries and gradients of the output, and
+/// pass over blocks of the others. It adds up gradients of the operand of scores, of keys or of
+/// queries, or of values, or both.
+struct BackwardKernel {
+  llvm::StringRef name;
+  bool isOfKeys, hasScores, hasPowers;
+};
 
 /// Operands and sizes of tiles of one kernel.
 struct BackwardSide {
@@ -46,13 +55,16 @@ struct BackwardSide {
   int64_t tokens, heads, lists; ///< of a sequence; heads of all sequences
 };
 
-/// A map of rows of `tokens` of a sequence, a plane, each a panel of a head wide.
-pipe::TensorMapType boxOfTokens(mlir::Type element, int64_t rows);
+/// A map of rows of `tokens` of a sequence, a plane, each a panel of a head wide, and a tile of
+/// them.
+pipe::TensorMapType boxOfTokens(mlir::Type element, int64_t rows, int64_t elements);
+pipe::SharedType tileOfTokens(mlir::Type element, int64_t rows, int64_t elements);
 
 /// Builds the body of a kernel, whose arguments are the maps of its tiles, of keys or queries and
 /// of values or gradients, and of its blocks, the two numbers of each query, as columns for tiles
 /// of keys and else as rows, and its results.
-void buildBackward(mlir::gpu::GPUFuncOp kernel, AttentionBackward &backward, BackwardKernel which);
+void buildBackward(mlir::gpu::GPUFuncOp kernel, AttentionBackward &backward,
+                   const BackwardKernel &which);
 
 /// Launches the kernel that finds for each query what is added to the exponents of its powers, and
 /// the sum of products of its output and their gradient. Returns the buffer of both

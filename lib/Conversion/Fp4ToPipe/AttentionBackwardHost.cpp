@@ -32,19 +32,28 @@ struct BackwardLowering : OpConversionPattern<AttentionBackwardOp> {
                               adaptor.getLse());
     std::array<Value, 2> queries = {adaptor.getQuery(), adaptor.getOutputGradient()},
                          keys = {adaptor.getKey(), adaptor.getValue()};
-    launch(rewriter, backward, BackwardKernel::Keys, keys, queries, totals,
-           ValueRange(results).drop_front());
-    launch(rewriter, backward, BackwardKernel::Queries, queries, keys, totals, results.front());
+    ValueRange ofKeys = ValueRange(results).drop_front();
+    if (backward.sumsTogether()) {
+      launch(rewriter, backward, {"keys", true, true, true}, keys, queries, totals, ofKeys);
+    } else {
+      launch(rewriter, backward, {"values", true, false, true}, keys, queries, totals,
+             ofKeys.back());
+      launch(rewriter, backward, {"keys", true, true, false}, keys, queries, totals,
+             ofKeys.front());
+    }
+    launch(rewriter, backward, {"queries", false, true, false}, queries, keys, totals,
+           results.front());
     rewriter.replaceOp(op, results);
     return success();
   }
 
 private:
   /// Launches a kernel whose tiles are of `own` and whose blocks are of `others`.
-  void launch(ConversionPatternRewriter &b, AttentionBackward &backward, BackwardKernel which,
-              ArrayRef<Value> own, ArrayRef<Value> others, Value totals, ValueRange results) const {
+  void launch(ConversionPatternRewriter &b, AttentionBackward &backward,
+              const BackwardKernel &which, ArrayRef<Value> own, ArrayRef<Value> others,
+              Value totals, ValueRange results) const {
     Location loc = backward.op.getLoc();
-    bool isOfKeys = which == BackwardKernel::Keys;
+    bool isOfKeys = which.isOfKeys;
     BackwardSide side(backward, isOfKeys), other(backward, !isOfKeys);
     SmallVector<Value> arguments;
     for (auto [tokens, rows] : {std::pair(own, backward.rows), std::pair(others, other.block)})
@@ -57,8 +66,8 @@ private:
       ArrayRef<int64_t> shape = cast<MemRefType>(result.getType()).getShape();
       arguments.push_back(globalOf(b, loc, result, {shape[0] * shape[1], shape[2] * shape[3]}));
     }
-    gpu::GPUModuleOp kernels = createKernelModule(b, backward.op->getParentOfType<ModuleOp>(),
-                                                  backward.op, isOfKeys ? "keys" : "queries");
+    gpu::GPUModuleOp kernels =
+        createKernelModule(b, backward.op->getParentOfType<ModuleOp>(), backward.op, which.name);
     gpu::GPUFuncOp kernel =
         createKernel(kernels, ValueRange(arguments).getTypes(), backward.plan, loc);
     buildBackward(kernel, backward, which);
@@ -74,7 +83,7 @@ private:
     ArrayRef<int64_t> shape = type.getShape();
     SmallVector<int64_t> planes = {shape[0], shape[1], shape[2] * shape[3]};
     Value view = ViewOp::create(b, loc, MemRefType::get(planes, type.getElementType()), buffer);
-    return MakeTensorMapOp::create(b, loc, boxOfTokens(type.getElementType(), rows), view,
+    return MakeTensorMapOp::create(b, loc, boxOfTokens(type.getElementType(), rows, shape[3]), view,
                                    /*dynamic_columns=*/Value(), b.getI64IntegerAttr(planes[2]));
   }
 

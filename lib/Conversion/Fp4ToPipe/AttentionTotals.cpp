@@ -35,12 +35,17 @@ int64_t AttentionBackward::paddedQueries() const {
   return int64_t(llvm::alignTo(end, uint64_t(kItemThreads / kPanelThreads)));
 }
 
+/// Threads of a row, some of which may have no elements of it.
+static int64_t threadsOfRow(AttentionBackward &backward) {
+  return int64_t(llvm::PowerOf2Ceil(uint64_t(backward.op.getValueElements() / kElements)));
+}
+
 namespace {
 class TotalsKernel {
 public:
   TotalsKernel(ItemKernel &kernel, AttentionBackward &backward)
       : kernel(kernel), b(kernel.b), backward(backward),
-        threads(backward.op.getValueElements() / kElements) {}
+        parts(backward.op.getValueElements() / kElements), threads(threadsOfRow(backward)) {}
 
   void build() {
     Int32 item = kernel.item(), row = item / threads, part = item % threads;
@@ -64,7 +69,7 @@ private:
   Value partOf(Int32 source, Int32 part) {
     auto type = VectorType::get(kElements, backward.element());
     auto numbers = VectorType::get(kElements, b.getF32Type());
-    Int32 place = source * threads + part;
+    Int32 place = source * parts + minimum(part, Int32(b, parts - 1));
     Value output = load(b, type, address(b, kernel.pointer(0), place, 2 * kElements), 16),
           gradient = load(b, type, address(b, kernel.pointer(1), place, 2 * kElements), 16);
     output = arith::ExtFOp::create(b, numbers, output);
@@ -73,7 +78,9 @@ private:
     for (int64_t i = 0; i < kElements; ++i)
       sum = math::FmaOp::create(b, vector::ExtractOp::create(b, gradient, i),
                                 vector::ExtractOp::create(b, output, i), sum);
-    return sum;
+    if (parts == threads)
+      return sum;
+    return arith::SelectOp::create(b, part < parts, sum, constF32(b, 0));
   }
 
   Value sumOfParts(Value sum) {
@@ -95,7 +102,7 @@ private:
   ItemKernel &kernel;
   ImplicitLocOpBuilder &b;
   AttentionBackward &backward;
-  int64_t threads; ///< of a row
+  int64_t parts, threads; ///< of a row
 };
 } // namespace
 
@@ -115,7 +122,7 @@ Value fp4::findTotals(RewriterBase &rewriter, AttentionBackward &backward, Value
   types.push_back(pipe::GlobalType::get({2 * backward.numbers()}, f32));
   ItemKernel kernel(rewriter, backward.op, "totals", types);
   TotalsKernel(kernel, backward).build();
-  int64_t items = backward.numbers() * backward.op.getValueElements() / kElements;
+  int64_t items = backward.numbers() * threadsOfRow(backward);
   Value ctas = arith::ConstantIndexOp::create(rewriter, loc, items / kItemThreads);
   return launchItems(rewriter, loc, kernel.finish(), inputs, ctas);
 }

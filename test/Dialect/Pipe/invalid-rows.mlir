@@ -10,7 +10,7 @@ func.func @twin(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared
 }
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared<128x64xbf16, swizzle_128B>) {
   // (C660)
-  // expected-error @+2 {{b must have 64 rows of 128 elements of a, a multiple of 64, in layout swizzle_128B, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
+  // expected-error @+2 {{b must have 64 rows of 128 elements of a, a multiple of 64 in layout swizzle_128B or else of 32 in swizzle_64B, but got '!pipe.shared<128x64xbf16, swizzle_128B>'}}
   // expected-note @+1 {{load a row for each column of the accumulator, or write 'transposed'}}
   pipe.mma %acc, %p, %v : !pipe.fragment<64x64xf32, wgmma>, !p, !pipe.shared<128x64xbf16, swizzle_128B>
   return
@@ -315,7 +315,7 @@ func.func @twin(%acc: !pipe.fragment<64x128xf32, wgmma>, %p: !p, %v: !v) {
 }
 func.func @column(%acc: !pipe.fragment<64x128xf32, wgmma>, %p: !p, %v: !v) {
   // (C660)
-  // expected-error @+2 {{b must have 64 rows of a multiple of 64 elements of a, and the 128 columns of the accumulator from a multiple of 64 on, in layout swizzle_128B, but got '!pipe.shared<64x192xbf16, swizzle_128B>' from column 128 on}}
+  // expected-error @+2 {{b must have 64 rows of a multiple of 64 elements of a, and the 128 columns of the accumulator from a multiple of 64 on, in layout swizzle_128B, or of 32 in swizzle_64B, but got '!pipe.shared<64x192xbf16, swizzle_128B>' from column 128 on}}
   // expected-note @+1 {{load a row for each element of K, and a column for each of the accumulator}}
   pipe.mma %acc, %p, %v[128] transposed : !pipe.fragment<64x128xf32, wgmma>, !p, !v
   return

@@ -72,12 +72,13 @@ private:
     int64_t instructions = tile.getShape()[op.getTransposed() ? 0 : 1] / k;
     takeA(b, op, operands.a, instructions, product);
     if (op.getTransposed()) {
-      auto form =
-          hw::SmemDescriptor::mnMajorOperand(hw::SwizzleMode::B128, uint32_t(tile.getRows()));
-      int64_t panel = int64_t(op.getBColumn()) * 2 / kLineBytes;
-      Value first = offsetPointer(b, b.getLoc(), operands.b, panel * tile.getRows() * kLineBytes);
+      int64_t width = pipe::swizzleWidth(tile.getLayout());
+      auto form = hw::SmemDescriptor::mnMajorOperand(pipe::swizzleMode(tile.getLayout()),
+                                                     uint32_t(tile.getRows()));
+      int64_t panel = int64_t(op.getBColumn()) * 2 / width;
+      Value first = offsetPointer(b, b.getLoc(), operands.b, panel * tile.getRows() * width);
       product.b = wgmmaDescriptor(b, first, form);
-      product.bOffsets = rowOffsets(instructions);
+      product.bOffsets = rowOffsets(instructions, width);
     } else {
       product.b = wgmmaDescriptor(b, operands.b, tile);
       product.bOffsets = instructionOffsets(tile, 0, instructions);
@@ -132,11 +133,12 @@ private:
     product.aOffsets = instructionOffsets(tile, 0, instructions);
   }
 
-  /// Instructions take 16 rows each of a B whose rows are elements of K.
-  static SmallVector<int64_t> rowOffsets(int64_t instructions) {
+  /// Instructions take 16 rows each of a B whose rows are elements of K, in panels of `width`
+  /// bytes.
+  static SmallVector<int64_t> rowOffsets(int64_t instructions, int64_t width) {
     SmallVector<int64_t> offsets;
     for (int64_t i = 0; i < instructions; ++i)
-      offsets.push_back(i * pipe::kDenseMmaK * kLineBytes / kUnitBytes);
+      offsets.push_back(i * pipe::kDenseMmaK * width / kUnitBytes);
     return offsets;
   }
 };

@@ -127,6 +127,11 @@ LogicalResult fp4::pipe::verifyWgmmaShared(MmaOp op) {
 // 16-bit floats
 //===----------------------------------------------------------------------===//
 
+/// The layout of rows of 16-bit floats: panels of 64 of them, or else of 32.
+static Layout layoutOfFloats(int64_t columns) {
+  return columns % (kPromotedRowBytes / 2) ? Layout::Swizzle64B : Layout::Swizzle128B;
+}
+
 /// (C660) A, whose columns are elements of K: in shared memory, or in registers.
 static LogicalResult verifyFloatA(MmaOp op) {
   auto tile = dyn_cast<SharedType>(op.getA().getType());
@@ -140,10 +145,13 @@ static LogicalResult verifyFloatA(MmaOp op) {
                     "an instruction has " + Twine(k) + " elements of K"); // (C660)
   }
   int64_t row = op.getARow();
-  if (tile.getLayout() == Layout::Swizzle128B && hasRowsOfRole(op, row, tile.getRows()))
+  Layout layout = isa<Float8E4M3FNType>(tile.getElementType()) ? Layout::Swizzle128B
+                                                               : layoutOfFloats(tile.getColumns());
+  if (tile.getLayout() == layout && hasRowsOfRole(op, row, tile.getRows()))
     return success();
   return withNote(op.emitOpError()
-                      << "a must have layout swizzle_128B and " << kFragmentRows
+                      << "a must have layout " << stringifyLayout(layout) << " and "
+                      << kFragmentRows
                       << " rows for each warpgroup of its role, from a multiple of "
                       << kFragmentRows << " on, but got " << tile << " from row " << row << " on",
                   "load a higher tile, or begin at another multiple of 64 rows"); // (C660)
@@ -168,16 +176,19 @@ static LogicalResult verifyByteB(MmaOp op, ArrayRef<int64_t> shape) {
 static LogicalResult verifyColumnsOfB(MmaOp op, int64_t columns, int64_t k, Type element) {
   constexpr int64_t panel = kPromotedRowBytes / 2;
   SharedType b = op.getB().getType();
+  Layout layout = layoutOfFloats(b.getColumns());
+  int64_t unit = layout == Layout::Swizzle128B ? panel : panel / 2;
   auto first = int64_t(op.getBColumn());
-  bool fits = b.getColumns() % panel == 0 && first >= 0 && first % panel == 0 &&
-              columns % panel == 0 && first + columns <= b.getColumns();
-  if (fits && b == SharedType::get({k, b.getColumns()}, element, Layout::Swizzle128B))
+  bool fits = b.getColumns() % unit == 0 && first >= 0 && first % unit == 0 &&
+              columns % unit == 0 && first + columns <= b.getColumns();
+  if (fits && b == SharedType::get({k, b.getColumns()}, element, layout))
     return success();
-  return withNote(op.emitOpError() << "b must have " << k << " rows of a multiple of " << panel
-                                   << " elements of a, and the " << columns
-                                   << " columns of the accumulator from a multiple of " << panel
-                                   << " on, in layout swizzle_128B, but got " << b
-                                   << " from column " << first << " on",
+  return withNote(op.emitOpError()
+                      << "b must have " << k << " rows of a multiple of " << panel
+                      << " elements of a, and the " << columns
+                      << " columns of the accumulator from a multiple of " << panel
+                      << " on, in layout swizzle_128B, or of " << panel / 2
+                      << " in swizzle_64B, but got " << b << " from column " << first << " on",
                   "load a row for each element of K, and a column for each of the accumulator");
 }
 
@@ -196,13 +207,16 @@ LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
   if (op.getTransposed())
     return verifyColumnsOfB(op, sums.getShape()[1], k, element);
   // Rows of one swizzle each: a box of TMA, or panels of boxes.
-  bool isWhole = shape[1] % (kPromotedRowBytes / 2) == 0 && op.getBColumn() == 0;
+  Layout layout = layoutOfFloats(shape[1]);
+  bool isWhole = shape[1] % (swizzleWidth(layout) / 2) == 0 && op.getBColumn() == 0;
   SharedType b = op.getB().getType();
-  if (isWhole && b == SharedType::get(shape, element, Layout::Swizzle128B))
+  if (isWhole && b == SharedType::get(shape, element, layout))
     return success();
   return withNote(op.emitOpError() // (C660)
                       << "b must have " << shape[0] << " rows of " << shape[1]
-                      << " elements of a, a multiple of 64, in layout swizzle_128B, but got " << b,
+                      << " elements of a, a multiple of 64 in layout swizzle_128B or else of 32 in "
+                         "swizzle_64B, but got "
+                      << b,
                   "load a row for each column of the accumulator, or write 'transposed'");
 }
 
