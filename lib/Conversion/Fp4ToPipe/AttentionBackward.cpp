@@ -129,9 +129,10 @@ void fp4::buildBackward(gpu::GPUFuncOp kernel, AttentionBackward &backward,
 void BackwardBuilder::build() {
   int64_t tiles = int64_t(llvm::divideCeil(own.tokens, backward.rows));
   b.forEachWork(b.constant(tiles), b.constant(own.lists), [&](Value number, Value list, Value) {
+    Value last = b.sub(b.constant(tiles - 1), number);
     if (!isOfKeys && op.getCausal()) // the longest first
-      number = b.sub(b.constant(tiles - 1), number);
-    buildTile(tileOf(number, list));
+      std::swap(number, last);
+    buildTile(tileOf(b.inPanels(number, last, list, own.lists, op.getCausal()), list));
   });
   gpu::ReturnOp::create(b);
 }

@@ -136,6 +136,9 @@ struct Attention {
   /// Tiles of packed sequences at most: each may end within one, and so may the rest of the tokens.
   int64_t tilesOfAll() { return queryTokens() / tileTokens() + batches() + 1; }
 
+  /// Columns of tiles: those of a token, for each sequence and slice.
+  int64_t lists() { return (isPacked() ? 1 : batches()) * headTiles() * slices; }
+
   /// Growth of an exponent of 2 before sums are scaled: powers stay below 2^kLazyGrowth.
   double growth() {
     if (KeyOrderAttr order = op.getOrderAttr())

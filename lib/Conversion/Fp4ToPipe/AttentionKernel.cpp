@@ -59,8 +59,7 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
 void AttentionBuilder::build() {
   bool isPacked = attention.isPacked();
   Value tiles = isPacked ? b.entry(args.table, args.places) : b.constant(attention.tiles());
-  int64_t lists = isPacked ? 1 : attention.batches();
-  b.forEachWork(tiles, b.constant(lists * attention.headTiles() * attention.slices),
+  b.forEachWork(tiles, b.constant(attention.lists()),
                 [&](Value number, Value head, Value) { buildTile(tileOf(number, head, tiles)); });
   gpu::ReturnOp::create(b);
 }
@@ -80,9 +79,11 @@ QueryTile AttentionBuilder::tileOf(Value number, Value batchAndHead, Value tiles
   tile.head = hasGroups ? b.mul(group, attention.headsOfGroup()) : head;
   if (parts > 1)
     tile.head = b.add(tile.head, b.mul(b.rem(head, parts), attention.tileHeads));
+  Value last = b.sub(b.sub(tiles, b.constant(1)), number);
   if (attention.op.getCausal()) // the longest first
-    number = b.sub(b.sub(tiles, b.constant(1)), number);
-  placeTile(tile, number);
+    std::swap(number, last);
+  bool areUneven = attention.op.getCausal() || attention.isPacked();
+  placeTile(tile, b.inPanels(number, last, batchAndHead, attention.lists(), areUneven));
   loads.findKeys(tile);
   return tile;
 }

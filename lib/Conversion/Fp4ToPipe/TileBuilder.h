@@ -108,6 +108,21 @@ public:
       pipe::YieldOp::create(*this, add(turn, constant(1)));
   }
 
+  /// The tile that comes with `number` in `list`, one of `lists` columns of tiles, the shorter the
+  /// later where they are `uneven`. In panels whose rounds are not turned around, every other panel
+  /// but for the last one begins with the shortest, `turned`, so that all CTAs have as much work of
+  /// each two panels.
+  Value inPanels(Value number, Value turned, Value list, int64_t lists, bool uneven) {
+    auto panels = mlir::dyn_cast<pipe::StaticPersistentAttr>(schedule);
+    int64_t width = panels ? panels.getWidth() : 0;
+    if (!uneven || width == 0 || panels.getSerpentine())
+      return number;
+    auto last = int64_t(llvm::divideCeil(lists, width)) - 1;
+    Value panel = add(div(list, width), constant(last % 2));
+    Value isTurned = compare(mlir::arith::CmpIPredicate::ne, rem(panel, 2), constant(0));
+    return mlir::arith::SelectOp::create(*this, isTurned, turned, number);
+  }
+
 private:
   pipe::WorkScheduleAttrInterface schedule;
 };
