@@ -329,6 +329,9 @@ private:
   const AttentionArguments &args;
 };
 
+/// Whether a block has keys that some query of the tile does not see; Maybe: a branch finds out.
+enum class HiddenKeys { None, Maybe, Some };
+
 class AttentionBuilder {
 public:
   AttentionBuilder(mlir::gpu::GPUFuncOp func, Attention &attention)
@@ -349,19 +352,22 @@ private:
   void buildTile(QueryTile tile);
   void inRole(llvm::StringRef role, llvm::ArrayRef<pipe::Engine> engines,
               llvm::function_ref<void()> body);
-  RowState passBlocks(const QueryTile &tile, const Range &range, Value query, Value sums);
+  RowState passBlocks(const QueryTile &tile, const Range &range, Value sums);
   Value countBlocks(const QueryTile &tile);
   Value firstBlockSeen(const QueryTile &tile);
   Range rangeOf(const QueryTile &tile);
   void keepRows(KeptRows &kept, const QueryTile &tile, Value block, const BlockRows &rows);
   BlockRows rowsAgain(const BlockRows &kept, const QueryTile &tile, Value block);
-  Value scoresOf(const QueryTile &tile, Value block, const BlockRows &rows, Value query);
-  Value scoresOf(const QueryTile &tile, Value block, Value products);
+  Value countHidden(const QueryTile &tile, Value last, Value count);
+  Value scoresOf(const QueryTile &tile, Value block, Value key, Value query, HiddenKeys hidden);
+  Value scoresOf(const QueryTile &tile, Value block, Value products,
+                 HiddenKeys hidden = HiddenKeys::Maybe);
   RowState firstWeights(Value scores);
   RowState nextMaximum(Value scores, const RowState &before);
   void addWeights(RowState &after, Value scores, const RowState &before);
-  RowState firstBlock(const QueryTile &tile, Value block, Value query);
-  RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before);
+  std::pair<Value, RowState> firstBlock(const QueryTile &tile, Value block);
+  RowState nextBlock(const QueryTile &tile, Value block, Value query, Value sums, RowState before,
+                     HiddenKeys hidden);
   Value originOf(Value maximum);
   Value powersOf(Value scores, Value maximum);
   void multiplyValues(const QueryTile &tile, const BlockRows &rows, Value powers, Value sums);

@@ -174,10 +174,9 @@ void AttentionBuilder::buildTile(QueryTile tile) {
     tile.slopes = slopesOf(tile);
   if (attention.isLatent())
     return buildLatent(tile);
-  Value query = loads.query(tile);
   Value sums = makeSums();
   Range range = rangeOf(tile);
-  RowState state = passBlocks(tile, range, query, sums);
+  RowState state = passBlocks(tile, range, sums);
   BlockRows rows = rowsAgain(state.kept.rows, tile, range.begin);
   if (attention.isPromoted())
     addPart(0, addOtherParts(tile, rows, state), state);
@@ -206,20 +205,45 @@ static RowState toState(ValueRange values, bool hasShrink) {
       {BlockRows(rows.take_front(rows.size() / 2)), BlockRows(rows.drop_front(rows.size() / 2))}};
 }
 
-/// Passes over the blocks of `range` but for the values of the first one, which come last.
-RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range, Value query,
-                                      Value sums) {
+/// The number of blocks from the last one of `range` to the last one all of whose keys every query
+/// of the tile sees, but for such keys, one at least.
+Value AttentionBuilder::countHidden(const QueryTile &tile, Value last, Value count) {
+  Value seen = arith::MinSIOp::create(b, endForFirstQuery(tile), tile.keys);
+  Value whole = b.div(arith::MaxSIOp::create(b, seen, b.constant(0)), attention.keys);
+  Value hidden = b.sub(b.add(last, b.constant(1)), whole);
+  return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, hidden, b.constant(1)), count);
+}
+
+/// Passes over the blocks of `range` but for the values of the first one, which come last. A loop
+/// of its own has the blocks in which no query hides a key: a branch around masks in each of them
+/// would keep the scheduler of ptxas from computing maxima while values are multiplied.
+RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range, Value sums) {
   Value last = b.sub(range.end, b.constant(1));
-  RowState first = firstBlock(tile, last, query);
+  auto [query, first] = firstBlock(tile, last);
   bool beginsAtZero = attention.splits == 1 && !attention.window();
   Value count = beginsAtZero ? range.end : b.sub(range.end, range.begin);
-  auto loop = scf::ForOp::create(b, b.constant(1), count, b.constant(1), toValues(first));
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(loop.getBody());
-  RowState after = nextBlock(tile, b.sub(last, loop.getInductionVar()), query, sums,
-                             toState(loop.getRegionIterArgs(), attention.isPromoted()));
-  scf::YieldOp::create(b, toValues(after));
-  return toState(loop.getResults(), attention.isPromoted());
+  RowState state = first;
+  auto pass = [&, query = query](Value from, Value to, HiddenKeys hidden) {
+    auto loop = scf::ForOp::create(b, from, to, b.constant(1), toValues(state));
+    OpBuilder::InsertionGuard restore(b);
+    b.setInsertionPointToStart(loop.getBody());
+    RowState after = nextBlock(tile, b.sub(last, loop.getInductionVar()), query, sums,
+                               toState(loop.getRegionIterArgs(), attention.isPromoted()), hidden);
+    scf::YieldOp::create(b, toValues(after));
+    state = toState(loop.getResults(), attention.isPromoted());
+  };
+  Value next = b.constant(1);
+  if (attention.window()) {
+    pass(next, count, HiddenKeys::Maybe);
+    return state;
+  }
+  if (attention.op.getCausal() && attention.queryTokens() > 1) {
+    Value hidden = countHidden(tile, last, count);
+    pass(next, hidden, HiddenKeys::Some);
+    next = hidden;
+  }
+  pass(next, count, HiddenKeys::None);
+  return state;
 }
 
 /// Keeps the rows of a block of a cache until its values come, and finds those of the block behind
@@ -238,18 +262,22 @@ BlockRows AttentionBuilder::rowsAgain(const BlockRows &kept, const QueryTile &ti
   return kept.empty() ? loads.rowsOf(tile, block) : kept;
 }
 
-/// The products of the queries and a block of keys.
-Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, const BlockRows &rows,
-                                 Value query) {
+/// The scores of the queries and a block of keys.
+Value AttentionBuilder::scoresOf(const QueryTile &tile, Value block, Value key, Value query,
+                                 HiddenKeys hidden) {
   Value firstKey = b.mul(block, attention.keys);
-  Value key = loads.key(tile, rows), products = fragment(attention.keys);
+  Value products = fragment(attention.keys);
   MmaOp::create(b, products, query, key);
-  return scoresOf(tile, firstKey, read(products));
+  return scoresOf(tile, firstKey, read(products), hidden);
 }
 
 /// The scores of `products`, of the keys from `firstKey` on.
-Value AttentionBuilder::scoresOf(const QueryTile &tile, Value firstKey, Value products) {
-  return masked(tile, firstKey, biased(tile, firstKey, softcapped(products)));
+Value AttentionBuilder::scoresOf(const QueryTile &tile, Value firstKey, Value products,
+                                 HiddenKeys hidden) {
+  Value scores = biased(tile, firstKey, softcapped(products));
+  if (attention.isWhole() || hidden == HiddenKeys::None)
+    return scores;
+  return hidden == HiddenKeys::Some ? hide(tile, firstKey, scores) : masked(tile, firstKey, scores);
 }
 
 /// The hyperbolic tangents of products with a softcap, whose factor is that of the exponent.
@@ -353,21 +381,24 @@ void AttentionBuilder::addWeights(RowState &after, Value scores, const RowState 
   after.sum = arith::AddFOp::create(b, scaled, sumOfRow(after.powers, columns));
 }
 
-RowState AttentionBuilder::firstBlock(const QueryTile &tile, Value block, Value query) {
+/// Queries, and the numbers behind the block that comes first. Its keys are loaded while the tile
+/// before still needs its queries.
+std::pair<Value, RowState> AttentionBuilder::firstBlock(const QueryTile &tile, Value block) {
   BlockRows rows = loads.rowsOf(tile, block);
   KeptRows kept;
   keepRows(kept, tile, block, rows);
-  RowState first = firstWeights(scoresOf(tile, block, rows, query));
+  Value key = loads.key(tile, rows), query = loads.query(tile);
+  RowState first = firstWeights(scoresOf(tile, block, key, query, HiddenKeys::Maybe));
   first.kept = kept;
   first.powers = rounded(first.powers, attention.element());
   if (attention.isPromoted())
     first.shrink = splat(1, 1);
-  return first;
+  return {query, first};
 }
 
 /// The products of the next block of keys, and of the last block of values, which run together.
 RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value query, Value sums,
-                                     RowState before) {
+                                     RowState before, HiddenKeys hidden) {
   BlockRows rows = rowsAgain(before.kept.next, tile, block);
   BlockRows ofValues = rowsAgain(before.kept.rows, tile, b.add(block, b.constant(1)));
   SmallVector<Value> values;
@@ -375,7 +406,7 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
     values = addOtherParts(tile, ofValues, before);
   KeptRows kept;
   keepRows(kept, tile, block, rows);
-  Value scores = scoresOf(tile, block, rows, query);
+  Value scores = scoresOf(tile, block, loads.key(tile, rows), query, hidden);
   RowState after = nextMaximum(scores, before);
   addWeights(after, scores, before);
   after.kept = kept;
@@ -435,8 +466,6 @@ Value AttentionBuilder::isMasked(const QueryTile &tile, Value firstKey) {
 /// `products` with minus infinity where a query does not see a key, in the blocks that have such
 /// keys.
 Value AttentionBuilder::masked(const QueryTile &tile, Value firstKey, Value products) {
-  if (attention.isWhole())
-    return products;
   auto branch = scf::IfOp::create(b, products.getType(), isMasked(tile, firstKey),
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard restore(b);

@@ -1,16 +1,17 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
 // The first block of keys is in front of the loop, and the last block of values behind it. Rings say
-// that keys share a channel, and values another one.
+// that keys share a channel, and values another one. Queries are loaded behind the first keys, which
+// need not wait for the end of the tile before.
 // CHECK-LABEL: func.func @attention
 // CHECK: pipe.make_tensor_map {{.*}} columns 512 : memref<256x512xbf16> -> !pipe.tensor_map<128x64xbf16, swizzle_128B>
 // CHECK: gpu.launch_func @attention_attention_0::@kernel blocks in (%c16,
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.for_each_work %[[M:.*]], %[[N:.*]] in (%c2_i32, %c8_i32)
 // CHECK:   %[[TILE:.*]] = arith.subi %c1_i32, %[[M]]
-// CHECK:   %[[Q:.*]] = pipe.load %arg0[{{.*}}] : {{.*}} -> !pipe.shared<128x64xbf16, swizzle_128B>
 // CHECK:   %[[SUMS:.*]] = pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 // CHECK:   %[[K:.*]] = pipe.load %arg1[{{.*}}] {pipe.ring = "keys"} : {{.*}} -> !pipe.shared<128x64xbf16, swizzle_128B>
+// CHECK:   %[[Q:.*]] = pipe.load %arg0[{{.*}}] : {{.*}} -> !pipe.shared<128x64xbf16, swizzle_128B>
 // CHECK:   %[[S:.*]] = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
 // CHECK:   pipe.mma %[[S]], %[[Q]], %[[K]] :
 // CHECK:   %[[SCORES:.*]] = pipe.read %[[S]][0]
