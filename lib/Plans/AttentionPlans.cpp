@@ -61,8 +61,8 @@ static int64_t headsOfTile(AttentionOp op) {
 
 /// Warpgroups of wgmma of a tile: one where its rows have room for all queries of a sequence. Three
 /// have registers for the sums of 64 elements, and the same keys serve more rows: for as many rows,
-/// those beyond the queries included, they take 85 % of the time of two on an H200, and 95 % with a
-/// causal mask, whose tiles end at other keys.
+/// those beyond the queries included, they take 85 % of the time of two on an H200, in e4m3 too,
+/// and 95 % with a causal mask, whose tiles end at other keys.
 static int32_t groupsOfTile(AttentionOp op) {
   int64_t rows = op.getQueryTokens() * headsOfTile(op);
   if (rows <= kGroupRows)
@@ -73,9 +73,27 @@ static int32_t groupsOfTile(AttentionOp op) {
   return hasRegisters && headsOfTile(op) == 1 && percent * padded(3) < 100 * padded(2) ? 3 : 2;
 }
 
+/// Warpgroups of the tile that a plan names, or else of the one that is fastest.
+static int32_t groupsOfPlan(AttentionOp op, const KernelPlan &partial) {
+  return partial.tile[0] ? std::clamp(int32_t(partial.tile[0] / kGroupRows), 1, 3)
+                         : groupsOfTile(op);
+}
+
 /// Most keys that the tokens of a tile see.
 static int64_t keysOfTile(AttentionOp op, int32_t groups) {
   return op.getKeysOfTokens(groups * kGroupRows / headsOfTile(op));
+}
+
+/// Blocks of keys that tiles of a sequence pass over: of those that see the most, or with a causal
+/// mask alone all of them.
+static int64_t countBlocks(AttentionOp op, int32_t groups, int64_t block) {
+  int64_t most = keysOfTile(op, groups), tokens = groups * kGroupRows / headsOfTile(op);
+  if (!op.getCausal() || op.getWindow() || op.isPacked())
+    return int64_t(llvm::divideCeil(most, block));
+  int64_t blocks = 0;
+  for (int64_t keys = most; keys > most - op.getQueryTokens(); keys -= tokens)
+    blocks += int64_t(llvm::divideCeil(std::max<int64_t>(keys, 1), block));
+  return blocks;
 }
 
 /// The keys of a block: as many as registers have room for beside the sums of a head of values, or
@@ -95,7 +113,7 @@ static int64_t keysOfBlock(AttentionOp op, int32_t groups, bool isShared) {
   bool isSame =
       elements == 128 && groups == 2 && !op.getCausal() && !op.getWindow() && !op.isPacked();
   auto cost = [&](int64_t block) {
-    auto blocks = int64_t(llvm::divideCeil(keysOfTile(op, groups), block));
+    int64_t blocks = countBlocks(op, groups, block);
     bool isSlow = isSame && blocks % 2 == 0 && block != 128;
     return blocks * (block + costOfBlock) * (isSlow ? 107 : 100);
   };
@@ -276,21 +294,32 @@ static constexpr int64_t kCachedBytes = 44 << 20;
 
 /// The order of tiles. Tiles of one head share its keys. With causal masks alone they are the
 /// longer the later their queries are, and those of packed sequences differ too: the longest tiles
-/// come first, and each CTA gets as many of each length. Such an order has tiles of as many heads
-/// as there are SMs, or half or a quarter, if keys and values of so many heads fit in the L2 cache;
-/// else of all heads.
+/// come first, and each CTA gets as many of each length. Such an order has tiles of half as many
+/// heads as there are SMs, or of a power of two of them, if keys and values of so many heads fit in
+/// the L2 cache; else of all heads. Panels of a power of two do not divide rounds of all CTAs, and
+/// are not turned around: every other one begins with the shortest tiles. With tcgen05, which was
+/// not measured, all panels divide rounds.
 static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
                                                      const hw::TargetModel &target) {
   MLIRContext *context = op.getContext();
   if (op.getWindow() || (!op.getCausal() && !op.isPacked()))
     return neighboursAlongM(context);
-  int64_t bytes = op.getKeyType().getElementTypeBitWidth() / 8;
-  int64_t ofHead = bytes * op.getKeyTokens() * (op.getElements() + op.getValueElements());
-  int64_t heads = op.getHeads() * op.getBatches(), sharing = op.getHeadsOfGroup();
-  for (int64_t width : {target.sms, target.sms / 2, target.sms / 4})
-    if (width > 0 && width * ofHead <= kCachedBytes * sharing && width < heads && !op.isPacked())
-      return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width,
-                                             /*serpentine=*/true);
+  int64_t elements = op.getKeyTokens() * (op.getElements() + op.getValueElements());
+  int64_t ofHead = std::max<int64_t>(1, op.getKeyType().getElementTypeBitWidth() * elements / 8);
+  int64_t heads = op.getHeads() * op.getBatches(), half = target.sms / 2;
+  int64_t most = op.isPacked() ? 0 : kCachedBytes * op.getHeadsOfGroup() / ofHead;
+  auto panels = [&](int64_t width, bool serpentine) {
+    return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width, serpentine);
+  };
+  SmallVector<int64_t> ofRounds = {half};
+  if (hasLanes(target))
+    ofRounds = {target.sms, half, target.sms / 4};
+  for (int64_t width : ofRounds)
+    if (width > 0 && width <= most && width < heads)
+      return panels(width, /*serpentine=*/true);
+  auto width = int64_t(llvm::bit_floor(uint64_t(most)));
+  if (width > 0 && width < heads && !hasLanes(target))
+    return panels(width, /*serpentine=*/false);
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongN, /*width=*/0,
                                          /*serpentine=*/true);
 }
@@ -327,13 +356,11 @@ static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
   return plan;
 }
 
-/// A tile of one or two warpgroups, and warps beside them that transpose values.
+/// A tile of one to three warpgroups, and warps beside them that transpose values.
 static KernelPlan proposeBytes(AttentionOp op, const KernelPlan &partial,
                                const hw::TargetModel &target) {
   int64_t tileHeads = headsOfTile(op);
-  bool isFew = partial.tile[0] ? partial.tile[0] <= kGroupRows
-                               : op.getQueryTokens() * tileHeads <= kGroupRows;
-  int32_t groups = isFew ? 1 : 2;
+  int32_t groups = groupsOfPlan(op, partial);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
   plan.tile = {groups * kGroupRows, keysOfByteBlock(op), tileHeads};
   plan.ctasPerSm = 1;
@@ -360,8 +387,7 @@ static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
     return proposeLanes(attention, target);
   if (attention.isOfBytes())
     return proposeBytes(attention, partial, target);
-  int32_t groups = partial.tile[0] ? std::clamp(int32_t(partial.tile[0] / kGroupRows), 1, 3)
-                                   : groupsOfTile(attention);
+  int32_t groups = groupsOfPlan(attention, partial);
   int64_t tileHeads = headsOfTile(attention);
   int64_t heads = tileHeads > 1 ? attention.getKeyHeads() : attention.getHeads();
   int64_t works = attention.getBatches() * heads; // of one tile for each sequence
@@ -430,7 +456,7 @@ static LogicalResult checkBytes(AttentionOp op, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
   using enum pipe::Engine;
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
-                         {.areOneRole = true, .warps = {4, 8}})))
+                         {.areOneRole = true, .warps = {4, 8, 12}})))
     return failure();
   auto [rows, keys, heads] = plan.tile;
   auto roles = cast<pipe::RolePlanAttr>(plan.roles);

@@ -85,7 +85,8 @@ RolePlanAttr fp4::attentionLaneRoles(MLIRContext *context, int32_t parts, bool c
 
 RolePlanAttr fp4::byteAttentionRoles(MLIRContext *context, int32_t groups) {
   int32_t math = 4 * groups;
-  auto [most, few] = groups > 1 ? kMoreBeside : RegisterShares();
+  constexpr RegisterShares shares[] = {RegisterShares(), kMoreBeside, {160, 32}};
+  auto [most, few] = shares[groups - 1];
   return RolePlanAttr::get(
       context, {RoleAttr::get(context, "load", math, math + 1, {Engine::Tma}, few),
                 auxiliaryRole(context, kTransposeRole, math + 1, math + 4, few),

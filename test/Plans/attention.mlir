@@ -62,8 +62,7 @@ func.func @wide(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
-// Tiles of as many heads as there are SMs, or half of them, are in order of length where L2 has
-// their keys.
+// Tiles of half as many heads as there are SMs are in order of length where L2 has their keys.
 // CHECK-LABEL: func.func @several
 // CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<66> serpentine = true>
 !t = tensor<16x1024x16x128xbf16>
@@ -74,10 +73,23 @@ func.func @several(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
+// Panels of a power of two of heads are not turned around. Half of the keys are in blocks of 160,
+// which leave less of the last one than blocks of 144.
 // CHECK-LABEL: func.func @long
-// CHECK: schedule = #pipe.static_persistent<along_n serpentine = true>
+// CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<panels<4>>
 !t = tensor<1x16384x16x128xbf16>
 func.func @long(%q: !t, %k: !t, %v: !t) -> !t {
+  %o = fp4.attention %q, %k, %v scale 1.0 causal : !t, !t, !t -> !t
+  return %o : !t
+}
+
+// -----
+
+// L2 has no room for the keys and values of one head of 64 MiB.
+// CHECK-LABEL: func.func @longest
+// CHECK: schedule = #pipe.static_persistent<along_n serpentine = true>
+!t = tensor<1x131072x2x128xbf16>
+func.func @longest(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 causal : !t, !t, !t -> !t
   return %o : !t
 }
