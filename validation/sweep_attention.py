@@ -23,7 +23,8 @@ BATCHES = [1, 2, 3]
 QUERIES = [1, 5, 64, 127, 129, 200]
 KEYS = [1, 7, 16, 33, 96, 130, 300, 336]
 HEADS = [(1, 1), (2, 1), (6, 2)]  # of queries, and of keys and values
-ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128), (192, 128), (192, 192), (256, 256)]  # of keys, and of values
+# Elements of a head of keys, and of values.
+ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128), (192, 128), (192, 192), (256, 256), (96, 96), (32, 160)]
 TYPE = ["bf16", "f16"]
 MASK = ["full", "causal"]
 SCALE = ["0.125", "0.001", "1.5"]
@@ -185,7 +186,7 @@ class Bytes:
     @staticmethod
     def valid(case):
         *_, block, _, _, splits, form, _, _, _, _, factors = case
-        return not block and not splits and not form and valid(case[:-1])
+        return not block and not splits and not form and not has_half_panels(case) and valid(case[:-1])
 
 
 class Latent:
@@ -227,10 +228,15 @@ def is_small(case):
     return not is_packed(case[10]) and queries * (1 << (heads // shared - 1).bit_length()) <= 64
 
 
+def has_half_panels(case):
+    """Heads of panels of 64 bytes, which tiles of 16 bits alone have."""
+    return any(elements % 64 for elements in case[4])
+
+
 def is_valid_form(case):
     """A form that has the elements of heads, the queries, the pages and the parts of keys."""
     _, _, keys, _, elements, element, _, _, block, _, cache, splits, form, *_ = case
-    if block or cache == 8 or is_packed(cache) or (splits and splits > -(-keys // 16)):
+    if block or cache == 8 or is_packed(cache) or has_half_panels(case) or (splits and splits > -(-keys // 16)):
         return False
     if form in ("warps", "fp8"):
         return True

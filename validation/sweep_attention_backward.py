@@ -17,7 +17,8 @@ BATCHES = [1, 2]
 QUERIES = [1, 5, 64, 127, 129, 200, 257]
 KEYS = [1, 7, 64, 127, 129, 200, 300]
 HEADS = [(1, 1), (2, 1), (6, 2)]  # of queries, and of keys and values
-ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128)]  # of keys, and of values
+# Elements of a head of keys, and of values.
+ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128), (96, 96), (192, 128), (192, 192), (256, 256)]
 TYPE = ["bf16", "f16"]
 MASK = ["full", "causal", "window 1", "window 17", "window 64", "window 200"]
 SCALE = ["0.125", "0.001", "0.03", "1.0"]
@@ -45,6 +46,8 @@ def valid(case):
     if element == "f16" and float(scale) > 0.05:  # powers of any scores and logarithms are beyond the numbers of f16
         return False
     if tile.startswith("192") and of_keys + of_values > 128:  # registers have no room for more
+        return False
+    if tile and of_keys + of_values > 256:
         return False
     return batches * queries * heads * keys * (of_keys + of_values) < 1 << 25  # the simulator takes seconds for more
 
