@@ -16,7 +16,7 @@ import os
 import attention
 import kit
 
-ELEMENTS, LENGTHS = (64, 128), (512, 1024, 2048, 4096, 8192, 16384)
+ELEMENTS, LENGTHS = (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384)
 TOKENS, ALL_ELEMENTS = attention.TOKENS, attention.ALL_ELEMENTS
 CELLS = tuple(itertools.product(ELEMENTS, LENGTHS, (False, True)))
 

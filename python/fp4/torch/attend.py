@@ -265,12 +265,12 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
     A kernel is compiled for each shape. CUDA graphs follow lengths, pages and offsets. Gradients
-    flow with masks and sinks alone, D and E 64 or 128.
+    flow with masks and sinks alone.
 
     Args:
-        query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256. Or float8_e4m3fn
-            beside such keys and values, with a bfloat16 result; its own decode scale is a part of
-            key_factors.
+        query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256, with wgmma any
+            multiple of 32. Or float8_e4m3fn beside such keys and values, with a bfloat16 result;
+            its own decode scale is a part of key_factors.
         key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk. Or
             codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2] with the even element in
             the low nibble.

@@ -257,9 +257,11 @@ def : Pipe_Constraints<"Rows of tiles in registers", [{
     A in shared memory has 64 rows for each warpgroup of the role, and A in registers is of wgmma.
     The elements of A and B are of one type. B has layout swizzle_128B, a row for each column of the
     accumulator and the columns of A, or with `transposed` a row for each column of A and a multiple
-    of 64 columns, those of the accumulator from `b[column]`, a multiple of 64, on. The columns of A are a multiple of 16, of 64 in shared memory. Rows of another multiple of 32 columns have layout swizzle_64B. Beside
-    A rounded to f8E4M3FN, whose columns are a multiple of 32, B is not transposed, and has layout
-    swizzle_128B, or swizzle_64B where its columns are no multiple of 128.
+    of 64 columns, those of the accumulator from `b[column]`, a multiple of 64, on. The columns of A
+    are a multiple of 16, of 32 in shared memory. Tiles whose columns are no multiple of 64 have
+    layout swizzle_64B. Beside A rounded to f8E4M3FN, whose columns are a multiple of 32, B is not
+    transposed, and has layout swizzle_128B, or swizzle_64B where its columns are no multiple of
+    128.
   - (C677) `pipe.transpose_tile`: the tile is returned or filled. The source has elements of 8 bits,
     in panels of swizzle_64B or swizzle_128B, a multiple of 32 rows, and from a multiple of 16 on a
     column for each row of the tile, whose rows are a multiple of 16, in panels likewise.
