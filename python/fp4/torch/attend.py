@@ -268,8 +268,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
     flow with masks and sinks alone.
 
     Args:
-        query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256, with wgmma any
-            multiple of 32. Or float8_e4m3fn beside such keys and values, with a bfloat16 result;
+        query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256, with wgmma
+            multiples of 32. Or float8_e4m3fn beside such keys and values, with a bfloat16 result;
             its own decode scale is a part of key_factors.
         key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk. Or
             codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2] with the even element in
