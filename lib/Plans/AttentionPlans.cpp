@@ -294,11 +294,12 @@ static constexpr int64_t kCachedBytes = 44 << 20;
 
 /// The order of tiles. Tiles of one head share its keys. With causal masks alone they are the
 /// longer the later their queries are, and those of packed sequences differ too: the longest tiles
-/// come first, and each CTA gets as many of each length. Such an order has tiles of half as many
-/// heads as there are SMs, or of a power of two of them, if keys and values of so many heads fit in
-/// the L2 cache; else of all heads. Panels of a power of two do not divide rounds of all CTAs, and
-/// are not turned around: every other one begins with the shortest tiles. With tcgen05, which was
-/// not measured, all panels divide rounds.
+/// come first, and each CTA gets as many of each length. Such an order has tiles of a quarter as
+/// many heads as there are SMs, or of a power of two of them, if keys and values of so many heads
+/// fit in the L2 cache; else of all heads. Panels of a power of two do not divide rounds of all
+/// CTAs, and are not turned around: every other one begins with the shortest tiles. Packed
+/// sequences have four heads of any lengths. With tcgen05, which was not measured, all panels
+/// divide rounds.
 static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
                                                      const hw::TargetModel &target) {
   MLIRContext *context = op.getContext();
@@ -306,18 +307,19 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
     return neighboursAlongM(context);
   int64_t elements = op.getKeyTokens() * (op.getElements() + op.getValueElements());
   int64_t ofHead = std::max<int64_t>(1, op.getKeyType().getElementTypeBitWidth() * elements / 8);
-  int64_t heads = op.getHeads() * op.getBatches(), half = target.sms / 2;
+  int64_t heads = op.isPacked() ? op.getHeads() : op.getHeads() * op.getBatches();
   int64_t most = op.isPacked() ? 0 : kCachedBytes * op.getHeadsOfGroup() / ofHead;
   auto panels = [&](int64_t width, bool serpentine) {
     return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width, serpentine);
   };
-  SmallVector<int64_t> ofRounds = {half};
+  SmallVector<int64_t> ofRounds = {target.sms / 4};
   if (hasLanes(target))
-    ofRounds = {target.sms, half, target.sms / 4};
+    ofRounds = {target.sms, target.sms / 2, target.sms / 4};
   for (int64_t width : ofRounds)
     if (width > 0 && width <= most && width < heads)
       return panels(width, /*serpentine=*/true);
-  auto width = int64_t(llvm::bit_floor(uint64_t(most)));
+  constexpr int64_t ofPacked = 4;
+  int64_t width = op.isPacked() ? ofPacked : int64_t(llvm::bit_floor(uint64_t(most)));
   if (width > 0 && width < heads && !hasLanes(target))
     return panels(width, /*serpentine=*/false);
   return pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongN, /*width=*/0,

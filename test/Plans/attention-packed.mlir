@@ -9,7 +9,7 @@
 // first.
 // TCGEN05: tile = [256, 64, 1], schedule = #pipe.static_persistent<along_n serpentine = true>
 // CHECK-LABEL: func.func @packed
-// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<along_n serpentine = true>
+// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<4>>
 !q = tensor<?x32x128xbf16>
 !k = tensor<?x8x128xbf16>
 !o = tensor<9xi32>
@@ -20,7 +20,7 @@ func.func @packed(%q: !q, %k: !k, %v: !k, %a: !o) -> !q {
 
 // Without a mask the longest sequences come first.
 // CHECK-LABEL: func.func @whole
-// CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<along_n serpentine = true>
+// CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<panels<4>>
 func.func @whole(%q: !q, %k: !k, %v: !k, %a: !o) -> !q {
   %o = fp4.attention %q, %k, %v query_offsets(%a : !o) key_offsets(%a : !o) scale 1.0 : !q, !k, !k -> !q
   return %o : !q

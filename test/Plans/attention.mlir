@@ -62,9 +62,9 @@ func.func @wide(%q: !t, %k: !t, %v: !t) -> !t {
 
 // -----
 
-// Tiles of half as many heads as there are SMs are in order of length where L2 has their keys.
+// Tiles of a quarter as many heads as there are SMs are in order of length where L2 has their keys.
 // CHECK-LABEL: func.func @several
-// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<66> serpentine = true>
+// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<33> serpentine = true>
 !t = tensor<16x1024x16x128xbf16>
 func.func @several(%q: !t, %k: !t, %v: !t) -> !t {
   %o = fp4.attention %q, %k, %v scale 1.0 causal : !t, !t, !t -> !t

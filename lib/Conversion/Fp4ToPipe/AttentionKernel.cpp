@@ -214,9 +214,8 @@ Value AttentionBuilder::countHidden(const QueryTile &tile, Value last, Value cou
   return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, hidden, b.constant(1)), count);
 }
 
-/// Passes over the blocks of `range` but for the values of the first one, which come last. A loop
-/// of its own has the blocks in which no query hides a key: a branch around masks in each of them
-/// would keep the scheduler of ptxas from computing maxima while values are multiplied.
+/// Passes over the blocks of `range` but for the values of the first one, which come last. With
+/// `loopsApart` a loop of its own has the blocks in which each query sees each key.
 RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range, Value sums) {
   Value last = b.sub(range.end, b.constant(1));
   auto [query, first] = firstBlock(tile, last);
@@ -233,7 +232,7 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
     state = toState(loop.getResults(), attention.isPromoted());
   };
   Value next = b.constant(1);
-  if (attention.window()) {
+  if (!attention.loopsApart()) {
     pass(next, count, HiddenKeys::Maybe);
     return state;
   }
