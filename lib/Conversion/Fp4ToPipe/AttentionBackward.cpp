@@ -12,8 +12,8 @@
 //
 // p and ds are in the registers of the threads that computed them when they are operand A. So no
 // tile is stored in shared memory, and no sum is shared between CTAs: gradients have the same bits
-// every time. The price is that both kernels compute s and g, seven products in place of five. Where
-// registers have no room for both sums of a tile of keys, two kernels add up one each: eight.
+// every time. The price is that both kernels compute s and g, seven products in place of five. Two
+// kernels add up one sum each where registers have no room for both of a tile of keys: eight.
 //
 //===----------------------------------------------------------------------===//
 #include "AttentionBackward.h"

@@ -36,7 +36,7 @@ struct AttentionBackward {
 };
 
 /// A kernel, whose tiles are of keys and values, or of queries and gradients of the output, and
-/// pass over blocks of the others. It adds up gradients of the operand of scores, of keys or of
+/// pass over blocks of the others. Sums are gradients of the operand of scores, of keys or of
 /// queries, or of values, or both.
 struct BackwardKernel {
   llvm::StringRef name;

@@ -338,7 +338,7 @@ private:
   const AttentionArguments &args;
 };
 
-/// Whether a block has keys that some query of the tile does not see; Maybe: a branch finds out.
+/// Keys of a block that some query of the tile does not see; Maybe: a branch finds out.
 enum class HiddenKeys { None, Maybe, Some };
 
 class AttentionBuilder {

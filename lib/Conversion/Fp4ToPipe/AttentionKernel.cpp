@@ -380,7 +380,7 @@ void AttentionBuilder::addWeights(RowState &after, Value scores, const RowState 
   after.sum = arith::AddFOp::create(b, scaled, sumOfRow(after.powers, columns));
 }
 
-/// Queries, and the numbers behind the block that comes first. Its keys are loaded while the tile
+/// Queries, and the numbers behind the block that comes first. Keys are loaded while the tile
 /// before still needs its queries.
 std::pair<Value, RowState> AttentionBuilder::firstBlock(const QueryTile &tile, Value block) {
   BlockRows rows = loads.rowsOf(tile, block);
