@@ -3,6 +3,7 @@
 
 #include "Float32.h"
 #include "InlinePtx.h"
+#include "QuickElements.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
@@ -11,6 +12,7 @@
 #include "fp4/Numerics/Trigonometry.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -21,6 +23,8 @@ using namespace mlir;
 using namespace fp4;
 
 static Value extendToF32(ImplicitLocOpBuilder &b, Value value) {
+  if (cast<ShapedType>(value.getType()).getElementType().isF32())
+    return value;
   return arith::ExtFOp::create(b, cast<ShapedType>(value.getType()).clone(b.getF32Type()), value);
 }
 
@@ -82,9 +86,12 @@ namespace {
 
 class Emitter {
 public:
-  Emitter(ImplicitLocOpBuilder &b, VectorType type) : b(b), type(type) {}
+  /// With `quick`, what is emitted is right where `holds` is.
+  Emitter(ImplicitLocOpBuilder &b, VectorType type, const QuickElements *quick)
+      : b(b), type(type), quick(quick) {}
 
   IRMapping values;
+  Value holds; ///< an i1; null without a condition
 
   void emit(Operation &op) {
     Value exact = emitExact(op);
@@ -144,11 +151,51 @@ private:
         .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return Value(x()); })
         .Case([&](arith::MaxNumFOp) { return x().apply<LLVM::MaxNumOp>(operand(op, 1)); })
         .Case([&](arith::MinNumFOp) { return x().apply<LLVM::MinNumOp>(operand(op, 1)); })
-        .Case([&](math::ExpOp) { return Value(numerics::exponential(x())); })
+        .Case([&](math::ExpOp) { return quick ? emitQuickExp(op) : numerics::exponential(x()); })
+        .Case([&](arith::DivFOp) {
+          bool isQuick = quick && quick->isQuickQuotient(&op);
+          return isQuick ? emitQuickQuotient(op) : emitSame(op);
+        })
         .Case([&](math::TanhOp) { return Value(numerics::hyperbolicTangent(x())); })
         .Case([&](math::ErfOp) { return Value(numerics::errorFunction(x())); })
         .Case([&](math::AbsFOp) { return Value(numerics::magnitude(x())); })
         .Default([&](Operation *) { return emitMath(op); });
+  }
+
+  Value emitQuickExp(Operation &op) {
+    Float32 x = operand(op, 0);
+    Value magnitude = LLVM::FAbsOp::create(b, type, x);
+    Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, magnitude,
+                                          constant(quick->limitOf(&op)));
+    for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
+      Value one = vector::ExtractOp::create(b, isSmall, lane);
+      holds = holds ? arith::AndIOp::create(b, holds, one).getResult() : one;
+    }
+    return numerics::exponentialOfSmall(x);
+  }
+
+  /// The steps of QuickDivisions.cpp, whose remainder has the other sign: the quotient of -0 is -0.
+  Value emitQuickQuotient(Operation &op) {
+    Float32 x = operand(op, 0), y = operand(op, 1), one = like(x, 1.f);
+    Float32 approximate = reciprocalApprox(y);
+    Float32 rest = fma(minus(y), approximate, one);
+    Float32 inverse = fma(approximate, rest, approximate);
+    if (matchPattern(op.getOperand(0), m_OneFloat()))
+      return inverse;
+    Float32 quotient = x * inverse;
+    return fma(minus(inverse), fma(y, quotient, minus(x)), quotient);
+  }
+
+  Float32 minus(Float32 x) { return {b, arith::NegFOp::create(b, x)}; }
+
+  Float32 reciprocalApprox(Float32 x) {
+    StringAttr name = b.getStringAttr("llvm.nvvm.rcp.approx.ftz.f");
+    SmallVector<Value> lanes;
+    for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
+      Value one = vector::ExtractOp::create(b, x, lane);
+      lanes.push_back(LLVM::CallIntrinsicOp::create(b, b.getF32Type(), name, one).getResult(0));
+    }
+    return {b, vector::FromElementsOp::create(b, type, lanes)};
   }
 
   /// Functions of several steps that activations seldom have.
@@ -244,6 +291,7 @@ private:
 
   ImplicitLocOpBuilder &b;
   VectorType type;
+  const QuickElements *quick;
 };
 
 /// `count` lanes of `value` from `first` on.
@@ -252,17 +300,25 @@ Value sliceOf(ImplicitLocOpBuilder &b, Value value, int64_t first, int64_t count
   return LLVM::ShuffleVectorOp::create(b, value, value, lanes);
 }
 
-/// A region, or the part of it before `end`, and the values that it is emitted for.
+/// A region, or the part of it before `end`, and the values that it is emitted for, `atOnce` lanes
+/// at a time.
 struct Program {
   Block &body;
   ValueRange results;
   Operation *end;
+  int64_t atOnce;
 };
 
-SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program, ValueRange arguments,
-                             ValueRange loops) {
-  Emitter emitter(b, cast<VectorType>(arguments.front().getType()));
-  for (auto [argument, value] : llvm::zip(program.body.getArguments(), arguments))
+/// Arguments and loops for which a program is emitted.
+struct Inputs {
+  ValueRange arguments, loops;
+};
+
+SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
+                             const QuickElements *quick, Value &holds) {
+  Emitter emitter(b, cast<VectorType>(inputs.arguments.front().getType()), quick);
+  emitter.holds = holds;
+  for (auto [argument, value] : llvm::zip(program.body.getArguments(), inputs.arguments))
     emitter.values.map(argument,
                        argument.getType().isInteger(32) ? Value(bitsOf({b, value})) : value);
   for (Operation &op : program.body) {
@@ -271,42 +327,150 @@ SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program, Va
     if (isEpilogueOp(&op) || isa<linalg::IndexOp>(op)) // kernels quantize many elements at a time
       continue;
     if (std::optional<unsigned> loop = loopOf(op.getResult(0)))
-      emitter.values.map(op.getResult(0), loops[*loop]);
+      emitter.values.map(op.getResult(0), inputs.loops[*loop]);
     else
       emitter.emit(op);
   }
+  holds = emitter.holds;
   return llvm::map_to_vector(program.results, [&](Value v) { return emitter.lookup(v); });
 }
+
+/// The inputs of `count` lanes from `first` on.
+struct Lanes {
+  SmallVector<Value> arguments, loops;
+
+  Lanes(ImplicitLocOpBuilder &b, const Inputs &inputs, int64_t first, int64_t count) {
+    for (Value value : inputs.arguments)
+      arguments.push_back(sliceOf(b, value, first, count));
+    for (Value value : inputs.loops)
+      loops.push_back(sliceOf(b, value, first, count));
+  }
+};
+
+int64_t lanesOf(const Inputs &inputs) {
+  return cast<VectorType>(inputs.arguments.front().getType()).getNumElements();
+}
+
+/// Joins vectors of one element type.
+Value joined(ImplicitLocOpBuilder &b, ArrayRef<Value> parts) {
+  if (parts.size() == 1)
+    return parts.front();
+  SmallVector<Value> elements;
+  for (Value part : parts)
+    for (int64_t i = 0; i < cast<VectorType>(part.getType()).getNumElements(); ++i)
+      elements.push_back(vector::ExtractOp::create(b, part, i));
+  auto type = VectorType::get(int64_t(elements.size()), elements.front().getType());
+  return vector::FromElementsOp::create(b, type, elements);
+}
+
+/// Emits up to `most` lanes at a time by `emitSome`, and joins their results.
+SmallVector<Value> emitInGroups(ImplicitLocOpBuilder &b, const Inputs &inputs, int64_t most,
+                                llvm::function_ref<SmallVector<Value>(const Inputs &)> emitSome) {
+  int64_t lanes = lanesOf(inputs);
+  if (lanes <= most)
+    return emitSome(inputs);
+  SmallVector<SmallVector<Value>> parts;
+  for (int64_t first = 0; first < lanes; first += most) {
+    Lanes some(b, inputs, first, std::min(most, lanes - first));
+    SmallVector<Value> results = emitSome({some.arguments, some.loops});
+    parts.resize(results.size());
+    for (auto [part, result] : llvm::zip_equal(parts, results))
+      part.push_back(result);
+  }
+  return llvm::map_to_vector(parts, [&](ArrayRef<Value> part) { return joined(b, part); });
+}
+
+/// Returns true when a word has two lanes of `result`: it then takes one register behind a branch.
+bool hasPairs(Value result, int64_t lanes) {
+  return lanes % 2 == 0 && (result.getType().isBF16() || result.getType().isF16());
+}
+
+/// Values that a branch yields: words where they have two lanes.
+SmallVector<Value> packPairs(ImplicitLocOpBuilder &b, ValueRange results,
+                             SmallVector<Value> values) {
+  for (auto [value, result] : llvm::zip_equal(values, results)) {
+    int64_t lanes = cast<VectorType>(value.getType()).getNumElements();
+    if (!hasPairs(result, lanes))
+      continue;
+    auto wide = value.getDefiningOp<arith::ExtFOp>();
+    Value narrow = wide && getElementTypeOrSelf(wide.getIn()) == result.getType()
+                       ? wide.getIn()
+                       : narrowTo(b, value, result.getType());
+    value = vector::BitCastOp::create(b, VectorType::get(lanes / 2, b.getI32Type()), narrow);
+  }
+  return values;
+}
+
+SmallVector<Value> unpackPairs(ImplicitLocOpBuilder &b, ValueRange results,
+                               SmallVector<Value> values) {
+  for (auto [value, result] : llvm::zip_equal(values, results)) {
+    auto type = cast<VectorType>(value.getType());
+    if (type.getElementType().isInteger())
+      value = extendToF32(
+          b, vector::BitCastOp::create(
+                 b, VectorType::get(2 * type.getNumElements(), result.getType()), value));
+  }
+  return values;
+}
+
+/// Emits all lanes, whose results are packed; `holds` becomes the condition under which quick steps
+/// are right.
+SmallVector<Value> emitPacked(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
+                              const QuickElements *quick, Value &holds) {
+  return emitInGroups(b, inputs, program.atOnce, [&](const Inputs &piece) {
+    return packPairs(b, program.results, emitPiece(b, program, piece, quick, holds));
+  });
+}
+
+/// Emits quick steps, and behind a branch all of them; results are packed.
+SmallVector<Value> emitBranch(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
+                              const QuickElements &quick) {
+  Value holds, none;
+  SmallVector<Value> values = emitPacked(b, program, inputs, &quick, holds);
+  Value isLikely = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value expected = LLVM::ExpectOp::create(b, holds, isLikely);
+  auto branch =
+      scf::IfOp::create(b, TypeRange(ValueRange(values)), expected, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, values);
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
+  return SmallVector<Value>(branch.getResults());
+}
+
+/// Lanes that branch together: more would take registers for their arguments.
+constexpr int64_t kLanesOfBranch = 8;
 
 } // namespace
 
 SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body, ValueRange arguments,
                                         int64_t atOnce, ValueRange loops) {
   SmallVector<Value> results = elementwiseResults(body);
-  return emitElementwise(b, body, arguments, results, body.getTerminator(), atOnce, loops);
+  Program program{body, results, body.getTerminator(), atOnce};
+  Value none;
+  return emitInGroups(b, {arguments, loops}, atOnce, [&](const Inputs &piece) {
+    return emitPiece(b, program, piece, /*quick=*/nullptr, none);
+  });
 }
 
-SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body, ValueRange arguments,
-                                        ValueRange results, Operation *end, int64_t atOnce,
-                                        ValueRange loops) {
-  Program program{body, results, end};
-  auto type = cast<VectorType>(arguments.front().getType());
-  int64_t lanes = type.getNumElements();
-  if (lanes <= atOnce)
-    return emitPiece(b, program, arguments, loops);
-  SmallVector<SmallVector<Value>> elements(results.size());
-  for (int64_t first = 0; first < lanes; first += atOnce) {
-    int64_t count = std::min(atOnce, lanes - first);
-    auto slices = [&](ValueRange values) {
-      return llvm::map_to_vector(
-          values, [&](Value value) -> Value { return sliceOf(b, value, first, count); });
-    };
-    SmallVector<Value> piece = emitPiece(b, program, slices(arguments), slices(loops));
-    for (auto [results, value] : llvm::zip_equal(elements, piece))
-      for (int64_t lane = 0; lane < count; ++lane)
-        results.push_back(vector::ExtractOp::create(b, value, lane));
-  }
-  return llvm::map_to_vector(elements, [&](ArrayRef<Value> results) -> Value {
-    return vector::FromElementsOp::create(b, type, results);
-  });
+SmallVector<Value> fp4::emitQuickElementwise(ImplicitLocOpBuilder &b, Block &body,
+                                             ValueRange arguments, int64_t atOnce,
+                                             ValueRange loops) {
+  SmallVector<Value> results = elementwiseResults(body);
+  return emitQuickElementwise(b, body, arguments, results, body.getTerminator(), atOnce, loops);
+}
+
+SmallVector<Value> fp4::emitQuickElementwise(ImplicitLocOpBuilder &b, Block &body,
+                                             ValueRange arguments, ValueRange results,
+                                             Operation *end, int64_t atOnce, ValueRange loops) {
+  Program program{body, results, end, atOnce};
+  Inputs inputs{arguments, loops};
+  QuickElements quick(body, end);
+  Value none;
+  if (quick.empty())
+    return unpackPairs(b, results, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
+  return unpackPairs(b, results, emitInGroups(b, inputs, kLanesOfBranch, [&](const Inputs &some) {
+                       return emitBranch(b, program, some, quick);
+                     }));
 }

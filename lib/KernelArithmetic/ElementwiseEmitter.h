@@ -22,12 +22,19 @@ llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &build
                                                mlir::Block &body, mlir::ValueRange arguments,
                                                int64_t atOnce = 8, mlir::ValueRange loops = {});
 
+/// Emits the same for a kernel that has little else to do: exponentials, and quotients with them,
+/// by steps that are quick for most numbers (QuickElements.h), and all steps behind a branch that
+/// others take.
+llvm::SmallVector<mlir::Value> emitQuickElementwise(mlir::ImplicitLocOpBuilder &builder,
+                                                    mlir::Block &body, mlir::ValueRange arguments,
+                                                    int64_t atOnce, mlir::ValueRange loops = {});
+
 /// Emits the operations of `body` before `end`, likewise, and returns what stands for `results`,
 /// values of the body.
-llvm::SmallVector<mlir::Value> emitElementwise(mlir::ImplicitLocOpBuilder &builder,
-                                               mlir::Block &body, mlir::ValueRange arguments,
-                                               mlir::ValueRange results, mlir::Operation *end,
-                                               int64_t atOnce, mlir::ValueRange loops = {});
+llvm::SmallVector<mlir::Value> emitQuickElementwise(mlir::ImplicitLocOpBuilder &builder,
+                                                    mlir::Block &body, mlir::ValueRange arguments,
+                                                    mlir::ValueRange results, mlir::Operation *end,
+                                                    int64_t atOnce, mlir::ValueRange loops = {});
 
 /// `value`, a vector or tensor of f32, bf16 or f16, as f32.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);

@@ -315,6 +315,7 @@ unsigned operandCount(ElementOp op) { return rowOf(op).operands; }
 float stepOf(ElementOp op, float x, float y) { return rowOf(op).evaluate(x, y, 0); }
 
 float exponential(float x) { return exponential(Real{x}).value; }
+float exponentialOfSmall(float x) { return exponentialOfSmall(Real{x}).value; }
 float exponentialOfTwo(float x) { return exponentialOfTwo(Real{x}).value; }
 float exponentialMinusOne(float x) { return exponentialMinusOne(Real{x}).value; }
 float logarithm(float x) { return logarithm(Real{x}).value; }

@@ -91,6 +91,15 @@ TEST(Elementwise, TranscendentalsAreClose) {
   EXPECT_LT(largestError(errorFunction, std::erf, 100.f), 2.0);
 }
 
+TEST(Elementwise, ExponentialsOfSmallNumbersHaveTheSameBits) {
+  constexpr uint32_t apart = 4093; // a prime number
+  for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(86.f); bits += apart)
+    for (float x : {std::bit_cast<float>(bits), -std::bit_cast<float>(bits)})
+      ASSERT_TRUE(haveSameBits(exponentialOfSmall(x), exponential(x))) << x;
+  for (float x : {86.f, -86.f})
+    EXPECT_TRUE(haveSameBits(exponentialOfSmall(x), exponential(x))) << x;
+}
+
 TEST(Elementwise, TranscendentalsOfSpecialNumbers) {
   EXPECT_EQ(exponential(0.f), 1.f);
   EXPECT_EQ(exponential(-0.f), 1.f);

@@ -140,6 +140,7 @@ unsigned operandCount(ElementOp op);
 float stepOf(ElementOp op, float x, float y);
 
 float exponential(float x); ///< Transcendentals.h
+float exponentialOfSmall(float x); ///< of |x| up to 86
 float exponentialOfTwo(float x);
 float exponentialMinusOne(float x);
 float logarithm(float x);

@@ -77,6 +77,14 @@ template <typename F> F exponentialOfModest(F x) {
   return (exponentialOfRest(parts.r) + like(x, 1.f)) * powerOfTwo(x, parts.n());
 }
 
+/// e^x of |x| up to 86: the same bits, in fewer instructions again, because a sum of exponents
+/// multiplies by 2^n.
+template <typename F> F exponentialOfSmall(F x) {
+  ExponentParts<F> parts(x);
+  F p = exponentialOfRest(parts.r) + like(x, 1.f);
+  return floatOf(bitsOf(p) + (parts.n() << 23));
+}
+
 /// 2^r of |r| up to 1/2.
 template <typename F> F powerOfRest(F r) {
   constexpr float tail[] = {0x1.62e430p-1f, 0x1.ebfbdcp-3f,  0x1.c6aed6p-5f,

@@ -117,6 +117,6 @@ SmallVector<Value> ElementSource::words(Value row, int64_t count, Load load) {
   SmallVector<Value> arguments;
   for (const Input &input : inputs)
     arguments.push_back(argument(input, row, count, load));
-  Value result = emitElementwise(b, *prologue.getBody(), arguments, kLanesAtOnce).front();
+  Value result = emitQuickElementwise(b, *prologue.getBody(), arguments, kLanesAtOnce).front();
   return packed(b, narrowTo(b, result, type.getElementType()));
 }

@@ -68,7 +68,8 @@ public:
       SmallVector<Value> arguments;
       for (auto [i, input] : llvm::enumerate(inputs))
         arguments.push_back(load(input, i, item));
-      SmallVector<Value> values = emitElementwise(b, *op.getBody(), arguments, kLanesOfStreams);
+      SmallVector<Value> values =
+          emitQuickElementwise(b, *op.getBody(), arguments, kLanesOfStreams);
       for (auto [value, output, type] : llvm::zip_equal(values, outputs, types))
         store(narrowTo(b, value, type.getElementType()), output, item, type);
       return SmallVector<Value>();
