@@ -125,3 +125,19 @@ TEST_F(ChunkWindowTest, OfColumnsThatAreNoWholeChunksAreNone) {
   EXPECT_FALSE(windowOf((column + 40) % 77, 77));
   EXPECT_FALSE(windowOf(column, 8));
 }
+
+TEST_F(ChunkWindowTest, OfTheOtherHalfArePartners) {
+  EXPECT_TRUE(readsOtherHalf((column + 64) % 128, 128, kChunk));
+  EXPECT_FALSE(readsOtherHalf((column + 64) % 256, 256, kChunk));
+  EXPECT_FALSE(readsOtherHalf((column + 24) % 48, 48, kChunk)); // half of a chunk more
+  EXPECT_FALSE(readsOtherHalf(column, 128, kChunk));
+}
+
+TEST_F(ChunkWindowTest, OfBothHalvesAreRepeated) {
+  EXPECT_TRUE(repeatsInHalves(column % 64, 128));
+  EXPECT_TRUE(repeatsInHalves(column % 64 + 64, 128));
+  EXPECT_TRUE(repeatsInHalves(column % 32, 128));
+  EXPECT_FALSE(repeatsInHalves((column + 64) % 128, 128));
+  EXPECT_FALSE(repeatsInHalves(column.floorDiv(128) + 3, 128)); // one element
+  EXPECT_FALSE(repeatsInHalves(column % 7, 15));
+}

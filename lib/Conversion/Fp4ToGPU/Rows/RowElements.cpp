@@ -33,6 +33,28 @@ int64_t bytesOf(RankedTensorType type) { return type.getElementTypeBitWidth() / 
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+/// Returns true when a thread with both halves of a row loads less. Only a warp can sum halves.
+bool gainsFromHalves(Operation *op, int64_t columns) {
+  if (!op)
+    return false;
+  SmallVector<Operation *> steps;
+  llvm::append_range(steps, prologuesOf(op));
+  steps.push_back(op);
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  bool reduces = llvm::any_of(steps, isRowReduction) || isa<AmaxOp>(op) ||
+                 (quantize && (amaxOfRows(quantize) || quantize.hasF32Scales()));
+  if (reduces && columns > 2 * kWarp * kChunk)
+    return false;
+  return llvm::any_of(steps, [&](Operation *step) {
+    auto generic = dyn_cast<linalg::LinalgOp>(step);
+    return generic && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+             AffineExpr column = indexPairOf(generic, input).column;
+             return column && isIndexedByExpressions(generic, input) &&
+                    (readsOtherHalf(column, columns, kChunk) || repeatsInHalves(column, columns));
+           });
+  });
+}
+
 } // namespace
 
 KernelBuilder fp4::makeRowKernel(Operation *op, StringRef kind, LoweringContext &context) {
@@ -47,7 +69,8 @@ KernelBuilder fp4::makeRowKernel(Operation *op, StringRef kind, LoweringContext 
 
 RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64_t columns,
                          int64_t chunks, bool noArithmetic)
-    : kernel(kernel), b(kernel.body()), rowTeam(kernel, columns, chunks, rows),
+    : kernel(kernel), b(kernel.body()),
+      rowTeam(kernel, columns, chunks, rows, gainsFromHalves(op, columns)),
       noArithmetic(noArithmetic) {
   if (op) {
     steps = prologuesOf(op);
@@ -60,8 +83,10 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
   else if (op)
     for (Value operand : isa<TopKOp>(op) ? op->getOperands() : op->getOperands().take_front())
       addSource({operand, /*hasRows=*/true, /*hasColumns=*/true});
-  kept = keepsRow(wordsOfThread(/*ofRowsAlone=*/true),
-                  rowTeam.chunksPerThread() * rowTeam.rowsOfThread());
+  // Two halves of a row are kept as one chunk is: lanes fold them together.
+  bool isPair = rowTeam.hasHalves() && rowTeam.chunksPerThread() == 2;
+  kept = isPair || keepsRow(wordsOfThread(/*ofRowsAlone=*/true),
+                            rowTeam.chunksPerThread() * rowTeam.rowsOfThread());
   keepsColumns = kept && (rowTeam.rowsOfThread() > 1 ||
                           wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords);
   if (!kept)
@@ -72,10 +97,15 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
 /// few chunks do not exist.
 void RowElements::loadTogether() {
   int64_t ofThread = rowTeam.chunksPerThread();
+  if (rowTeam.hasHalves())
+    return visitTogether(/*count=*/2);
   int64_t count = kWordsOfStep * ofThread / wordsOfThread(/*ofRowsAlone=*/true);
   while (count > 1 && llvm::alignTo(ofThread, count) - ofThread > ofThread / 8)
     --count;
-  count = std::max<int64_t>(count, 1);
+  visitTogether(std::max<int64_t>(count, 1));
+}
+
+void RowElements::visitTogether(int64_t count) {
   rowTeam.visitTogether(count, [this](ArrayRef<Chunk> chunks) {
     for (auto &[key, source] : sources)
       if (source.operand.hasColumns && source.operand.hasRows)
@@ -139,9 +169,19 @@ int64_t RowElements::wordsOfThread(bool ofRowsAlone) {
   int64_t words = 0;
   for (auto &[key, source] : sources)
     if (source.operand.hasColumns && (!ofRowsAlone || source.operand.hasRows))
-      words += kChunk * bytesOf(source.type) / 4 * rowTeam.chunksPerThread() *
+      words += kChunk * bytesOf(source.type) / 4 * chunksOf(source.operand) *
                (source.operand.hasRows ? rowTeam.rowsOfThread() : 1);
   return words;
+}
+
+/// Chunks that a thread loads. One with both halves of a row has what one reads of the other.
+int64_t RowElements::chunksOf(const Operand &operand) {
+  int64_t chunks = rowTeam.chunksPerThread(), columns = rowTeam.columns();
+  if (!rowTeam.hasHalves() || !operand.column)
+    return chunks;
+  if (readsOtherHalf(operand.column, columns, kChunk))
+    return 0;
+  return repeatsInHalves(operand.column, columns) ? chunks / 2 : chunks;
 }
 
 RowElements::Source &RowElements::sourceOf(const Operand &operand) {
@@ -331,7 +371,14 @@ Value RowElements::argument(const Operand &operand, const Chunk &chunk) {
                                        argumentOfNumber(operand));
   if (!stepOf.contains(operand.tensor) && !given.contains(operand.tensor))
     return loadElements(operand, chunk);
-  return operand.column ? computeIndexed(operand, chunk) : elements(operand.tensor, chunk);
+  return operand.column ? computeIndexed(operand, chunk) : widened(operand.tensor, chunk);
+}
+
+/// The elements of a step, whose pairs are widened from words.
+Value RowElements::widened(Value tensor, const Chunk &chunk) {
+  Value found = elements(tensor, chunk);
+  auto wide = found.getDefiningOp<arith::ExtFOp>();
+  return wide ? widenToF32(b, wide.getIn()) : found;
 }
 
 /// Elements of a step at other columns: those of whole chunks, which another lane has or the thread
@@ -339,14 +386,26 @@ Value RowElements::argument(const Operand &operand, const Chunk &chunk) {
 Value RowElements::computeIndexed(const Operand &operand, const Chunk &chunk) {
   std::optional<ChunkWindow> window = chunkWindowOf(operand.column, rowTeam.columns(), kChunk);
   if (window->isOwn)
-    return inLaneOrder(b, elements(operand.tensor, chunk), *window);
+    return inLaneOrder(b, widened(operand.tensor, chunk), *window);
   Int32 number = firstColumn(operand.column, *window, chunk.number) / kChunk;
   if (chunk.exists) // a chunk that does not exist finds one that does
     number = minimum(number, Int32(b, rowTeam.columns() / kChunk - 1));
+  if (std::optional<Chunk> half = halfOf(operand, chunk)) {
+    auto ofThis = std::exchange(computed, decltype(computed)());
+    Value found = widened(operand.tensor, *half);
+    computed = std::move(ofThis);
+    return inLaneOrder(b, found, *window);
+  }
   if (rowTeam.isInWarp() && !chunk.isOther)
     return inLaneOrder(b, fromLane(operand.tensor, chunk, number), *window);
   Chunk other{.index = 0, .number = number, .exists = {}, .isLast = {}, .isOther = true};
-  return inLaneOrder(b, elements(operand.tensor, other), *window);
+  return inLaneOrder(b, widened(operand.tensor, other), *window);
+}
+
+/// The other chunk of this thread where an operand reads that.
+std::optional<RowElements::Chunk> RowElements::halfOf(const Operand &operand, const Chunk &chunk) {
+  bool isHalf = operand.column && readsOtherHalf(operand.column, rowTeam.columns(), kChunk);
+  return isHalf ? rowTeam.otherHalf(chunk, kept) : std::nullopt;
 }
 
 /// The elements of a step that the lane with chunk `number` has, in the words of the step's type.
@@ -391,7 +450,7 @@ SmallVector<Value> RowElements::results(linalg::GenericOp op, const Chunk &chunk
   SmallVector<Value> arguments;
   for (const Operand &operand : operandsOf[op])
     arguments.push_back(argument(operand, chunk));
-  return emitElementwise(b, *op.getBody(), arguments, kLanesAtOnce, loopsOf(op, chunk));
+  return emitQuickElementwise(b, *op.getBody(), arguments, kLanesAtOnce, loopsOf(op, chunk));
 }
 
 Value RowElements::elements(Value tensor, const Chunk &chunk) {
@@ -432,16 +491,14 @@ SmallVector<Value> RowElements::computeNumbers(linalg::GenericOp op) {
     SmallVector<Value> arguments;
     for (const Operand &operand : operandsOf[op])
       arguments.push_back(argument(operand, chunk));
-    return emitElementwise(b, body, arguments, element, combiningOpOf(op), kLanesAtOnce,
-                           loopsOf(op, chunk))
+    return emitQuickElementwise(b, body, arguments, element, combiningOpOf(op), kLanesAtOnce,
+                                loopsOf(op, chunk))
         .front();
   };
-  bool isNear = kept && kernel.ctasOfRow() == 1;
-  OpOperand *selected = isNear || !given.empty() ? nullptr : selectedColumnOf(op);
+  OpOperand *selected = given.empty() ? selectedColumnOf(op) : nullptr;
   if (!selected)
     return combine(combinationOf(op), initialOf(op), elementsOf);
-  // A row that is in memory alone is not read again for one of its elements, and the CTAs of a
-  // cluster do not wait for each other.
+  // A row is not folded for one of its elements, and threads do not wait for each other.
   rowTeam.forEachRow([&] {
     Value number = argumentOfNumber(operandsOf[op][selected->getOperandNumber()]);
     Chunk chunk = rowTeam.chunkOf({b, arith::BitcastOp::create(b, b.getI32Type(), number)});

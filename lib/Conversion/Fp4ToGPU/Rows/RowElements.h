@@ -126,6 +126,9 @@ private:
   void addStep(mlir::linalg::GenericOp op);
   void addSource(const Operand &operand);
   int64_t wordsOfThread(bool ofRowsAlone);
+  int64_t chunksOf(const Operand &operand);
+  void visitTogether(int64_t count);
+  std::optional<Chunk> halfOf(const Operand &operand, const Chunk &chunk);
   void keepWords();
   bool isKeptRow(const Source &source) const {
     return kept && source.operand.hasColumns && source.operand.hasRows;
@@ -149,6 +152,7 @@ private:
   mlir::Value computeIndexed(const Operand &operand, const Chunk &chunk);
   mlir::Value fromLane(mlir::Value tensor, const Chunk &chunk, Int32 number);
   mlir::Value widened(mlir::ValueRange words, mlir::RankedTensorType type);
+  mlir::Value widened(mlir::Value tensor, const Chunk &chunk);
   llvm::SmallVector<mlir::Value> loopsOf(mlir::linalg::GenericOp op, const Chunk &chunk);
   mlir::Value loadElements(const Operand &operand, const Chunk &chunk);
   mlir::Value argument(const Operand &operand, const Chunk &chunk);

@@ -19,9 +19,16 @@ static_assert(RowTeam::kChunk == kRowChunk &&
               RowTeam::kChunk * kWarp == numerics::kReductionSegment &&
               kWarp == numerics::kReductionSequence);
 
-RowTeam::RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, Value rows)
+/// Returns true when halves of rows are whole chunks of as many threads as have one.
+static bool fitHalves(int64_t columns, int64_t chunks, int64_t threads) {
+  return chunks * RowTeam::kChunk == columns && chunks % 2 == 0 &&
+         chunks / 2 % teamOfRow(chunks / 2, threads, /*ctas=*/1) == 0;
+}
+
+RowTeam::RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, Value rows, bool halves)
     : kernel(kernel), b(kernel.body()), numColumns(columns), ctas(kernel.ctasOfRow()),
-      threads(teamOfRow(chunks, kernel.numThreads(), ctas)),
+      halves(halves && ctas == 1 && fitHalves(columns, chunks, kernel.numThreads())),
+      threads(teamOfRow(this->halves ? chunks / 2 : chunks, kernel.numThreads(), ctas)),
       perThread(llvm::divideCeil(chunks, threads)), numRows(rows) {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   Int32 row(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
@@ -97,14 +104,17 @@ void RowTeam::visitTogether(int64_t count, Prepare prepare) {
 void RowTeam::forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)> body) {
   if (unrolled) {
     for (int64_t i = 0; i < perThread; ++i)
-      body(chunk(lane() + i * threads, i));
+      body(halves ? chunkOfHalves(lane(), i, perThread) : chunk(lane() + i * threads, i));
     return;
   }
-  Value end = constI32(b, perThread * threads);
-  kernel.forEachItem(lane(), end, constI32(b, perStep * threads), {}, [&](Value first, ValueRange) {
+  int64_t parts = halves ? 2 : 1;
+  Value end = constI32(b, perThread * threads / parts),
+        step = constI32(b, perStep * threads / parts);
+  kernel.forEachItem(lane(), end, step, {}, [&](Value first, ValueRange) {
     SmallVector<Chunk> chunks;
     for (int64_t i = 0; i < perStep; ++i)
-      chunks.push_back(chunk(Int32(b, first) + i * threads, i));
+      chunks.push_back(halves ? chunkOfHalves({b, first}, i, perStep)
+                              : chunk(Int32(b, first) + i * threads, i));
     if (prepareStep)
       prepareStep(chunks);
     llvm::for_each(chunks, body);
@@ -113,6 +123,21 @@ void RowTeam::forEachChunk(bool unrolled, llvm::function_ref<void(const Chunk &)
 }
 
 bool RowTeam::isInWarp() const { return perThread == 1 && threads <= kWarp; }
+
+/// Chunk `index` of `count`, of which the second half belongs to the second half of the row.
+RowTeam::Chunk RowTeam::chunkOfHalves(Int32 first, int64_t index, int64_t count) {
+  int64_t ofHalf = count / 2, half = numColumns / kChunk / 2;
+  return chunk(first + index % ofHalf * threads + index / ofHalf * half, index);
+}
+
+std::optional<RowTeam::Chunk> RowTeam::otherHalf(const Chunk &chunk, bool unrolled) {
+  if (!halves || chunk.isOther)
+    return std::nullopt;
+  int64_t ofHalf = (unrolled ? perThread : perStep) / 2, half = numColumns / kChunk / 2;
+  bool isFirst = chunk.index < ofHalf;
+  return this->chunk(isFirst ? chunk.number + half : chunk.number - half,
+                     isFirst ? chunk.index + ofHalf : chunk.index - ofHalf);
+}
 
 Value RowTeam::wordOf(Value word, Int32 number) {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
@@ -201,6 +226,16 @@ Value RowTeam::foldLanes(ElementOp combination, Value folded) {
   for (int64_t distance = lanes() / 2; distance; distance /= 2)
     folded = combineTwo(combination, {b, folded}, {b, exchanged(folded, distance)});
   return folded;
+}
+
+/// The combination of both chunks of a thread, and then of those of its lanes.
+Value RowTeam::foldHalves(ElementOp combination, llvm::function_ref<Value(const Chunk &)> foldOf) {
+  Value folded;
+  forEachChunk(/*unrolled=*/true, [&](const Chunk &chunk) {
+    Value ofChunk = foldOf(chunk);
+    folded = folded ? combineTwo(combination, {b, folded}, {b, ofChunk}) : ofChunk;
+  });
+  return foldLanes(combination, folded);
 }
 
 /// The combinations of several numbers over the lanes of a warp, a power of two of them: number i
@@ -351,10 +386,12 @@ SmallVector<Value> RowTeam::combine(ElementOp combination, float initial, bool u
     Float32 found(b, elements(chunk));
     return foldChunk(combination, withAbsent(found, chunk, like(found, identity)));
   };
-  bool isOneSegment = isInWarp(), areTogether = !isOneSegment && unrolled && ctas == 1;
+  bool isOneSegment = isInWarp() || halves, areTogether = !isOneSegment && unrolled && ctas == 1;
   Value segments = isOneSegment ? Value() : placesOfSegments();
   SmallVector<Value> folded, combined;
   forEachRow([&] {
+    if (halves) // which lanes would fold first
+      return folded.push_back(foldHalves(combination, foldOf));
     forEachChunk(unrolled, [&](const Chunk &chunk) {
       Value ofChunk = foldOf(chunk);
       if (areTogether || isOneSegment)

@@ -36,7 +36,9 @@ public:
 
   /// `columns` are the elements of a row, and `rows` (i32) those of the matrix. A team has at least
   /// `chunks` chunks, and there are at least `hostRows` (an index) rows: padding has numbers, too.
-  RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, mlir::Value rows);
+  /// With `halves`, a thread has the same chunks of both halves of the row where these fit: a team
+  /// of them within a warp can reduce rows.
+  RowTeam(KernelBuilder &kernel, int64_t columns, int64_t chunks, mlir::Value rows, bool halves);
 
   /// Rows of a thread, of which one is selected. Calls `body` with each of them selected.
   int64_t rowsOfThread() const { return int64_t(places.size()); }
@@ -94,6 +96,10 @@ public:
   /// Returns true when each thread has one chunk and a team is within a warp, so that chunks are
   /// those of lanes.
   bool isInWarp() const;
+  /// Returns true when a thread has the same chunk of both halves of the row.
+  bool hasHalves() const { return halves; }
+  /// The chunk of this thread in the other half of the row; none where a thread has no two halves.
+  std::optional<Chunk> otherHalf(const Chunk &chunk, bool unrolled);
   /// The word (i32) of chunk `number`, where isInWarp(). All threads of the warp are here.
   mlir::Value wordOf(mlir::Value word, Int32 number);
   /// Lanes of the warp that have a row together.
@@ -123,6 +129,9 @@ private:
   Chunk chunk(Int32 number, int64_t index);
   mlir::Value foldChunk(numerics::ElementOp combination, mlir::Value elements);
   mlir::Value foldLanes(numerics::ElementOp combination, mlir::Value folded);
+  Chunk chunkOfHalves(Int32 first, int64_t index, int64_t count);
+  mlir::Value foldHalves(numerics::ElementOp combination,
+                         llvm::function_ref<mlir::Value(const Chunk &)> foldOf);
   mlir::Value foldLanesOf(numerics::ElementOp combination, llvm::ArrayRef<mlir::Value> folded);
   int64_t teamsOfCta() const { return std::max<int64_t>(kernel.numThreads() / threads, 1); }
   /// Words of shared memory for the segments of a row.
@@ -142,7 +151,9 @@ private:
 
   KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;
-  int64_t numColumns, ctas, threads, perThread, perStep = 1;
+  int64_t numColumns, ctas;
+  bool halves;
+  int64_t threads, perThread, perStep = 1;
   Prepare prepareStep;
   std::optional<Int32> laneOfTeam;
   /// A row of the thread.

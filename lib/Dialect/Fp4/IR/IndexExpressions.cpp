@@ -224,3 +224,19 @@ std::optional<ChunkWindow> fp4::chunkWindowOf(AffineExpr column, int64_t columns
     window.alignment = chunk;
   return window.span <= chunk ? std::optional(window) : std::nullopt;
 }
+
+bool fp4::readsOtherHalf(AffineExpr column, int64_t columns, int64_t chunk) {
+  if (columns % (2 * chunk) != 0)
+    return false;
+  return llvm::all_of(llvm::seq<int64_t>(0, columns), [&](int64_t at) {
+    return valueOf(column, at) / chunk == (at + columns / 2) % columns / chunk;
+  });
+}
+
+bool fp4::repeatsInHalves(AffineExpr column, int64_t columns) {
+  int64_t half = columns / 2;
+  auto firstHalf = llvm::seq<int64_t>(0, half);
+  auto repeats = [&](int64_t at) { return valueOf(column, at) == valueOf(column, at + half); };
+  auto isFirst = [&](int64_t at) { return valueOf(column, at) == valueOf(column, 0); };
+  return columns % 2 == 0 && llvm::all_of(firstHalf, repeats) && !llvm::all_of(firstHalf, isFirst);
+}

@@ -57,5 +57,10 @@ struct ChunkWindow {
 /// The windows of the chunks of `chunk` of `columns` columns; none where lanes differ from one
 /// chunk to the next, or a window has more than `chunk` elements.
 std::optional<ChunkWindow> chunkWindowOf(mlir::AffineExpr column, int64_t columns, int64_t chunk);
+/// Returns true where chunk n of the first half of a row reads chunk n of the second half, and the
+/// other way around: the partners of a rotation.
+bool readsOtherHalf(mlir::AffineExpr column, int64_t columns, int64_t chunk);
+/// Returns true where both halves of a row read the same elements, and not one alone.
+bool repeatsInHalves(mlir::AffineExpr column, int64_t columns);
 
 } // namespace fp4
