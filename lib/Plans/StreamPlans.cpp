@@ -97,6 +97,15 @@ static bool keepsItsAmax(QuantizeOp op, const hw::TargetModel &target) {
   return !type.hasStaticShape() || type.getNumElements() <= most * op.getBlockSize();
 }
 
+/// Returns true when a thread computes the elements of blocks of 16: an H200 takes 190 us for gates
+/// of 16384 x 8192 elements to NVFP4 with 128 threads, and 194 with 256, and few rows have twice as
+/// many CTAs. Blocks of 32 take 178 us with 256 threads, and 182 with 128.
+static bool computesSmallBlocks(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return quantize && quantize.getBlockSize() == 16 && prologueOf(quantize.getInput()) &&
+         !amaxOfKernel(quantize);
+}
+
 static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(StreamBlocks);
   if (auto quantize = dyn_cast<QuantizeOp>(op)) {
@@ -106,7 +115,7 @@ static KernelPlan proposeBlocks(Operation *op, const KernelPlan &, const hw::Tar
       plan.stream.amax = AmaxKernel::Same;
   }
   bool hasMoreToDo = transformsInThread(op) || comparesScales(op, target);
-  plan.threads = hasMoreToDo ? 128 : 256;
+  plan.threads = hasMoreToDo || computesSmallBlocks(op) ? 128 : 256;
   plan.stream.blocksPerThread = hasMoreToDo ? 2 : 1;
   return plan;
 }
