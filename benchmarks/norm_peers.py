@@ -6,6 +6,8 @@ codes of FP4 are packed two to a byte, and scales are linear.
 
 #: The amax of NVFP4 that a program is given.
 AMAX = 16.0
+#: What may follow a chain, but for its elements in bf16.
+AFTER = ("nvfp4", "mxfp4", "mxfp8", "fp8_row", "fp8_block")
 
 
 def packed(z, torch):

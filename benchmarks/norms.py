@@ -183,10 +183,14 @@ def pack(build, folder, kinds, columns_of):
 
 
 def fp4_run(folder, kind, rows, columns, *options):
-    library = os.path.join(folder, f"{kind}_{columns}.so")
     if "nvfp4" in kind:
         number = 3 if kind.startswith("add_rms") else 2
         options = (*options, f"--input=a{number}={os.path.join(folder, 'amax.npy')}")
+    return run_library(folder, f"{kind}_{columns}", rows, *options)
+
+
+def run_library(folder, name, rows, *options):
+    library = os.path.join(folder, f"{name}.so")
     done = subprocess.run([os.path.join(folder, "fp4-run"), library, "--device=cuda", f"--shape={rows}", "--json",
                            *options], capture_output=True, text=True)
     if done.returncode:
@@ -197,7 +201,11 @@ def fp4_run(folder, kind, rows, columns, *options):
 def time_kernels(folder, kind, rows, columns, *options):
     """Microseconds of the kernels of the program, whose results were verified, of a copy of as many
     bytes as the first one moves, None where it has none, and the number of kernels."""
-    entries = fp4_run(folder, kind, rows, columns, "--benchmark", *options)["benchmark"]["entries"]
+    return timed(fp4_run(folder, kind, rows, columns, "--benchmark", *options))
+
+
+def timed(report):
+    entries = report["benchmark"]["entries"]
     kernels = [entry for entry in entries if entry["name"] != "program"]
     return {"ours": 1e3 * sum(kernel["timing"]["median_ms"] for kernel in kernels),
             "copy": 1e3 * kernels[0]["copy"]["median_ms"] if "copy" in kernels[0] else None, "kernels": len(kernels)}
