@@ -57,12 +57,13 @@ SLICED = {"sliced": "tile = [8, 128, 256], sliced_k", "sliced32": "tile = [32, 1
 LANES = {"chosen": "", "l16": "tile = [16, 128, 128]", "l32": "tile = [32, 128, {0}]", "l64": "tile = [64, 128, 128]",
          "l256": "tile = [256, 128, 128]", **sweeping.scheduled("l_"),
          "l_shallow": "stages = 1"}
-#: Elements of lhs, and what the weights are, where lhs has no scales.
+#: Elements of lhs, and what the weights are, where lhs has no scales, and where it has.
 CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked", "f8E4M3FN plain")
+SCALED = ("f4E2M1FN prepacked",)
 WEIGHT_FORMS = ["groups", "offsets", "ranges"]
 KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS[:2], WARPS, CODES),
          "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
-         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS | SLICED, LHS[:4]),
+         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS | SLICED, LHS[:4] + SCALED),
          "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
          "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
 #: 200 and 176 end within a tile of prepacked weights.
@@ -117,7 +118,7 @@ def weights_of(name, form, rows, n, k, fmt, lhs):
 
 def activations(form, rows, k, fmt, lhs):
     facts, groups, m = recipes.FORMATS[fmt], len(rows), sum(rows)
-    if lhs != "codes":
+    if lhs not in CODES + SCALED:
         x = f"tensor<{m}x{k}x{lhs.split()[0]}>"
         return [f"%x: {x}"], [], Side("%x", x)
     if form in ("split", "stream"):
@@ -242,11 +243,13 @@ WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", 
 
 def multiplies(case):
     """Weights and activations go together, and the tile goes with both."""
-    _, _, n, k, fmt, _, _, plan, lhs, after = case
+    _, _, n, k, fmt, _, alpha, plan, lhs, after = case
     element, weights = lhs.split()
     if after == "gate" and lhs == "f8E4M3FN prepacked":
         return False
     if plan in SLICED and not (lhs.endswith("6 prepacked") and 256 < k and after in ("none", "bias")):
+        return False
+    if lhs in SCALED and (alpha == "rows" or k % 32):
         return False
     if fmt == "mxfp4" and k % 32 or fmt == "nvfp4" and element == "f8E4M3FN":
         return False

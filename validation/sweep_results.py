@@ -30,7 +30,8 @@ from sweep_groups import prepacked
 FORMATS = [name for name, facts in recipes.FORMATS.items() if facts.is_packed]
 #: Weights beside activations without scales: their format, the element of these, and their place.
 WEIGHTS = ["nvfp4 bf16 prepacked", "mxfp4 f16 prepacked", "nvfp4 f16 plain", "mxfp4 bf16 plain", "mxfp4 f8E4M3FN plain"]
-HOPPER_WEIGHTS = [*WEIGHTS, "mxfp6_e2m3 bf16 plain", "mxfp4 f8E4M3FN prepacked", "mxfp4 f8E4M3FN fast"]
+HOPPER_WEIGHTS = [*WEIGHTS, "mxfp6_e2m3 bf16 plain", "mxfp4 f8E4M3FN prepacked", "mxfp4 f8E4M3FN fast",
+                  "nvfp4 f4E2M1FN prepacked", "mxfp4 f4E2M1FN prepacked"]
 FAST = ("arithmetic = #fp4.matmul_arithmetic<fast_accumulation>",)
 RECIPE = recipes.swept()
 INPUT = ["one", "dual"]
@@ -98,6 +99,8 @@ def sides_of(operands, names, rows, n, k):
     fmt, element, *form = operands.split() + [""] * (" " not in operands)
     if not element:
         return [operand("x", fmt, rows, k), *(operand(name, fmt, n, k) for name in names)]
+    if element == "f4E2M1FN":  # with scales, and bf16 when it is multiplied
+        return [operand("x", fmt, rows, k), *(prepacked(name, fmt, n, 1, k, "bf16") for name in names)]
     x = matrix(rows, k, element)
     dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
     weights = [operand(name, fmt, n, k) if form == ["plain"] else prepacked(name, fmt, n, 1, k, element)

@@ -393,12 +393,26 @@ numerics::GemmOperand plainRows(const GemmStep &product, size_t group) {
   return {rows.data() + range.begin * pitch, nullptr, range.rows, 0, 0};
 }
 
-/// The elements of a lhs with scales, as fp4.dequantize gives them.
-Expected<std::vector<uint16_t>> floatsOf(const GemmStep &product) {
-  FP4_ASSIGN(auto scales, linearScales(*product.operands.lhsScales));
-  FP4_ASSIGN(auto values, numerics::dequantizeRows(numerics::defaultRecipe(product.common.format),
-                                                   bytesOf(*product.operands.lhs), scales,
-                                                   product.lhs.first, product.common.depth));
+/// Bytes of a row of elements.
+uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
+  return numerics::isPacked(format) ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)))
+                                    : depth;
+}
+
+/// The elements of group `group` of a lhs with scales, as fp4.dequantize gives them. The scales
+/// begin at `at` of those of all groups.
+Expected<std::vector<uint16_t>> floatsOf(const GemmStep &product, size_t group, uint64_t &at) {
+  const RowRange range = product.groups[group];
+  const Tensor &tiled = *product.operands.lhsScales;
+  const numerics::BlockFormat format = product.common.format;
+  const uint64_t pitch = pitchOf(format, product.common.depth);
+  FP4_ASSIGN(auto scales,
+             product.isGrouped ? nextScales(product, tiled, range.rows, at) : linearScales(tiled));
+  FP4_ASSIGN(auto values,
+             numerics::dequantizeRows(
+                 numerics::defaultRecipe(format),
+                 bytesOf(*product.operands.lhs).subspan(range.begin * pitch, range.rows * pitch),
+                 scales, range.rows, product.common.depth));
   std::vector<uint16_t> floats(values.size());
   std::ranges::transform(values, floats.begin(), numerics::encodeBF16);
   return floats;
@@ -411,27 +425,22 @@ Expected<std::vector<uint8_t>> nextWeightScales(const GemmStep &product, uint64_
                            : linearScales(scales);
 }
 
-/// Bytes of a row of elements.
-uint64_t pitchOf(numerics::BlockFormat format, uint64_t depth) {
-  return numerics::isPacked(format) ? static_cast<uint64_t>(hw::denseRowBytes(int64_t(depth)))
-                                    : depth;
-}
-
-/// Group `group` of a GEMM of floats and of weights, which may be prepacked. Other weights have
-/// scales that begin at `at` of those of all groups.
-Expected<OwnedProblem> floatProblem(const GemmStep &product, size_t group, uint64_t &at) {
+/// Group `group` of a GEMM of floats and of weights, which may be prepacked. Scales begin at `atA`
+/// and `atB` of those of all groups.
+Expected<OwnedProblem> floatProblem(const GemmStep &product, size_t group, uint64_t &atA,
+                                    uint64_t &atB) {
   const MatmulOperands &operands = product.operands;
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   owned.gemm.a = plainRows(product, group);
   if (operands.lhsScales) {
-    FP4_ASSIGN(owned.floatsA, floatsOf(product));
+    FP4_ASSIGN(owned.floatsA, floatsOf(product, group, atA));
     owned.gemm.a.data = reinterpret_cast<const uint8_t *>(owned.floatsA.data());
     owned.gemm.a.dataPitch = 2 * product.common.depth;
   }
   const uint64_t pitch = pitchOf(formatOfB(product.common), product.common.depth);
   const uint8_t *codes = bytesOf(*operands.rhs).data();
   if (operands.rhsScales) {
-    FP4_ASSIGN(owned.scalesB, nextWeightScales(product, at));
+    FP4_ASSIGN(owned.scalesB, nextWeightScales(product, atB));
     codes += group * product.columns() * pitch;
   } else {
     FP4_ASSIGN(auto weights, numerics::unpackWeights(product.common.format, product.tilesOf(group),
@@ -486,7 +495,7 @@ Expected<OwnedProblem> problemOf(const GemmStep &product, size_t group, uint64_t
   const RowRange range = product.groups[group];
   OwnedProblem owned{product.common, {}, {}, {}, {}};
   if (!operands.lhsScales || !operands.rhsScales)
-    return product.common.floatA ? floatProblem(product, group, atB)
+    return product.common.floatA ? floatProblem(product, group, atA, atB)
            : operands.rhsScales  ? unitProblem(product, group, atB)
                                  : byteProblem(product, group);
   if (numerics::hasF32Scales(product.common.format)) {

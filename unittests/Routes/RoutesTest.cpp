@@ -72,11 +72,12 @@ TEST(Routes, operandsThatAreNoPair) {
   EXPECT_EQ(fast.error().message, "no route multiplies a lhs of 16-bit floats and a rhs of mxfp4 "
                                   "with arithmetic fast_accumulation");
   const Signature packed = with(fp4Pair, &Signature::weights, Weights::Prepacked);
-  EXPECT_TRUE(requirePair(packed.with(Limit::Shares)));
-  const auto grouped = requirePair(packed.with(Limit::Groups));
-  ASSERT_FALSE(grouped);
-  EXPECT_EQ(grouped.error().message,
-            "no route has groups for elements of 4 bits with scales and prepacked weights");
+  for (const Limit limit : {Limit::Groups, Limit::Dual, Limit::Derived, Limit::Shares})
+    EXPECT_TRUE(requirePair(packed.with(limit)));
+  const Signature promoted = {.lhs = BlockFormat::FP8Block128, .rhs = BlockFormat::FP8Block128};
+  const auto dual = requirePair(promoted.with(Limit::Dual));
+  ASSERT_FALSE(dual);
+  EXPECT_EQ(dual.error().message, "no route has 'rhs2' for FP8 with f32 scales");
   const Signature bytesBeside = with(bytes, &Signature::weights, Weights::Scaled);
   for (const Limit limit : {Limit::Dual, Limit::Derived}) {
     EXPECT_TRUE(requirePair(halves.with(limit)));

@@ -223,16 +223,19 @@ private:
       halveScalesOfA(rewriter, op, operands, gemm);
     if (gemm.halvesScalesB())
       splitScalesOfB(rewriter, op, operands, gemm);
+    Value table =
+        gemm.problem.groups ? tableOfGroups(rewriter, op, adaptor.offsets, rows, gemm) : Value();
     if (gemm.route().lhs() == route::Operand::Pre)
-      operands.lhs = preDequantize(rewriter, op, adaptor.lhs, operands.lhsScales, gemm, rows,
-                                   sizes.depth, target, pdlBefore(plan));
+      operands.lhs =
+          preDequantize(rewriter, op, {adaptor.lhs, operands.lhsScales, table, rows, sizes.depth},
+                        gemm, target, pdlBefore(plan));
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
                        : Value();
     KernelArguments arguments = gemmArguments(rewriter, loc, gemm, operands, powers,
                                               {rows, sizes.columns, sizes.depth}, results);
     if (gemm.problem.groups)
-      addGroups(rewriter, op, adaptor.offsets, rows, gemm, arguments);
+      addGroups(rewriter, op, table, gemm, arguments);
     launch(rewriter, loc, kernel, gemm, plan, arguments.values(gemm), product);
   }
 

@@ -146,23 +146,19 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
                      /*overlap=*/{}, numbers);
 }
 
-static Value tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets,
-                           Value rows, const Gemm &gemm) {
-  if (gemm.work.searchedOffsets) {
-    MemRefType words = pipe::getBufferType(gemm.table());
-    Value view = pipe::ViewOp::create(rewriter, op.getLoc(), words, offsets, /*offset=*/0,
-                                      /*rows=*/Value());
-    return pipe::ViewOp::create(rewriter, op.getLoc(), gemm.table(), view);
-  }
-  Value table = op.getGroups()
-                    ? constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), gemm), gemm)
-                    : makeTable(rewriter, op, offsets, rows, gemm);
-  return pipe::ViewOp::create(rewriter, op.getLoc(), gemm.table(), table);
+Value fp4::tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets, Value rows,
+                         const Gemm &gemm) {
+  if (gemm.work.searchedOffsets)
+    return pipe::ViewOp::create(rewriter, op.getLoc(), pipe::getBufferType(gemm.table()), offsets,
+                                /*offset=*/0, /*rows=*/Value());
+  if (op.getGroups())
+    return constantTable(rewriter, op.getLoc(), tableOf(*op.getGroups(), gemm), gemm);
+  return makeTable(rewriter, op, offsets, rows, gemm);
 }
 
-void fp4::addGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets, Value rows,
-                    const Gemm &gemm, KernelArguments &args) {
-  args.table = tableOfGroups(rewriter, op, offsets, rows, gemm);
+void fp4::addGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value table, const Gemm &gemm,
+                    KernelArguments &args) {
+  args.table = pipe::ViewOp::create(rewriter, op.getLoc(), gemm.table(), table);
   if (gemm.work.searchedOffsets)
     args.report = pipe::ViewOp::create(rewriter, op.getLoc(), groupReportType(op.getContext()),
                                        allocateReport(rewriter, op));

@@ -32,12 +32,17 @@ mlir::Value splitScales(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, ml
 mlir::Value packSix(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value buffer,
                     mlir::RankedTensorType type, mlir::Value rows, mlir::Value columns);
 
-/// Launches a kernel that converts all of A, and returns its buffer, rows x K of floats. `lhs` and
-/// `scales` are buffers of the operands. `rows` and `depth` are their rows and K, indices, of which
-/// depth may be null where it is static. The launch has the attribute `pdl` (LaunchAttributes.h),
-/// if that is not empty.
-mlir::Value preDequantize(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value lhs,
-                          mlir::Value scales, const Gemm &gemm, mlir::Value rows, mlir::Value depth,
+/// A of a GEMM as it is: the buffers of its operands and of the table of groups, null without
+/// groups, and its rows and K, indices, of which depth may be null where it is static.
+struct UnconvertedLhs {
+  mlir::Value codes, scales, table, rows, depth;
+};
+
+/// Launches a kernel that converts all of A, and returns its buffer, rows x K of floats. Rows of no
+/// group are zero. The launch has the attribute `pdl` (LaunchAttributes.h), if that is not
+/// empty.
+mlir::Value preDequantize(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op,
+                          const UnconvertedLhs &lhs, const Gemm &gemm,
                           const hw::TargetModel &target, llvm::StringRef pdl);
 
 /// Weights as e4m3, N x K, and the powers of two of their rows, one of a row in each k tile:

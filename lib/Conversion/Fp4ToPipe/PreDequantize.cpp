@@ -17,6 +17,7 @@
 
 #include "ItemLaunch.h"
 #include "OperandKernels.h"
+#include "WorkTables.h"
 
 #include "HalfOperands.h"
 #include "InlinePtx.h"
@@ -150,20 +151,31 @@ void ConvertKernel::convert(const Item &item, Value exists) {
 
 namespace {
 /// Beside prepacked weights, whose elements follow one another. A thread converts a word of codes.
+/// With groups, whose scales have whole scale tiles each, the table of the GEMM says where the
+/// scales of its tiles are.
 class OrderedKernel {
 public:
   OrderedKernel(ItemKernel &kernel, const Gemm &gemm, const hw::TargetModel &target)
-      : gemm(gemm), b(kernel.b), halves(b, target, gemm.problem.scaleType, gemm.floatA()) {
-    for (unsigned number : {0u, 1u, 2u})
-      buffers.push_back(kernel.pointer(number));
+      : kernel(kernel), gemm(gemm), b(kernel.b),
+        halves(b, target, gemm.problem.scaleType, gemm.floatA()), codes(kernel.pointer(0)),
+        scales(kernel.pointer(1)), elements(kernel.pointer(gemm.problem.groups ? 3 : 2)) {
     Int32 rows = kernel.size(gemm.m());
     if (gemm.problem.dynamicDepth())
       depth = kernel.size(gemm.problem.depth);
-    Int32 item = kernel.item(), perRow(b, itemsOfRow()), row = item / perRow;
-    kernel.when(row < rows, [&] { convert(item, row, item % perRow); });
+    Int32 item = kernel.item(), perRow(b, itemsOfRow()), line = item / perRow,
+          place = item % perRow;
+    if (gemm.problem.groups)
+      convertOfGroup(line, place, rows, perRow);
+    else
+      kernel.when(line < rows, [&] { convert({item, line, line, place}); });
   }
 
 private:
+  /// A word of codes: its number, its row and the row of its scales, and its place in the row.
+  struct Word {
+    Int32 number, row, scaleRow, place;
+  };
+
   /// Elements of K over `unit`.
   Value depthIn(int64_t unit) {
     if (depth)
@@ -171,24 +183,46 @@ private:
     return Int32(b, int64_t(llvm::divideCeil(gemm.problem.depth, unit)));
   }
   Value itemsOfRow() { return depthIn(hw::codesPerWord); }
-  void convert(Int32 item, Int32 row, Int32 place);
-  Value wordOf(Int32 item, Int32 row, Int32 place);
+  void convertOfGroup(Int32 line, Int32 place, Int32 rows, Int32 perRow);
+  void convert(const Word &word);
+  Value wordOf(const Word &word);
   Value scaleOf(Int32 row, Int32 block);
 
+  ItemKernel &kernel;
   const Gemm &gemm;
   ImplicitLocOpBuilder &b;
   HalfOperands halves;
-  Value depth;                ///< K, null where it is static
-  SmallVector<Value> buffers; ///< codes, scales, elements
+  Value depth; ///< K, null where it is static
+  Value codes, scales, elements;
 };
 } // namespace
 
+/// Converts a word of row `line` of the tiles of the table, whose tiles have as many rows as those
+/// of the GEMM (GroupTiles.h).
+void OrderedKernel::convertOfGroup(Int32 line, Int32 place, Int32 rows, Int32 perRow) {
+  constexpr int64_t placeBytes = 16;
+  int64_t ofTile = gemm.workRows();
+  Value table = kernel.pointer(2);
+  Int32 last = gemm.problem.dynamicRows() ? rows / ofTile + gemm.problem.morePlaces()
+                                          : Int32(b, gemm.work.tablePlaces);
+  Int32 tiles(b, load(b, b.getI32Type(), address(b, table, last, placeBytes), 4));
+  Int32 tile = line / ofTile, inTile = line % ofTile;
+  kernel.when(tile < tiles, [&] {
+    Value words = load(b, VectorType::get(4, b.getI32Type()), address(b, table, tile, placeBytes),
+                       placeBytes);
+    auto word = [&](int64_t i) { return Int32(b, vector::ExtractOp::create(b, words, i)); };
+    Int32 row = word(0) + inTile;
+    kernel.when(row < word(1),
+                [&] { convert({row * perRow + place, row, word(3) + inTile, place}); });
+  });
+}
+
 /// A word of codes, whose rows may have bytes behind K. A dynamic K has rows of whole 16 bytes.
-Value OrderedKernel::wordOf(Int32 item, Int32 row, Int32 place) {
+Value OrderedKernel::wordOf(const Word &word) {
   int64_t pitch = depth ? 0 : hw::paddedRowBytes(gemm.problem.depth);
   if (depth || pitch == hw::denseRowBytes(gemm.problem.depth))
-    return address(b, buffers[0], item, 4);
-  return address(b, address(b, buffers[0], row, pitch), place, 4);
+    return address(b, codes, word.number, 4);
+  return address(b, address(b, codes, word.row, pitch), word.place, 4);
 }
 
 /// The scale in the lowest byte of a word.
@@ -196,16 +230,17 @@ Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
   const auto ofTile = int64_t(hw::scaleBlockColumns);
   Int32 columns(b, depthIn(gemm.problem.block * ofTile));
   Int32 index = hw::scaleBlockIndex(row / int64_t(hw::scaleBlockRows), block / ofTile, columns);
-  Value tile = address(b, buffers[1], index, int64_t(hw::scaleBlockBytes));
+  Value tile = address(b, scales, index, int64_t(hw::scaleBlockBytes));
   Value word = load(b, b.getI32Type(), address(b, tile, hw::scaleWordInBlock(row), 1), 4);
   return arith::ShRUIOp::create(b, word, block % ofTile * 8);
 }
 
 /// A power of two is all that HalfOperands leaves to restore of an element: the element is bf16 all
 /// the same.
-void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
-  Value codes = load(b, b.getI32Type(), wordOf(item, row, place), 4);
-  Value scale = scaleOf(row, place / (gemm.problem.block / int64_t(hw::codesPerWord)));
+void OrderedKernel::convert(const Word &word) {
+  Value eight = load(b, b.getI32Type(), wordOf(word), 4);
+  Value scale =
+      scaleOf(word.scaleRow, word.place / (gemm.problem.block / int64_t(hw::codesPerWord)));
   Value factor = halves.factors(scale, 1).front();
   auto format =
       gemm.problem.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
@@ -214,19 +249,22 @@ void OrderedKernel::convert(Int32 item, Int32 row, Int32 place) {
   Attribute power = b.getFloatAttr(gemm.floatA(), std::ldexp(1.0, -exponent));
   Value restored = arith::ConstantOp::create(b, DenseElementsAttr::get(type, power));
   SmallVector<Value> words;
-  for (Value pair : halves.convertInOrder(codes, factor, factor)) {
+  for (Value pair : halves.convertInOrder(eight, factor, factor)) {
     pair = arith::MulFOp::create(b, pair, restored);
     words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
   }
   auto four = VectorType::get(4, b.getI32Type());
-  store(b, vector::FromElementsOp::create(b, four, words), address(b, buffers[2], item, 16), 16);
+  store(b, vector::FromElementsOp::create(b, four, words), address(b, elements, word.number, 16),
+        16);
 }
 
 static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, const Gemm &gemm,
                                   const hw::TargetModel &target) {
   SmallVector<Type> types = {
-      pipe::GlobalType::get({gemm.m(), gemm.problem.depth}, gemm.dataTypeA()), gemm.scalesA(),
-      convertedA(gemm)};
+      pipe::GlobalType::get({gemm.m(), gemm.problem.depth}, gemm.dataTypeA()), gemm.scalesA()};
+  if (gemm.problem.groups)
+    types.push_back(gemm.table());
+  types.push_back(convertedA(gemm));
   types.append(gemm.problem.dynamicRows() + gemm.problem.dynamicDepth(), rewriter.getI32Type());
   ItemKernel kernel(rewriter, op, "convert", types);
   if (gemm.prepackedB())
@@ -236,9 +274,33 @@ static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op
   return kernel.finish();
 }
 
-Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value lhs, Value scales,
-                         const Gemm &gemm, Value rows, Value depth, const hw::TargetModel &target,
-                         StringRef pdl) {
+/// Rows that threads convert: of groups, all rows of the tiles of the table.
+static Value convertedRows(RewriterBase &rewriter, Location loc, const Gemm &gemm, Value rows) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  if (!gemm.problem.groups)
+    return gemm.problem.dynamicRows() ? rows : index(gemm.m());
+  Value ofTile = index(gemm.workRows());
+  if (!gemm.problem.dynamicRows())
+    return index(gemm.work.tablePlaces * gemm.workRows());
+  Value whole = arith::DivUIOp::create(rewriter, loc, rows, ofTile);
+  Value places = arith::AddIOp::create(rewriter, loc, whole, index(gemm.problem.morePlaces()));
+  return arith::MulIOp::create(rewriter, loc, places, ofTile);
+}
+
+/// Clears the buffer of A before its rows are written: a tile that ends beyond its group loads rows
+/// of no group too, which no item converts.
+static void clearRows(OpBuilder &b, Location loc, Value floats) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(floats);
+  Type element = cast<MemRefType>(floats.getType()).getElementType();
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), floats, zero);
+}
+
+Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, const UnconvertedLhs &lhs,
+                         const Gemm &gemm, const hw::TargetModel &target, StringRef pdl) {
   Location loc = op.getLoc();
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
@@ -247,11 +309,19 @@ Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, Value l
   int64_t ofItem =
       gemm.prepackedB() ? int64_t(hw::codesPerWord) : int64_t(ConvertKernel::kElements);
   Value perRow = gemm.problem.dynamicDepth()
-                     ? arith::DivUIOp::create(rewriter, loc, depth, index(ofItem)).getResult()
+                     ? arith::DivUIOp::create(rewriter, loc, lhs.depth, index(ofItem)).getResult()
                      : index(gemm.problem.depth / ofItem);
-  Value count = gemm.problem.dynamicRows() ? rows : index(gemm.m());
-  return launchItems(
-      rewriter, loc, kernel, {lhs, scales}, blocksOfRows(rewriter, loc, count, perRow),
-      {gemm.problem.dynamicRows() ? rows : Value(), gemm.problem.dynamicDepth() ? depth : Value()},
-      pdl);
+  SmallVector<Value> inputs = {lhs.codes, lhs.scales};
+  if (gemm.problem.groups)
+    inputs = {lhs.codes, scalesOfGroups(rewriter, loc, gemm, lhs.scales, gemm.scaleRowsA()),
+              lhs.table};
+  Value count = convertedRows(rewriter, loc, gemm, lhs.rows);
+  Value floats =
+      launchItems(rewriter, loc, kernel, inputs, blocksOfRows(rewriter, loc, count, perRow),
+                  {gemm.problem.dynamicRows() ? lhs.rows : Value(),
+                   gemm.problem.dynamicDepth() ? lhs.depth : Value()},
+                  pdl);
+  if (op.getOffsets())
+    clearRows(rewriter, loc, floats);
+  return floats;
 }

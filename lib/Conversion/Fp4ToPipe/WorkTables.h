@@ -15,12 +15,16 @@ void setGroups(Gemm &gemm, BlockScaledMatmulOp op);
 mlir::Value scalesOfGroups(mlir::OpBuilder &builder, mlir::Location loc, const Gemm &gemm,
                            mlir::Value tiles, int64_t rows);
 
-/// Adds the arguments of a kernel of groups. The table of `gemm` is a constant, or where the device
-/// buffer `offsets` has the rows of groups what a kernel of its own makes of it, which also checks
-/// them; all together have `rows`, an index. A kernel that searches the offsets gets them, and
-/// memory for what it finds wrong with them.
-void addGroups(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value offsets,
-               mlir::Value rows, const Gemm &gemm, KernelArguments &args);
+/// The buffer of the table of the groups of `op`: a constant, or where the device buffer `offsets`
+/// has the rows of groups what a kernel of its own makes of it, which also checks them; all
+/// together have `rows`, an index. A kernel that searches the offsets gets these.
+mlir::Value tableOfGroups(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value offsets,
+                          mlir::Value rows, const Gemm &gemm);
+
+/// Adds the arguments of a kernel of groups: their table, and for a kernel that searches the
+/// offsets memory for what it finds wrong with them.
+void addGroups(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op, mlir::Value table,
+               const Gemm &gemm, KernelArguments &args);
 
 /// `words` as a constant buffer of the table of `gemm`.
 mlir::Value constantTable(mlir::OpBuilder &builder, mlir::Location loc,

@@ -204,9 +204,9 @@ func.func @exponents(%x: tensor<?x128xbf16>, %bad: tensor<?x128xf16>, %w: !weigh
 func.func @scaled_lhs(%q: tensor<128x128xf4E2M1FN>, %s: !tiled, %p: !packed) {
   %q_scaled = fp4.scaled %q, %s : !lhs
   %0 = fp4.matmul %q_scaled, %p : (!lhs, !packed) -> tensor<128x256xbf16>
-  // matmul (C190)
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has groups for elements of 4 bits with scales and prepacked weights}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); }}
+  // matmul (C16)
+  // expected-error @+2 {{operand 'lhs_scales' must be 'tensor<256x4xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>', but got 'tensor<128x8xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>'}}
+  // expected-note @+1 {{the list has the tiles of all groups, each padded to 128 rows and 4 blocks}}
   %1 = fp4.matmul %q_scaled, %p {work = #fp4.work<groups = [128]>}
       : (!lhs, !packed) -> tensor<128x256xbf16>
   return
@@ -262,9 +262,6 @@ func.func @codes(%x: tensor<8x128xbf16>, %c: tensor<8x128xf4E2M1FN>, %s: tensor<
         : (f32) -> (f4E2M1FN, f8E8M0FNU)
     fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
   } : (tensor<8x128xbf16>, !packed) -> (tensor<8x224xf4E2M1FN>, tensor<8x7xf8E8M0FNU>)
-  // matmul (C190)
-  // expected-error @+2 {{expects a GEMM that a route has, but no route has results but the elements for elements of 4 bits with scales and prepacked weights}}
-  // expected-note @+1 {{routes have that for: elements of 4 bits with scales (nvfp4, mxfp4); elements of 4 bits in instructions of K = 96 (nvfp4, mxfp4); }}
   %0, %1 = fp4.matmul %q, %p epilogue() {
   ^bb0(%a: f32):
     %code, %scale = fp4.epilogue_quantize %a {recipe = #fp4.recipe<ocp_floor>}
