@@ -164,8 +164,8 @@ void FragmentEpilogue::store(Value elements, Place place, OfGroup group) {
   constexpr int64_t fewestStaged = 8; // columns that stmatrix takes
   int64_t count = vectorOfThread(elements.getType()).getNumElements();
   // All staged stores have one size; the columns behind the last whole part are stored directly.
-  bool isStaged =
-      gemm.stagesStores() && count % fewestStaged == 0 && 2 * count == fragments.partColumns;
+  bool isStaged = gemm.stagesStores() && !fragments.ofLast && count % fewestStaged == 0 &&
+                  2 * count == fragments.partColumns;
   StoreOp::create(b, elements, args.result, place.row, place.column,
                   group.rowLimit ? group.rowLimit : args.rows, gemm.transposes(), isStaged);
 }

@@ -308,8 +308,10 @@ void FragmentSums::reduceShares(ValueRange accs, const Tile::Share &share, Finis
       leave(acc, part, own);
     b.when(CountPartialOp::create(b, args.counters, share.counter, share.parts, IntegerAttr()),
            [&] {
+             ofLast = true;
              for (auto [part, acc] : llvm::enumerate(accs))
                finishSums(part, sumOfShared(acc, part, share), finish);
+             ofLast = false;
            });
   });
 }

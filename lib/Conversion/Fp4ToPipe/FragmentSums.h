@@ -23,6 +23,7 @@ public:
   std::array<int64_t, 2> size; ///< rows and columns
   int64_t threads;             ///< threads of the warpgroups that multiply
   int64_t partColumns = 32;    ///< most columns that are handled at a time
+  bool ofLast = false;         ///< warps finish by themselves, as the last ones of a shared tile
   /// Rows that mma.sync has of a fragment.
   static constexpr int64_t kWarpRows = 16;
 

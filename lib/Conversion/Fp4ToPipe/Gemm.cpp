@@ -64,8 +64,8 @@ bool Gemm::stagesStores() const {
   bool haveRoom =
       route().rhs() == route::Operand::Pre || route().lhs() == route::Operand::Pre ||
       (prepackedB() && (!takesBytes() || route().accumulate == route::Accumulate::Fast));
-  return haveRoom && !results.derives() && !work.hasWorkspace() && tiling.tileM >= fewestRows &&
-         n() % chunk == 0 && results.bits() == 16;
+  return haveRoom && !results.derives() && (work.stream || !work.hasWorkspace()) &&
+         tiling.tileM >= fewestRows && n() % chunk == 0 && results.bits() == 16;
 }
 
 /// A tile begins at a multiple of what its columns and a scale tile have in common.

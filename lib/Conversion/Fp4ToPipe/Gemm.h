@@ -375,8 +375,9 @@ struct Gemm {
   }
   /// Threads exchange the elements of a transposed tile before they store them, if it has rows
   /// enough to pay for the barriers, and weights whose stages leave room. Each warp reduces through
-  /// a workspace by itself, so that other warps of its warpgroup may have nothing to store. Results
-  /// derived from the elements take the room, or the registers.
+  /// a workspace by itself, so that other warps of its warpgroup may have nothing to store: of
+  /// stream-K, only whole tiles are staged. Results derived from the elements take the room, or the
+  /// registers.
   bool stagesStores() const;
   pipe::GlobalType packedTiles() const; ///< a prepacked operand, in its place
   /// The second weights of a dual GEMM, and their scales, null where they are prepacked.
