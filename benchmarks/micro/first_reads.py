@@ -3,7 +3,7 @@ have their share of device memory."""
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ptx
@@ -108,14 +108,18 @@ END:
 Runs = list[dict[int, tuple[int, int, int]]]  # of each launch, by SM: begin and end in ns, and cycles
 
 
+def runs_of_words(words: Sequence[int], ctas: int) -> dict[int, tuple[int, int, int]]:
+    """The run of a launch by the stamps of its CTAs."""
+    first = min(words[8 * cta] for cta in range(ctas))
+    return {words[8 * cta + 4]: (words[8 * cta] - first, words[8 * cta + 1] - first, words[8 * cta + 3] - words[8 * cta + 2]) for cta in range(ctas)}
+
+
 def runs_of(device: Device, kernel: Kernel, ctas: int, threads: int, arguments: tuple[int, int, int], pool: int, step: int, launches: int, stamps: int) -> Runs:
     runs: Runs = []
     for launch in range(launches + 1):
         kernel(ctas, threads, pool + launch % max(1, 2048 * MIB // step) * step if step < 2048 * MIB else pool, *arguments, stamps)
         device.synchronize()
-        words = device.read(stamps, 8 * ctas)
-        first = min(words[8 * cta] for cta in range(ctas))
-        runs.append({words[8 * cta + 4]: (words[8 * cta] - first, words[8 * cta + 1] - first, words[8 * cta + 3] - words[8 * cta + 2]) for cta in range(ctas)})
+        runs.append(runs_of_words(device.read(stamps, 8 * ctas), ctas))
     return runs[1:]
 
 

@@ -33,9 +33,11 @@ import order
 import outside
 import pdl
 import pairs
+import power
 import prefetches
 import registers
 import residency
+import steps
 import stores
 import streams
 import sweeps
@@ -73,6 +75,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "pieces": lambda: first_reads.pieces(device, out, quick),
             "chase": lambda: first_reads.chase(device, out, quick),
             "bursts": lambda: bursts.bursts(device, out, rounds),
+            "steps": lambda: steps.steps(device, out, quick), "power": lambda: power.power(device, out, quick),
             "trees": lambda: bursts.trees(device, out, rounds),
             "cold": lambda: cold.cold(device, out, quick),
             "launches": lambda: launch.launches(device, out, quick),
