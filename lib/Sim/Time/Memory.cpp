@@ -470,15 +470,24 @@ static double deviate(uint64_t of) {
   return (sum - 2) * std::sqrt(3.0);
 }
 
-/// The wait of a warp behind L2, of the mean: its logarithm is normal. Waits for lines of the same
-/// 4 KiB have something in common, as they have on an H200 (micro: waits: a correlation of 0.3
-/// between neighbours). Lines decide, so that a run repeats.
-static double waitOf(uint64_t line, double spread) {
-  constexpr double common = 0.3;    // of the variance
-  constexpr uint64_t together = 32; // lines
-  const double x =
-      std::sqrt(common) * deviate(~(line / together)) + std::sqrt(1 - common) * deviate(line);
-  return std::exp(float(spread * x - spread * spread / 2));
+/// The wait of a warp behind L2, of the mean of a piece: its logarithm is normal. Lines of the same
+/// 512 bytes come together, and a warp has its load when the last of such pieces has come (H200,
+/// micro: steps: loads of pieces of 64 bytes take up to 31 % longer than those of 256). Waits for
+/// lines of the same 4 KiB have something in common, as they have on an H200 (micro: waits: a
+/// correlation of 0.3 between neighbours). Lines decide, so that a run repeats.
+static double waitOf(std::span<const LineAccess> lines, double spread) {
+  constexpr double common = 0.3;                              // of the variance
+  constexpr uint64_t together = 32, piece = 512 / kLineBytes; // lines
+  double last = -1e9;
+  uint64_t before = ~0ull;
+  for (const LineAccess &access : lines) {
+    const uint64_t line = access.line;
+    if (std::exchange(before, line / piece) == line / piece)
+      continue;
+    last = std::max(last, std::sqrt(common) * deviate(~(line / together)) +
+                              std::sqrt(1 - common) * deviate(line));
+  }
+  return std::exp(float(spread * last - spread * spread / 2));
 }
 
 MemorySystem::Arrival MemorySystem::load(Port &port, double now,
@@ -487,7 +496,7 @@ MemorySystem::Arrival MemorySystem::load(Port &port, double now,
   const double arrival = arrivalOf(touched, pass(port, now, lines, /*write=*/false, touched));
   if (touched.missing <= 0 || arrival < now + deviceLatency)
     return {arrive(arrival), 0, false};
-  const double behind = arrival - now - l2Latency, wait = behind * waitOf(lines[0].line, spread);
+  const double behind = arrival - now - l2Latency, wait = behind * waitOf(lines, spread);
   return {arrive(now + l2Latency + std::min(behind, wait)), std::max(0.0, wait - behind), true};
 }
 
@@ -498,7 +507,7 @@ MemorySystem::Arrival MemorySystem::loadFirst(Port &port, double now,
   if (touched.missing <= 0)
     return {arrive(arrivalOf(touched, end)), 0, false};
   const double wait = latencyOf(touched) - l2Latency;
-  const double late = wait * (waitOf(lines[0].line, spread) - 1);
+  const double late = wait * (waitOf(lines, spread) - 1);
   const double share = double(mixed(lines[0].line ^ 0x5bd1e995) >> 40) / (1 << 24);
   return {arrive(std::max(end + latencyOf(touched) + late, touched.there)), 0, true, share};
 }
@@ -508,7 +517,7 @@ MemorySystem::Arrival MemorySystem::loadFirst(Port &port, double now,
 double MemorySystem::fill(Port &port, double now, std::span<const LineAccess> lines) {
   Touched touched;
   const double end = pass(port, now, lines, /*write=*/false, touched), inL2 = now + l2Latency;
-  const double wait = touched.missing > 0 ? waitOf(lines[0].line, spread) : 1;
+  const double wait = touched.missing > 0 ? waitOf(lines, spread) : 1;
   const double own = inL2 + (end + latencyOf(touched) - inL2) * wait;
   return arrive(std::max(own, touched.there));
 }

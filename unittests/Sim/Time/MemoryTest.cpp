@@ -164,6 +164,26 @@ double busyWith(unsigned writes) {
 
 /// As benchmarks/micro/mixes.py measures it on an H200. Writes alone were once 30 % slower than
 /// reads alone.
+TEST(MemorySystem, AWarpWaitsForTheLastOfItsPieces) {
+  const Rates rates("sm_90a");
+  const auto wait = [&](uint64_t apart) { // lines
+    MemorySystem memory(rates, rates[TimingRate::Gigahertz], 50ull << 20);
+    Port port;
+    double sum = 0;
+    constexpr unsigned loads = 256;
+    for (uint64_t i = 0; i < loads; ++i) {
+      std::vector<LineAccess> lines;
+      for (uint64_t line = 0; line < 4; ++line)
+        lines.push_back({4096 * i + apart * line, 15});
+      memory.present = 1e5 * double(i); // nobody else asks
+      sum += memory.fill(port, memory.present, lines) - memory.present;
+    }
+    return sum / loads;
+  };
+  EXPECT_GT(wait(4), 1.1 * wait(1));
+  EXPECT_NEAR(wait(8), wait(4), 0.1 * wait(4));
+}
+
 TEST(MemorySystem, ReadsAndWritesInTurnTakeLongerThanEitherAlone) {
   EXPECT_NEAR(busyWith(0), 1, 1e-3);
   EXPECT_NEAR(busyWith(4), 1, 0.01);
