@@ -260,13 +260,13 @@ def predict(build: pathlib.Path, point: Point, mix: str, most: float) -> str:
 
 
 def time_of(kernel: dict[str, Any], clock: float) -> float:
-    """Microseconds of a kernel back to back, or at a clock in GHz. The part that L2 or device
-    memory bounds takes as long at any clock, as in Power.cpp."""
+    """Microseconds of a kernel back to back, or at a clock in GHz. The part that device memory bounds
+    takes as long at any clock, as in Power.cpp."""
     if not clock:
         return float(kernel["power"]["sustained_microseconds"])
-    launch, busy = kernel["launch_microseconds"], kernel.get("busy", {})
-    slowed = 1 - max(busy.get("L2", 0), busy.get("device memory", 0)) ** 4
-    return float(launch + (kernel["microseconds"] - launch) * (1 + slowed * (kernel["gigahertz"] / clock - 1)))
+    launch, kept = kernel["launch_microseconds"], kernel.get("busy", {}).get("device memory", 0) ** 4
+    longer = (kernel["gigahertz"] / clock) ** 4
+    return float(launch + (kernel["microseconds"] - launch) * ((1 - kept) * longer + kept) ** 0.25)
 
 
 def by_family(points: list[Point]) -> dict[str, list[tuple[float, float]]]:

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Fits the rates of power of Hopper (PowerIdle and those behind it in fp4/ISA/TimingRates.def) to
-the clocks that GEMMs had under load.
+"""Compares clocks that GEMMs had under load with those that the rates of power of Hopper leave
+(PowerIdle and those behind it in fp4/ISA/TimingRates.def).
 
   benchmarks/time/power.py
 
 Kernels of one GEMM that took turns (gemm_tiles_h200, gemm_weight_tiles_h200) have about one clock:
-the limit of 700 W holds for the mean of their powers. The work of a kernel follows from its tile,
-and its cycles from its measured time and clock. The program prints the rates that fit half of the
-groups of an H200 whose clock is under 1.7 GHz, and errors of the clock: by operands, fitted and
-with the operands left out of the fit; of the other half; of an H100, which has no part in the fit;
-and of kernels of other libraries, each alone, of which CUTLASS' products of f16 give PowerHalf.
+that of the mean of their powers. The work of a kernel follows from its tile, and its cycles from
+its measured time and clock. The program prints errors of the clock by operands, of an H100, and of
+kernels of other libraries, each alone. No rate was fitted to them but VoltageSlope and
+VoltageLeast, to half of the groups of an H200 and with other rates.
 """
 from __future__ import annotations
 
@@ -17,10 +16,9 @@ import collections
 import json
 import math
 import pathlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy
 
 from predictions import is_held_out, summarize
 
@@ -29,9 +27,7 @@ BOOST, LIMIT, SMS, LIMITED = 1.98, 700.0, 132, 1.7
 #: Kernels of a group, which is half a second of turns: the clocks of fewer have not fallen yet, by
 #: up to 13 %.
 LEAST = 10
-#: Of each rate what was assumed before, and the factor by which it may well be off.
-PRIOR = {"PowerIdle": (140, 1.4), "PowerTensor": (600, 1.5), "PowerShared": (100, 2), "PowerIssue": (300, 2), "EnergyL2": (15, 2),
-         "EnergyMemory": (40, 1.5), "VoltageSlope": (0.35, 1.2), "VoltageLeast": (0.75, 1.15)}
+TABLE = HERE.parent.parent / "include/fp4/ISA"
 #: Bytes of an element of activations, and of weights, with their scales.
 BYTES = {"bf16": 2.0, "e4m3": 1.0, "nvfp4": 0.5625, "mxfp4": 0.53125, "fp8": 1.03}
 #: Instructions of a thread for each element of weights that it converts to 16 bits, or to 8 bits
@@ -111,16 +107,25 @@ class Group:
                                     for rate in getattr(kernels[0], name)} for name in ("shares", "bytes"))
 
     def predicted(self, rates: Rates) -> float:
-        """The clock at which the mean of the powers is the limit."""
+        """The clock that the mean of the powers leaves, and that of the tensor cores' use, as in
+        Power.cpp."""
         of_cycles = sum(share * rates[rate] for rate, share in self.shares.items()) / BOOST
-        of_bytes = sum(count * rates[rate] for rate, count in self.bytes.items()) / 1e3
-        low, high = 0.3, 2.5
+        of_bytes = self.bytes["EnergyL2"] * rates["EnergyL2"] / 1e3
+        most = rates["TensorGigahertz"] - sum(self.shares.get(rate, 0) * rates[fall] for rate, fall in
+                                              (("PowerTensor", "BusyFall"), ("PowerHalf", "BusyFallHalf")))
+        low, high = 0.3, most
         for _ in range(22):
             clock = (low + high) / 2
             volts = max(rates["VoltageLeast"], 1 - rates["VoltageSlope"] * (BOOST - clock))
             over = rates["PowerIdle"] + clock * (of_cycles * volts ** 2 + of_bytes) > LIMIT
             low, high = (low, clock) if over else (clock, high)
         return low
+
+
+def rates_of(*targets: str) -> Rates:
+    """The rates of a target, and in their place those of a product of it."""
+    text = "".join((TABLE / f"TimingRates{part}.def").read_text() for part in ("", "H100"))
+    return {name: float(value) for target in targets for name, value in re.findall(rf"^FP4_TIMING_OF\({target}, (\w+), ([\d.]+),", text, re.M)}
 
 
 def groups(*stems: str, held_out: bool = False) -> list[Group]:
@@ -134,72 +139,23 @@ def groups(*stems: str, held_out: bool = False) -> list[Group]:
     return [group for group in every if group.clock < LIMITED]
 
 
-def residuals(logs: numpy.ndarray, of: Sequence[Group]) -> numpy.ndarray:
-    """Errors of the clock, those of all operands alike, and how unlikely the rates are."""
-    rates = {name: math.exp(value) for name, value in zip(PRIOR, logs)}
-    count = collections.Counter(group.operands for group in of)
-    errors = [math.log(group.predicted(rates) / group.clock) / 0.03 / max(1, math.sqrt(count[group.operands] / 10)) for group in of]
-    return numpy.array(errors + [(value - math.log(mean)) / math.log(factor) for value, (mean, factor) in zip(logs, PRIOR.values())])
-
-
-def fit(of: Sequence[Group]) -> Rates:
-    """The rates by Levenberg's and Marquardt's method, in logarithms."""
-    logs, damping = numpy.log([mean for mean, _ in PRIOR.values()]), 1.0
-    now = residuals(logs, of)
-    for _ in range(25):
-        slopes = numpy.stack([(residuals(logs + step, of) - now) / 1e-3 for step in 1e-3 * numpy.eye(len(logs))], 1)
-        step = numpy.linalg.solve(slopes.T @ slopes + damping * numpy.eye(len(logs)), -slopes.T @ now)
-        then = residuals(logs + step, of)
-        better = then @ then < now @ now
-        done = better and now @ now - then @ then < 1e-3
-        if better:
-            logs, now, damping = logs + step, then, damping / 3
-        else:
-            damping *= 4
-        if done:
-            break
-    return {name: math.exp(value) for name, value in zip(PRIOR, logs)}
-
-
-def fit_half(rates: Rates, kernels: Sequence[Kernel]) -> float:
-    """The PowerHalf with which the clocks of these kernels are right on average."""
-    low, high = rates["PowerTensor"] / 2, rates["PowerTensor"] * 3
-    for _ in range(20):
-        middle = (low + high) / 2
-        tried = rates | {"PowerHalf": middle}
-        error = sum(math.log(Group("", [kernel]).predicted(tried) / kernel.clock) for kernel in kernels)
-        low, high = (middle, high) if error > 0 else (low, middle)
-    return low
-
-
 def show(name: str, of: Sequence[Group], rates: Rates) -> None:
     summarize(f"clock, {name}", [(group.clock, group.predicted(rates)) for group in of])
 
 
 def main() -> None:
-    stems = "gemm_tiles_h200_2026-11-29", "gemm_weight_tiles_h200_2026-11-29"
-    fitted = groups(*stems)
-    rates = fit(fitted)
-    half = foreign_kernels(["49_"])
-    rates["PowerHalf"] = fit_half(rates, list(half.values()))
-    print("rates:", ", ".join(f"{name} {value:.4g}" for name, value in rates.items()))
-    left_out = []
-    for operands in dict.fromkeys(group.operands for group in fitted):
-        of, others = ([group for group in fitted if (group.operands == operands) == mine] for mine in (True, False))
-        without = fit(others)
-        show(f"{operands}, fitted", of, rates)
-        show(f"{operands}, left out", of, without)
-        left_out += [(group.clock, group.predicted(without)) for group in of]
-    show("all, fitted", fitted, rates)
-    summarize("clock, all, their operands left out", left_out)
-    show("all, held out", groups(*stems, held_out=True), rates)
+    rates, h100 = rates_of("sm_90a"), rates_of("sm_90a", "h100")
+    for held_out in (False, True):
+        of = groups("gemm_tiles_h200_2026-11-29", "gemm_weight_tiles_h200_2026-11-29", held_out=held_out)
+        for operands in dict.fromkeys(group.operands for group in of):
+            show(f"{operands}{', held out' * held_out}", [group for group in of if group.operands == operands], rates)
+        show(f"all{', held out' * held_out}", of, rates)
     other = [group for held_out in (False, True) for group in groups("gemm_tiles_h100_2026-11-27", held_out=held_out)]
     for operands in dict.fromkeys(group.operands for group in other):
-        show(f"H100, {operands}, not fitted", [group for group in other if group.operands == operands], rates)
-    show("H100, all, not fitted", other, rates)
-    for words, note in ((["49_"], "PowerHalf fitted"), (["triton matmul", "48_"], "not fitted")):
-        for name, kernel in foreign_kernels(words).items():
-            show(f"{name}, {note}", [Group("", [kernel])], rates)
+        show(f"H100, {operands}", [group for group in other if group.operands == operands], h100)
+    show("H100, all", other, h100)
+    for name, kernel in foreign_kernels(["49_", "triton matmul", "48_"]).items():
+        show(name, [Group("", [kernel])], rates)
 
 
 if __name__ == "__main__":

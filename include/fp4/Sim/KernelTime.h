@@ -52,9 +52,9 @@ struct ResourceTime {
 struct PowerUse {
   double watts = 0, limit = 0; ///< power at KernelTime::gigahertz, and the power limit
   std::vector<std::pair<std::string, double>> parts; ///< W of each consumer, the largest first
-  double gigahertz = 0;    ///< clock at which the power is within the limit
+  double gigahertz = 0;    ///< clock within the limit, and within that of busy tensor cores
   double microseconds = 0; ///< time of a launch at that clock
-  bool limited() const { return watts > limit; }
+  bool falls = false;      ///< that is below KernelTime::gigahertz
 };
 
 /// The SMs that were simulated, of how many: fewer where the grid was sampled.

@@ -92,6 +92,7 @@ struct TensorCores {
   double mmaShare = 0;       ///< share of the data path `shared` that wgmma takes until then
   double multiplied = 0;     ///< cycles of all arithmetic
   double multipliedHalf = 0; ///< part of these cycles for f16
+  double multipliedFew = 0;  ///< part of those with A in registers
   /// The cycle from which MMAs may use a column of tensor memory that tcgen05.cp wrote.
   std::array<double, hw::tmemMaxColumnCount> copied{};
 };
@@ -104,6 +105,7 @@ struct Sm {
   std::array<CodeCache, kSchedulers> code;
   std::array<Beside, kSchedulers> beside{}; ///< limits beside wgmma
   std::array<Server, kSchedulers> fences;   ///< fences of the device's scope
+  std::array<Server, kSchedulers> handing;  ///< ways of each scheduler to `exchange` and `shared`
   Server exchange;                          ///< shuffles and redux
   Server shared;                            ///< the data path of shared memory and L1
   Port port;                                ///< port to L2

@@ -15,7 +15,8 @@ namespace fp4::sim {
 /// Shares of the cycles of an SM, on average over the SMs that were simulated.
 struct SmActivity {
   double tensor = 0; ///< arithmetic of tensor cores, but for f16
-  double half = 0;   ///< arithmetic of f16 among those
+  double half = 0;   ///< arithmetic of f16
+  double few = 0;    ///< arithmetic of f16 whose A is in registers: converted from few bits
   double issue = 0;  ///< issue slots
   double shared = 0; ///< shared memory
 };

@@ -38,9 +38,9 @@ std::string text(const PowerUse &power) {
   for (size_t i = 0; i < std::min(shown, power.parts.size()); ++i)
     parts += fmt::format("{}{} {:.0f}", i ? ", " : "", power.parts[i].first, power.parts[i].second);
   const std::string sustained =
-      power.limited() ? fmt::format("back to back {:.2f} us at {:.3f} GHz, the clock of {:.0f} W",
-                                    power.microseconds, power.gigahertz, power.limit)
-                      : fmt::format("back to back the same: the limit is {:.0f} W", power.limit);
+      power.falls ? fmt::format("back to back {:.2f} us at {:.3f} GHz; the limit is {:.0f} W",
+                                power.microseconds, power.gigahertz, power.limit)
+                  : fmt::format("back to back the same: the limit is {:.0f} W", power.limit);
   return fmt::format("  power          {:.0f} W ({}); {}\n", power.watts, parts, sustained);
 }
 

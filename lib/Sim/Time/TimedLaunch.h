@@ -173,6 +173,7 @@ private:
                      double issue) const;
   double clusterBarrierEnd(const TimedWarp &warp, const Running &running) const;
   double fenceShared(TimedWarp &warp, double issue) const;
+  double handOver(TimedWarp &warp, double issue);
   double resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                   Activity &because);
   bool reductionsStore(const TimedWarp &warp) const;

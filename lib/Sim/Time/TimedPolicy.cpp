@@ -266,8 +266,10 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   const double end = chain = pipe.serve(begin, duration);
   sm.shared.busy += read;
   sm.tensor.multiplied += compute / kSchedulers;
-  if (ticket.insn->as<WgmmaModifiers>().aType == FactorType::F16)
+  if (ticket.insn->as<WgmmaModifiers>().aType == FactorType::F16) {
     sm.tensor.multipliedHalf += compute / kSchedulers;
+    sm.tensor.multipliedFew += registers ? compute / kSchedulers : 0;
+  }
   sm.tensor.mmaEnd = std::max(sm.tensor.mmaEnd, end);
   // Loads of threads have what is left, and an MMA is no slower beside them (H200, micro: beside: a
   // tenth beside m64n64 with A in shared memory, 0.31 beside those that read B alone all the time).

@@ -170,13 +170,24 @@ double TimedLaunch::synchronize(TimedWarp &warp, Running &running, const TimedIn
   }
 }
 
+/// Returns the cycle at which a scheduler hands over an access to shared memory or an exchange, so
+/// that a warp alone has a quarter of the rate of an SM (H200, micro: bursts). Its warp issues
+/// nothing more while as many wait as the queue takes.
+double TimedLaunch::handOver(TimedWarp &warp, double issue) {
+  const double duration = rates[TimingRate::HandOver];
+  const double begin = warp.processor->handing[warp.scheduler].serve(issue, duration) - duration;
+  warp.nextIssue = std::max(warp.nextIssue, begin - rates[TimingRate::FillQueue]);
+  return begin;
+}
+
 /// Returns the cycle at which the result of an instruction that issues now is there. Waits of the
 /// warp itself move nextIssue.
 double TimedLaunch::resultOf(TimedWarp &warp, Running &running, const TimedInsn &insn, double issue,
                              Activity &because) {
   const auto exchange = [&](TimingRate interval, TimingRate latency) {
     because = Activity::Shared;
-    return warp.processor->exchange.serve(issue, rates[interval]) + rates[latency];
+    const double turn = handOver(warp, issue);
+    return warp.processor->exchange.serve(turn, rates[interval]) + rates[latency];
   };
   switch (insn.unit) {
   case Unit::Shuffle:
@@ -279,7 +290,7 @@ double TimedLaunch::accessMemory(TimedWarp &warp, Running &running, const TimedI
   double result = issue;
   if (recorder.wavefronts) {
     because = Activity::Shared;
-    result = sm.shared.serve(issue, recorder.wavefronts * perWavefront) +
+    result = sm.shared.serve(handOver(warp, issue), recorder.wavefronts * perWavefront) +
              rates[recorder.atomic ? TimingRate::SharedAtomicLatency : TimingRate::SharedLatency];
     if (recorder.write)
       warp.stored.shared = std::max(warp.stored.shared, result);

@@ -36,7 +36,7 @@ TEST(Power, AnIdleGpuKeepsItsClock) {
   ASSERT_TRUE(power);
   EXPECT_DOUBLE_EQ(power->watts, hopper(TimingRate::PowerIdle));
   EXPECT_DOUBLE_EQ(power->limit, 700);
-  EXPECT_FALSE(power->limited());
+  EXPECT_FALSE(power->falls);
   EXPECT_DOUBLE_EQ(power->gigahertz, hopper(TimingRate::Gigahertz));
   EXPECT_DOUBLE_EQ(power->microseconds, 1000.5);
 }
@@ -45,7 +45,7 @@ TEST(Power, TheClockFallsUntilThePowerIsAtTheLimit) {
   const Rates rates("sm_90a");
   const auto power = powerOf(launchOf(), {.tensor = 1, .issue = 0, .shared = 1}, rates);
   ASSERT_TRUE(power);
-  EXPECT_TRUE(power->limited());
+  EXPECT_TRUE(power->falls);
   EXPECT_LT(power->gigahertz, 1.7);
   EXPECT_GT(power->gigahertz, 0.6);
   EXPECT_NEAR(power->microseconds, 0.5 + 1000 * 1.98 / power->gigahertz, 0.01);
@@ -65,8 +65,45 @@ TEST(Power, BytesTakeEnergyAndTheTimeOfDeviceMemoryStays) {
   const auto power = powerOf(time, {.tensor = 1}, rates);
   ASSERT_TRUE(power);
   EXPECT_NEAR(partOf(*power, "device memory"), 4 * hopper(TimingRate::EnergyMemory), 0.5);
-  EXPECT_TRUE(power->limited());
+  EXPECT_TRUE(power->falls);
   EXPECT_NEAR(power->microseconds, 1000.5, 1e-9); // device memory bounds it at any clock
+}
+
+TEST(Power, DeviceMemoryDoesNotCountForTheLimit) {
+  KernelTime time = launchOf();
+  time.memoryBytes = 8e9;
+  const auto power = powerOf(time, {}, Rates("sm_90a"));
+  EXPECT_GT(power->watts, power->limit);
+  EXPECT_FALSE(power->falls);
+  time.l2Bytes = 25e9; // as much energy
+  time.memoryBytes = 0;
+  EXPECT_TRUE(powerOf(time, {}, Rates("sm_90a"))->falls);
+}
+
+TEST(Power, BusyTensorCoresHaveALowerClockAtAnyPower) {
+  KernelTime time = launchOf();
+  const double clock = hopper(TimingRate::TensorGigahertz);
+  const auto with = [&](const SmActivity &activity) {
+    const auto power = powerOf(time, activity, Rates("sm_90a"));
+    EXPECT_LT(power->watts, power->limit);
+    return power->gigahertz;
+  };
+  EXPECT_NEAR(with({.tensor = 0.4}), clock - 0.4 * hopper(TimingRate::BusyFall), 1e-3);
+  EXPECT_NEAR(with({.half = 0.4}), clock - 0.4 * hopper(TimingRate::BusyFallHalf), 1e-3);
+  EXPECT_NEAR(with({.few = 0.6}), clock - 0.6 * hopper(TimingRate::BusyFallHalf), 1e-3);
+  EXPECT_DOUBLE_EQ(with({.issue = 0.6}), hopper(TimingRate::Gigahertz));
+}
+
+TEST(Power, L2HasTheClockOfTheSms) {
+  KernelTime time = launchOf();
+  time.resources = {{"L2", 1}};
+  const auto power = powerOf(time, {.tensor = 1}, Rates("sm_90a"));
+  EXPECT_NEAR(power->microseconds, 0.5 + 1000 * 1.98 / power->gigahertz, 0.01);
+  // Where device memory is busy for half of the time, the rest decides.
+  time.resources = {{"device memory", 0.5}};
+  const auto half = powerOf(time, {.tensor = 1}, Rates("sm_90a"));
+  EXPECT_GT(half->microseconds, 0.5 + 980 * 1.98 / half->gigahertz);
+  EXPECT_LT(half->microseconds, 0.5 + 1000 * 1.98 / half->gigahertz);
 }
 
 TEST(Power, ATargetWithoutItsRatesHasNone) {
