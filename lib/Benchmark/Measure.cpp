@@ -35,6 +35,7 @@ public:
 
   Expected<Timing> run() {
     FP4_TRY(warmUp());
+    FP4_TRY(heat());
     while (!done())
       FP4_TRY(batch([this] { return once(); }, timing_.runsPerSample));
     if (!clocks_.empty())
@@ -44,6 +45,7 @@ public:
 
 private:
   Status warmUp();
+  Status heat();
   Status captureGraph(double millisecondsPerRun);
   Status batch(const std::function<Status()> &work, size_t runs);
   bool done();
@@ -80,6 +82,19 @@ Status Measurement::warmUp() {
   if (options_.graphs && estimate < kGraphBelowMs)
     return captureGraph(estimate);
   timing_.runsPerSample = runsOf(estimate, 1);
+  return {};
+}
+
+/// Does the work for the time that is asked for, and forgets its samples.
+Status Measurement::heat() {
+  for (double spent = 0; spent < options_.warmMilliseconds;) {
+    const size_t before = timing_.samples.size();
+    FP4_TRY(batch([this] { return once(); }, timing_.runsPerSample));
+    for (size_t i = before; i < timing_.samples.size(); ++i)
+      spent += std::max(timing_.samples[i] * double(timing_.runsPerSample), 1e-3);
+  }
+  timing_.samples.clear();
+  clocks_.clear();
   return {};
 }
 

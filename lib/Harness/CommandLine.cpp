@@ -42,9 +42,11 @@ void addRunOptions(CLI::App &app, RunOptions &options) {
   group->add_flag("--benchmark", options.benchmark,
                   "time the program and its kernels on a GPU, once the result is verified; on the "
                   "simulator, show its counts");
+  group->add_option("--warm", options.warmMilliseconds, "ms of work before --benchmark counts")
+      ->check(CLI::NonNegativeNumber);
   group->add_option("--compare", options.compare,
-                    "FILE that --benchmark --json or --time --json wrote: say what is faster and "
-                    "slower now, and with --time why");
+                    "FILE of an earlier --json: say what is faster and slower now, and with --time "
+                    "why");
 }
 
 int print(const std::string &text, const char *what) {

@@ -270,7 +270,8 @@ Status Run::time() {
     return {};
   FP4_ASSIGN(report_.measured.benchmark,
              harness::benchmark(*device_, *function_, entry_, arguments().values, results_,
-                                MeasureOptions{}, twin_, unspecified_));
+                                MeasureOptions{.warmMilliseconds = options_.warmMilliseconds},
+                                twin_, unspecified_));
   if (!options_.compare.empty()) {
     FP4_ASSIGN(report_.measured.comparisons,
                compare(*report_.measured.benchmark, report_.device, baseline_));

@@ -217,6 +217,24 @@ TEST(Measure, NoiseStopsAtALimitAndSaysSo) {
   EXPECT_EQ(timing->samples.size(), 30u); // the first batch that ends after 120 ms
 }
 
+TEST(Measure, WorkCountsOnceItIsWarm) {
+  const auto medianBehind = [](double milliseconds) {
+    FakeGpu device;
+    double passed = 0;
+    const auto slower = [&](size_t) -> Status { // as the clock falls
+      const double each = passed < 150 ? 3 : 6;
+      passed += each;
+      device.pass(each);
+      return {};
+    };
+    const auto timing = measure(device, 1, slower, {.warmMilliseconds = milliseconds});
+    EXPECT_TRUE(timing && timing->settled);
+    return timing ? timing->median : 0;
+  };
+  EXPECT_NEAR(medianBehind(0), 3, 1e-9);
+  EXPECT_NEAR(medianBehind(200), 6, 1e-9);
+}
+
 TEST(Measure, AFailureOfTheWorkComesBack) {
   FakeGpu device;
   auto timing = measure(

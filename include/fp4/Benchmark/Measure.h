@@ -32,6 +32,7 @@ struct MeasureOptions {
   double tolerance = 0.002;
   size_t minSamples = 20, maxSamples = 500;
   double maxMilliseconds = 1000; ///< limit of device time
+  double warmMilliseconds = 0;   ///< device time of the work before it counts: clocks fall so long
   bool graphs = true;            ///< false: rows, however short a run is
 };
 

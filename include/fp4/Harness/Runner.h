@@ -46,6 +46,7 @@ struct RunOptions : sim::SimulationOptions {
   std::vector<std::string> dims;         ///< NAME=SIZE, of a named dimension or of an argument's rows
   bool verify = true;
   bool benchmark = false; ///< time what was verified
+  double warmMilliseconds = 0; ///< time for which --benchmark repeats the work before it counts
   bool json = false;      ///< the report as one JSON object
   bool showProgress = true; ///< progress of simulations that take long
   std::string compare;    ///< JSON of an earlier benchmark, or of predictions; empty: none
