@@ -34,7 +34,7 @@ public:
 
   /// Device memory has a clock of its own, and L2 that of the SMs (H200: GEMMs whose L2 is busy for
   /// 0.8 to 1 of the time take 1.13 to 1.19 times as long at a clock that is 0.84 to 0.86 of
-  /// another, and those that device memory bounds 1.01). What takes longer counts.
+  /// another, and those that device memory bounds 1.01). The longer of both times counts.
   double microseconds(double gigahertz) const {
     const double running = time.microseconds - time.launchMicroseconds;
     const double longer = std::pow(time.gigahertz / gigahertz, sharp);

@@ -171,8 +171,8 @@ double TimedLaunch::synchronize(TimedWarp &warp, Running &running, const TimedIn
 }
 
 /// Returns the cycle at which a scheduler hands over an access to shared memory or an exchange, so
-/// that a warp alone has a quarter of the rate of an SM (H200, micro: bursts). Its warp issues
-/// nothing more while as many wait as the queue takes.
+/// that a warp alone has a quarter of the rate of an SM (H200, micro: bursts). A warp issues
+/// nothing more while as many of its accesses wait as the queue takes.
 double TimedLaunch::handOver(TimedWarp &warp, double issue) {
   const double duration = rates[TimingRate::HandOver];
   const double begin = warp.processor->handing[warp.scheduler].serve(issue, duration) - duration;

@@ -99,7 +99,7 @@ TEST(Power, L2HasTheClockOfTheSms) {
   time.resources = {{"L2", 1}};
   const auto power = powerOf(time, {.tensor = 1}, Rates("sm_90a"));
   EXPECT_NEAR(power->microseconds, 0.5 + 1000 * 1.98 / power->gigahertz, 0.01);
-  // Where device memory is busy for half of the time, the rest decides.
+  // Device memory that is busy for half of the time leaves it to the rest.
   time.resources = {{"device memory", 0.5}};
   const auto half = powerOf(time, {.tensor = 1}, Rates("sm_90a"));
   EXPECT_GT(half->microseconds, 0.5 + 980 * 1.98 / half->gigahertz);
