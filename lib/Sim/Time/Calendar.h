@@ -1,7 +1,6 @@
 //===- Calendar.h - The events of one slot, in the order of their times ---===//
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -24,9 +23,8 @@ struct TimedEvent {
   }
 };
 
-/// A heap whose places have four children, which are in two lines of the host's cache. The place of
-/// an event that take() returned stays open for the next push, because an event mostly has one that
-/// follows it, soon: a warp's next instruction.
+/// A heap. The place of an event that take() returned stays open for the next push, because an
+/// event mostly has one that follows it, soon: a warp's next instruction.
 class Calendar {
 public:
   bool empty() const { return heap.size() == (open ? 1 : 0); }
@@ -51,8 +49,8 @@ public:
     }
     heap.push_back(event);
     size_t at = heap.size() - 1;
-    for (; at > 0 && event.before(heap[(at - 1) / children]); at = (at - 1) / children)
-      heap[at] = heap[(at - 1) / children];
+    for (; at > 0 && event.before(heap[(at - 1) / 2]); at = (at - 1) / 2)
+      heap[at] = heap[(at - 1) / 2];
     heap[at] = event;
   }
 
@@ -70,19 +68,16 @@ private:
   void down(const TimedEvent &event) {
     const size_t size = heap.size();
     size_t at = 0;
-    for (size_t first = 1; first < size; first = children * at + 1) {
-      size_t least = first;
-      for (size_t child = first + 1; child < std::min(first + children, size); ++child)
-        least = heap[child].before(heap[least]) ? child : least;
-      if (!heap[least].before(event))
+    for (size_t child = 1; child < size; child = 2 * at + 1) {
+      child += child + 1 < size && heap[child + 1].before(heap[child]);
+      if (!heap[child].before(event))
         break;
-      heap[at] = heap[least];
-      at = least;
+      heap[at] = heap[child];
+      at = child;
     }
     heap[at] = event;
   }
 
-  static constexpr size_t children = 4; ///< of a place
   std::vector<TimedEvent> heap;
   bool open = false;
 };
