@@ -53,11 +53,8 @@ RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &ro
     ofTensor = {s.constant(0)};
   if (amax && !op.getPerRow()) // under way while the row is reduced
     ofTensor = {load(b, b.getF32Type(), amax, 4)};
-  else if (amax)
-    row.team().forEachRow([&] {
-      Value place = address(b, amax, row.team().row(), 4);
-      ofTensor.push_back(load(b, b.getF32Type(), place, 4));
-    });
+  else
+    amaxes = amax;
   if (op.getRng() && !noArithmetic)
     random.emplace(
         b, kernel.input(op.getRng()),
@@ -91,9 +88,18 @@ Value RowQuantizer::hostCtas(Value hostRows) {
                     : paddedRows(op, kernel.host(), hostRows);
 }
 
+/// The amaxes of rows are under way while these are reduced.
+void RowQuantizer::loadAmaxes() {
+  if (amaxes)
+    row.team().forEachRow([&] {
+      Value place = address(b, amaxes, row.team().row(), 4);
+      ofTensor.push_back(load(b, b.getF32Type(), place, 4));
+    });
+}
+
 void RowQuantizer::beginStrip() {
   if (!kernel.hasStrips())
-    return;
+    return loadAmaxes();
   beginTensor();
   if (factors.table)
     NVVM::Barrier0Op::create(b);
@@ -107,6 +113,7 @@ void RowQuantizer::beginStrip() {
   strip.nextWords = row.loadRow();
   team.take(strip.rows->row(), strip.rows->turn());
   row.keep(strip.rows->carried());
+  loadAmaxes();
   if (isTiled)
     strip.scales.emplace(kernel, RowBlocks::countPerRow(shapeOf(op.getBlockSize())) /
                                      hw::scaleBlockColumns);

@@ -72,6 +72,7 @@ private:
   RowBlocks::Shape shapeOf(int64_t blockSize) const;
   RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block,
                                  const RowElements::ResultRow &to);
+  void loadAmaxes();
   void endMatrix();
   bool looksFactorsUp();
   void quantizeTogether();
@@ -91,7 +92,7 @@ private:
   mlir::Type element;
   bool noArithmetic;
   std::optional<NanPolicy> nanOfAmax;
-  mlir::Value rows;
+  mlir::Value rows, amaxes;                           ///< amaxes: pointer to those of rows, or null
   mlir::scf::IfOp ofMatrix = {};                      ///< begun, with zeros in its else region
   llvm::SmallVector<mlir::Value> ofTensor, rowAmaxes; ///< one, or one for each row of a thread
   std::optional<Result> data, scales;
