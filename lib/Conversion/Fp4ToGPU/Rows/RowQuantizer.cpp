@@ -152,13 +152,16 @@ bool RowQuantizer::looksFactorsUp() {
          quantizer().isQuick(element, random.has_value());
 }
 
-/// Rows of a strip have the table from before the loop.
+/// Rows of a strip have what follows from the tensor alone from before the loop.
 void RowQuantizer::beginTensor() {
   if (noArithmetic || strip.rows)
     return;
   quantizers.push_back(std::make_unique<BlockQuantizer>(s, b, op.getRecipe().getDecisions()));
   if (!looksFactorsUp()) {
-    quantizers.clear();
+    if (nanOfAmax || op.getPerRow())
+      quantizers.clear();
+    else
+      quantizer().setTensorAmax(ofTensor.empty() ? Value() : ofTensor.front());
     return;
   }
   factors.table.emplace(s, b, kernel.sharedWords(ScaleTable::kWords, "factors"));
@@ -180,7 +183,7 @@ void RowQuantizer::begin() {
   }
   if (nanOfAmax)
     ofTensor = emitAmaxesOfRows(row, s, input, *nanOfAmax);
-  for (size_t i = 0; i < std::max<size_t>(ofTensor.size(), 1); ++i) {
+  for (size_t i = quantizers.size(); i < std::max<size_t>(ofTensor.size(), 1); ++i) {
     quantizers.push_back(
         std::make_unique<BlockQuantizer>(s, b, op.getRecipe().getDecisions()));
     quantizers.back()->setTensorAmax(ofTensor.empty() ? Value() : ofTensor[i]);

@@ -51,8 +51,8 @@ public:
   void beginStrip();
   /// The CTAs (an index) of the launch.
   mlir::Value hostCtas(mlir::Value hostRows);
-  /// Emits what only needs the amax of the tensor, while the row is loaded: the factors of scales,
-  /// where a CTA looks them up.
+  /// Emits what only needs the amax of the tensor, while the row is loaded: its scale, or the
+  /// factors of scales where a CTA looks them up.
   void beginTensor();
   /// Emits what comes before the chunks. All threads are here.
   void begin();
