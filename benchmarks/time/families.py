@@ -260,8 +260,8 @@ def predict(build: pathlib.Path, point: Point, mix: str, most: float) -> str:
 
 
 def time_of(kernel: dict[str, Any], clock: float) -> float:
-    """Microseconds of a kernel back to back, or at a clock in GHz. The part that device memory bounds
-    takes as long at any clock, as in Power.cpp."""
+    """Microseconds of a kernel back to back, or at a clock in GHz. The part that device memory
+    bounds takes as long at any clock, as in Power.cpp."""
     if not clock:
         return float(kernel["power"]["sustained_microseconds"])
     launch, kept = kernel["launch_microseconds"], kernel.get("busy", {}).get("device memory", 0) ** 4

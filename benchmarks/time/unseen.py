@@ -2,7 +2,7 @@
 """Draws programs of all families that nobody has measured, and compares their predicted times with
 measured ones.
 
-  benchmarks/time/unseen.py pack BUILD FOLDER [--seed S] [--scale X]   draws and compiles them for sm_90a
+  benchmarks/time/unseen.py pack BUILD FOLDER [--seed S] [--scale X]   compiles them for sm_90a
   benchmarks/time/unseen.py predict FOLDER [--jobs N]    writes FOLDER/predicted.json
   benchmarks/time/unseen.py measure FOLDER               on a GPU: writes FOLDER/measured.json
   benchmarks/time/unseen.py report FOLDER [--points FILE] [--table FILE] --revision R
@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from families import Point, attention, cached_attention, norms, programs, rotations, write_table
+from families import attention, cached_attention, norms, programs, rotations
 from problems import Problem
 
 Drawn = tuple[str, str, list[str], dict[str, list[Any]]]
@@ -130,7 +130,7 @@ FAMILIES: dict[str, tuple[int, Callable[[Dice], Drawn]]] = {
     "prepacked weights": (24, lambda dice: drawn_gemm(dice, ("bf16_nvfp4", "bf16_mxfp4", "e4m3_mxfp4"), ("", programs.FAST), "1", 2e11, 1))}
 
 
-# ---- a folder of points ----------------------------------------------------------------------------
+# ---- a folder of points --------------------------------------------------------------------------
 
 
 def compile_point(build: pathlib.Path, folder: pathlib.Path, stem: str, family: str, drawn: Drawn) -> dict[str, Any]:
@@ -210,43 +210,49 @@ def compared(folder: pathlib.Path) -> list[dict[str, Any]]:
              "error": round(100 * (predicted[stem]["predicted"] / row["measured"] - 1), 1)} for stem, row in measured.items() if stem in predicted]
 
 
-def show(rows: list[dict[str, Any]]) -> None:
-    """Prints the errors of each family, and how well the others foretell them: by their mean error,
-    which would be taken off this family's predictions."""
+def of_families(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The errors of each family, and of all. `left_out` is the mean absolute one less what the
+    other families foretell: their mean error, taken off this family's predictions."""
     families = collections.defaultdict(list)
     for row in rows:
         families[row["family"]].append(row["error"])
-    for family, errors in families.items():
+    found = []
+    for family, errors in [*families.items(), ("all", [row["error"] for row in rows])]:
         others = [error for other, of in families.items() if other != family for error in of]
-        if not others:
-            continue
-        bias = statistics.mean(others)
-        corrected = [100 * ((1 + error / 100) / (1 + bias / 100) - 1) for error in errors]
-        print(f"{family}: {len(errors)} points, mean absolute error {mean_absolute(errors):.1f} %, mean {statistics.mean(errors):+.1f} %, worst "
-              f"{max(errors, key=abs):+.1f} %; without it {mean_absolute(others):.1f} %; less the others' mean {mean_absolute(corrected):.1f} %")
-    errors = [row["error"] for row in rows]
-    print(f"all: {len(errors)} points, mean absolute error {mean_absolute(errors):.1f} %, mean {statistics.mean(errors):+.1f} %, worst "
-          f"{max(errors, key=abs):+.1f} %, {sum(abs(error) <= 15 for error in errors)} within 15 %")
+        bias = statistics.mean(others) if family != "all" and others else 0
+        left_out = {"left_out": round(mean_absolute(100 * ((1 + error / 100) / (1 + bias / 100) - 1) for error in errors), 1)} if bias else {}
+        found.append({"kernels": family, "points": len(errors), "mean_absolute": round(mean_absolute(errors), 1),
+                      "worst": round(max(errors, key=abs), 1), **left_out, "within": sum(abs(error) <= 15 for error in errors)})
+    return found
 
 
-def write_points(rows: list[dict[str, Any]], file: pathlib.Path, revision: str) -> None:
-    titles = {"family": ("kernels", None), "name": ("point", None), "us": ("time", "us"), "mhz": ("clock", "MHz"), "predicted_us": ("predicted", "us"),
-              "predicted_mhz": ("predicted clock", "MHz"), "error": ("error", "%")}
-    table = {"area": "unseen-points", "card": "H200", "device": "NVIDIA H200", "driver": "580.159.04", "date": file.stem.split("_")[-1],
+def write(area: str, titles: dict[str, tuple[str, str | None]], rows: list[dict[str, Any]], file: pathlib.Path, revision: str) -> None:
+    """Writes a result of docgen/result_tables.py. `file`: NAME_h200_DATE.json"""
+    table = {"area": area, "card": "H200", "device": "NVIDIA H200", "driver": None, "date": file.stem.split("_")[-1],
              "revision": revision, "clock": "own clocks behind 0.15 s of the same program, cold L2", "command": "benchmarks/time/unseen.py",
-             "program": "programs drawn by benchmarks/time/unseen.py and predicted before they were measured", "evidence": "measured",
-             "columns": [{"name": name, "title": title, "unit": unit} for name, (title, unit) in titles.items()], "key": ["family", "name"], "rows": rows}
+             "program": "programs drawn by benchmarks/time/unseen.py, which no rate was fitted to",
+             "evidence": "measured" if area == "unseen-points" else "predicted",
+             "columns": [{"name": name, "title": title, "unit": unit} for name, (title, unit) in titles.items()],
+             "key": list(titles)[:2 if area == "unseen-points" else 1], "rows": rows}
     file.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+
+
+TIMES: dict[str, tuple[str, str | None]] = {
+    "family": ("kernels", None), "name": ("point", None), "us": ("time", "us"), "mhz": ("clock", "MHz"), "predicted_us": ("predicted", "us"),
+    "predicted_mhz": ("predicted clock", "MHz"), "error": ("error", "%")}
+ERRORS: dict[str, tuple[str, str | None]] = {
+    "kernels": ("kernels", None), "points": ("points", None), "mean_absolute": ("mean absolute error", "%"),
+    "left_out": ("less the mean of other families", "%"), "worst": ("worst error", "%"), "within": ("points within 15 %", None)}
 
 
 def report(options: argparse.Namespace) -> None:
     rows = compared(options.folder)
-    show(rows)
+    for row in of_families(rows):
+        print(json.dumps(row))
     if options.points:
-        write_points(rows, options.points, options.revision)
+        write("unseen-points", TIMES, rows, options.points, options.revision)
     if options.table:
-        points = [Point(row["family"], row["name"], row["us"], "", predicted=row["predicted_us"]) for row in rows]
-        write_table(points, len(points), options.table, options.revision)
+        write("time-unseen", ERRORS, of_families(rows), options.table, options.revision)
 
 
 def main() -> None:
