@@ -97,9 +97,10 @@ def caches() -> Iterator[Point]:
         return f"{cell.heads}/{cell.key_heads}x{cell.elements}", form, size + (f", pages {cell.page}" if cell.page else "")
 
     known = {key(cell): cell for cell in cached_attention.cells()}
-    codes = [row for row in result("cached_codes_h200_2026-11-30") if row["form"] != "FP8"]
-    for row in (*result("cached_attention_h200_2026-11-30"), *codes):
-        cell = known[row["heads"], row["form"], row["size"]]
+    times = {("bf16", "us"): "cached_attention_h200_2026-11-30", ("FP8", "fp8"): "cached_attention_h200_2026-11-30",
+             **{(name.upper(), name): "cached_codes_h200_2026-11-30" for name in ("nvfp4", "mxfp4", "mxfp8")}}
+    for (form, column), row in ((place, row) for place, name in times.items() for row in result(name) if place[1] in row):
+        cell = known[row["heads"], form, row["size"]]
         arrays: dict[str, list[Any]] = {}
         if cell.page:
             pages = list(range(cell.batches * cell.keys // cell.page))
@@ -107,7 +108,7 @@ def caches() -> Iterator[Point]:
             count, first = cell.keys // cell.page, 5 if cached_attention.FORMATS.get(cell.format, ("", None))[1] else 3
             arrays = {f"a{first}": [cell.keys] * cell.batches,
                       f"a{first + 1}": [pages[i * count:(i + 1) * count] for i in range(cell.batches)]}
-        yield Point("attention over caches", f"{row['heads']}, {row['form']}, {row['size']}", row["us"], cell.text(), [], arrays)
+        yield Point("attention over caches", f"{row['heads']}, {form}, {row['size']}", row[column], cell.text(), [], arrays)
 
 
 # ---- rows ----------------------------------------------------------------------------------------
