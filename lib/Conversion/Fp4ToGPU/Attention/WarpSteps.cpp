@@ -145,22 +145,14 @@ WarpAttention::Values WarpAttention::raised(Int32 number, const Step &step) {
   return branch.getResults();
 }
 
-/// Returns true (i1) where a row may not see a key of a step: the first row the last key, or the
-/// last row the first one. Null: rows see all keys.
+/// Returns true (i1) where the first row may not see the last key of a step. Null: rows see all
+/// keys. Keys in front of a window need no condition: a row that they are hidden from has seen
+/// none, and all scores exceed its maximum of -infinity.
 Value WarpAttention::mayHide(Int32 number) {
   if (!op.getCausal() && !op.getLengths() && sizes.keys % kKeys == 0)
     return {};
-  auto endOf = [&](Int32 row) {
-    return Int32(b, work->keys) + row / sizes.headsOfGroup() + (1 - sizes.tokens);
-  };
-  Int32 seen = op.getCausal() ? endOf(work->firstRow) : Int32(b, work->keys);
-  Value isBehind =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, number * kKeys + kKeys, seen);
-  if (!op.getWindow())
-    return isBehind;
-  int64_t rows = sizes.tiles * kWarpColumns;
-  Int32 begin = endOf(minimum(work->firstRow + (rows - 1), Int32(b, sizes.rows - 1))) -
-                int64_t(*op.getWindow());
-  return arith::OrIOp::create(
-      b, isBehind, arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number * kKeys, begin));
+  Int32 seen(b, work->keys);
+  if (op.getCausal())
+    seen = seen + work->firstRow / sizes.headsOfGroup() + (1 - sizes.tokens);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, number * kKeys + kKeys, seen);
 }
