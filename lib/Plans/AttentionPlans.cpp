@@ -1,7 +1,6 @@
 //===- AttentionPlans.cpp - Plans of attention ----------------------------===//
 
 #include "Families.h"
-#include "LatentPlans.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -244,49 +243,60 @@ static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &t
                   "append keys, and write 'lengths'");
 }
 
+/// Reports formats of queries that `target` has no kernel for.
+static LogicalResult requireFormats(AttentionOp op, const hw::TargetModel &target) {
+  return failure(failed(requireBlockScales(op, target)) || failed(requireBytesOfCore(op, target)));
+}
+
+/// Reports heads and pages that no box of TMA has.
+static LogicalResult requireShapes(AttentionOp op, const hw::TargetModel &target) {
+  return failure(failed(requireHead(op, "query", op.getElements(), target)) ||
+                 failed(requireHead(op, "value", op.getValueElements(), target)) ||
+                 failed(requirePages(op, kPageUnit)));
+}
+
 /// Reports what no kernel of queries of f8E4M3FN has with wgmma.
-static LogicalResult requireBytes(AttentionOp op) {
+static LogicalResult requireBytes(Operation *operation, const KernelPlan &plan,
+                                  const hw::TargetModel &target) {
+  auto op = cast<AttentionOp>(operation);
+  if (failed(requireFormats(op, target)))
+    return failure();
   KeyOrderAttr order = op.getOrderAttr();
   int64_t keys = keysOfByteBlock(op);
   if (order && (order.getInBlocks() != keys || !order.getGrowth().getValue().isZero()))
     return withNote(op.emitOpError() << "has kernels of queries of f8E4M3FN for 'in_blocks' "
                                      << keys << " and 'growth' 0, but got " << order,
                     "write 'order <in_blocks = " + Twine(keys) + ", growth = 0.0>'");
-  if (failed(requireHead(op, "query", op.getElements(), target)) ||
-      failed(requireHead(op, "value", op.getValueElements(), target)))
-    return failure();
-  return requirePages(op, kPageUnit);
+  return requireShapes(op, target);
 }
 
-static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,
+/// Reports what no kernel of accumulators in registers has.
+static LogicalResult requireFragments(Operation *operation, const KernelPlan &plan,
                                       const hw::TargetModel &target) {
-  if (isa<AttentionBackwardOp>(op))
-    return kBackwardRules.require(op, plan, target);
-  if (cast<AttentionOp>(op).getLatent())
-    return requireLatent(cast<AttentionOp>(op), target);
-  if (failed(requireBlockScales(cast<AttentionOp>(op), target)) ||
-      failed(requireBytesOfCore(cast<AttentionOp>(op), target)))
+  auto op = cast<AttentionOp>(operation);
+  return failure(failed(requireFormats(op, target)) || failed(requireNoOrder(op)) ||
+                 failed(requireShapes(op, target)));
+}
+
+/// Reports what no kernel of accumulators in tensor memory has.
+static LogicalResult requireLanes(Operation *operation, const KernelPlan &plan,
+                                  const hw::TargetModel &target) {
+  auto op = cast<AttentionOp>(operation);
+  if (failed(requireFormats(op, target)))
     return failure();
-  if (cast<AttentionOp>(op).isOfBytes() && !hasLanes(target))
-    return requireBytes(cast<AttentionOp>(op));
   if (!route::hasCore(target, route::Core::Tcgen05))
     if (Status status = route::requireCore(target, route::Core::Wgmma); !status)
       return report(op, status.error());
-  auto attention = cast<AttentionOp>(op);
-  if (failed(hasLanes(target) ? requireOrder(attention, target) : requireNoOrder(attention)))
+  if (failed(requireOrder(op, target)) || failed(requireShapes(op, target)))
     return failure();
-  if (failed(requireHead(attention, "query", attention.getElements(), target)) ||
-      failed(requireHead(attention, "value", attention.getValueElements(), target)))
-    return failure();
-  if (!hasTiles(attention, target))
-    return withNote(
-        op->emitOpError() << "has kernels with tcgen05 for heads of 64 or 128 elements "
-                             "of operand 'value', but got "
-                          << attention.getValueElements(),
-        attention.isPacked()
-            ? "take values of at most 128 elements: no other family has packed sequences"
-            : "family warp_attention has up to 256 elements");
-  return requirePages(attention, kPageUnit);
+  if (hasTiles(op, target))
+    return success();
+  return withNote(op.emitOpError() << "has kernels with tcgen05 for heads of 64 or 128 elements "
+                                      "of operand 'value', but got "
+                                   << op.getValueElements(),
+                  op.isPacked()
+                      ? "take values of at most 128 elements: no other family has packed sequences"
+                      : "family warp_attention has up to 256 elements");
 }
 
 /// Bytes of keys and values that tiles which run at a time may read from the L2 cache.
@@ -345,7 +355,9 @@ static int64_t splitsOfKeys(AttentionOp op, int64_t works, int64_t blocks,
 }
 
 /// A tile of one or two parts of 128 rows, with as many keys as tensor memory has room for.
-static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
+static KernelPlan proposeLanes(Operation *operation, const KernelPlan &partial,
+                               const hw::TargetModel &target) {
+  auto op = cast<AttentionOp>(operation);
   int64_t tileHeads = headsOfTile(op);
   int32_t parts = partsOfTile(op);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
@@ -359,8 +371,9 @@ static KernelPlan proposeLanes(AttentionOp op, const hw::TargetModel &target) {
 }
 
 /// A tile of one to three warpgroups, and warps beside them that transpose values.
-static KernelPlan proposeBytes(AttentionOp op, const KernelPlan &partial,
+static KernelPlan proposeBytes(Operation *operation, const KernelPlan &partial,
                                const hw::TargetModel &target) {
+  auto op = cast<AttentionOp>(operation);
   int64_t tileHeads = headsOfTile(op);
   int32_t groups = groupsOfPlan(op, partial);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
@@ -378,17 +391,10 @@ static pipe::Turns turnsOfGroups(int32_t groups) {
   return groups == 3 ? pipe::Turns::Products : pipe::Turns::Nothing;
 }
 
-static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
+/// A tile of one to three warpgroups, or of one and clusters that share its keys.
+static KernelPlan proposeFragments(Operation *op, const KernelPlan &partial,
                                    const hw::TargetModel &target) {
-  if (isa<AttentionBackwardOp>(op))
-    return kBackwardRules.propose(op, partial, target);
   auto attention = cast<AttentionOp>(op);
-  if (attention.getLatent())
-    return proposeLatent(attention, partial, target);
-  if (hasLanes(target))
-    return proposeLanes(attention, target);
-  if (attention.isOfBytes())
-    return proposeBytes(attention, partial, target);
   int32_t groups = groupsOfPlan(attention, partial);
   int64_t tileHeads = headsOfTile(attention);
   int64_t heads = tileHeads > 1 ? attention.getKeyHeads() : attention.getHeads();
@@ -428,9 +434,19 @@ SmallVector<StringRef> fp4::partRoles(const KernelPlan &plan) {
   return names;
 }
 
-static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
+/// Reports slices of keys, which only latent values have.
+static LogicalResult checkSlices(AttentionOp op, const KernelPlan &plan) {
+  if (plan.split.kSlices.value_or(1) == 1)
+    return success();
+  return misfit(op, "k_slices", "is left out without 'latent'", Twine(*plan.split.kSlices));
+}
+
+static LogicalResult checkLanes(Operation *operation, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
   using enum pipe::Engine;
+  auto op = cast<AttentionOp>(operation);
+  if (failed(checkSlices(op, plan)))
+    return failure();
   SmallVector<pipe::Engine> engines = {Tma, Tensor, Threads};
   if (op.isBlockScaled())
     engines.push_back(ScaleCopy);
@@ -454,10 +470,12 @@ static LogicalResult checkLanes(AttentionOp op, const KernelPlan &plan,
                 "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
 }
 
-static LogicalResult checkBytes(AttentionOp op, const KernelPlan &plan,
+static LogicalResult checkBytes(Operation *operation, const KernelPlan &plan,
                                 const hw::TargetModel &target) {
   using enum pipe::Engine;
-  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
+  auto op = cast<AttentionOp>(operation);
+  if (failed(checkSlices(op, plan)) ||
+      failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
                          {.areOneRole = true, .warps = {4, 8, 12}})))
     return failure();
   auto [rows, keys, heads] = plan.tile;
@@ -477,21 +495,12 @@ static LogicalResult checkBytes(AttentionOp op, const KernelPlan &plan,
                 "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
 }
 
-static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
+static LogicalResult checkFragments(Operation *op, const KernelPlan &plan,
                                     const hw::TargetModel &target) {
   using enum pipe::Engine;
-  if (isa<AttentionBackwardOp>(op))
-    return kBackwardRules.check(op, plan, target);
   auto attention = cast<AttentionOp>(op);
-  if (attention.getLatent())
-    return checkLatent(attention, plan, target);
-  if (plan.split.kSlices.value_or(1) != 1)
-    return misfit(op, "k_slices", "is left out without 'latent'", Twine(*plan.split.kSlices));
-  if (hasLanes(target))
-    return checkLanes(attention, plan, target);
-  if (attention.isOfBytes())
-    return checkBytes(attention, plan, target);
-  if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
+  if (failed(checkSlices(attention, plan)) ||
+      failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
                          {.areOneRole = true, .warps = {4, 8, 12}})))
     return failure();
   auto [rows, keys, heads] = plan.tile;
@@ -509,6 +518,41 @@ static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
     return misfit(op, "cluster", "is [S, 1], S at most " + Twine(most),
                   "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
   return success();
+}
+
+/// Kernels by where accumulators are, and of queries of f8E4M3FN with wgmma.
+static constexpr FamilyRules kLaneRules = {KernelFamily::TileAttention, requireLanes, proposeLanes,
+                                           checkLanes},
+                             kByteRules = {KernelFamily::TileAttention, requireBytes, proposeBytes,
+                                           checkBytes},
+                             kFragmentRules = {KernelFamily::TileAttention, requireFragments,
+                                               proposeFragments, checkFragments};
+
+/// The rules of the kernels that an op of family tile_attention has on a target.
+static const FamilyRules &rulesOf(Operation *op, const hw::TargetModel &target) {
+  if (isa<AttentionBackwardOp>(op))
+    return kBackwardRules;
+  auto attention = cast<AttentionOp>(op);
+  if (attention.getLatent())
+    return kLatentRules;
+  if (hasLanes(target))
+    return kLaneRules;
+  return attention.isOfBytes() ? kByteRules : kFragmentRules;
+}
+
+static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,
+                                      const hw::TargetModel &target) {
+  return rulesOf(op, target).require(op, plan, target);
+}
+
+static KernelPlan proposeAttention(Operation *op, const KernelPlan &partial,
+                                   const hw::TargetModel &target) {
+  return rulesOf(op, target).propose(op, partial, target);
+}
+
+static LogicalResult checkAttention(Operation *op, const KernelPlan &plan,
+                                    const hw::TargetModel &target) {
+  return rulesOf(op, target).check(op, plan, target);
 }
 
 constexpr FamilyRules fp4::kAttentionRules = {KernelFamily::TileAttention, requireAttention,

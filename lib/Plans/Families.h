@@ -30,8 +30,8 @@ struct FamilyRules {
 extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
     kStreamItemsRules, kReduceGridRules, kReduceRowsRules, kGemvRules, kAttentionRules,
     kWarpAttentionRules;
-/// Rules of family tile_attention for gradients.
-extern const FamilyRules kBackwardRules;
+/// Rules of family tile_attention for gradients, and for values that are columns of keys.
+extern const FamilyRules kBackwardRules, kLatentRules;
 
 /// Reports heads that no kernel has; `known` are the sizes that kernels have.
 mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_t elements,

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LatentPlans.h"
+#include "Families.h"
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -20,7 +20,9 @@ static constexpr int64_t kRows = 64, kKeys = 64, kPanel = 64, kMostKeys = 576, k
 /// Keys of a page that a box of TMA can begin at.
 static constexpr int64_t kPageUnit = 8;
 
-LogicalResult fp4::requireLatent(AttentionOp op, const hw::TargetModel &target) {
+static LogicalResult requireLatent(Operation *operation, const KernelPlan &plan,
+                                   const hw::TargetModel &target) {
+  auto op = cast<AttentionOp>(operation);
   if (!route::hasCore(target, route::Core::Wgmma))
     return withNote(op.emitOpError() << "has kernels of 'latent' with wgmma, but target "
                                      << target.name << " has none",
@@ -78,8 +80,9 @@ static int64_t slicesOfKeys(AttentionOp op, int64_t tiles, const hw::TargetModel
   return best;
 }
 
-KernelPlan fp4::proposeLatent(AttentionOp op, const KernelPlan &partial,
-                              const hw::TargetModel &target) {
+static KernelPlan proposeLatent(Operation *operation, const KernelPlan &partial,
+                                const hw::TargetModel &target) {
+  auto op = cast<AttentionOp>(operation);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
   plan.tile = {kRows, kKeys, headsOfTile(op)};
   plan.ctasPerSm = 1;
@@ -90,9 +93,10 @@ KernelPlan fp4::proposeLatent(AttentionOp op, const KernelPlan &partial,
   return plan;
 }
 
-LogicalResult fp4::checkLatent(AttentionOp op, const KernelPlan &plan,
-                               const hw::TargetModel &target) {
+static LogicalResult checkLatent(Operation *operation, const KernelPlan &plan,
+                                 const hw::TargetModel &target) {
   using enum pipe::Engine;
+  auto op = cast<AttentionOp>(operation);
   if (failed(checkTiling(op, plan, target, {Tma, Tensor, Threads},
                          {.areOneRole = true, .warps = {4}})))
     return failure();
@@ -118,3 +122,6 @@ LogicalResult fp4::checkLatent(AttentionOp op, const KernelPlan &plan,
                   "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
   return checkAtMost(op, "k_slices", plan.split.kSlices.value_or(1), mostSlices(op));
 }
+
+constexpr FamilyRules fp4::kLatentRules = {KernelFamily::TileAttention, requireLatent,
+                                           proposeLatent, checkLatent};

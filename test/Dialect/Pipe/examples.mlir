@@ -79,13 +79,13 @@ func.func @loads(%a: !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>, %slot: !d
   %exist = pipe.existing_rows %rows from %row of 128
   %t = pipe.load %a[%row, %k] : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B>
       -> !pipe.shared<128x256xf4E2M1FN, swizzle_128B>
-  pipe.load %x[%row, %k] existing %exist into %slot signals %ab[%it]
-      : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
-        !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   %s = pipe.load %sfa[%m, %kb] existing %n : !pipe.global<?x17xf8E4M3FN, tiled_128x4>
       -> !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
   %q = pipe.load %qs[%head, %k] plane %token : !pipe.tensor_map<8x8x64xbf16, swizzle_128B>
       -> !pipe.shared<64x64xbf16, swizzle_128B>
+  pipe.load %x[%row, %k] existing %exist into %slot signals %ab[%it]
+      : !pipe.tensor_map<128x256xf4E2M1FN, swizzle_128B, residue>,
+        !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !channel
   %w = pipe.load %p[%row] existing %n : !pipe.global<64x4608xi8> -> !pipe.shared<4x4608xi8>
   return
 }
@@ -117,12 +117,12 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
         !pipe.shared<128x256xf4E2M1FN, swizzle_128B>, !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
   pipe.mma %sums, %e[128], %f chain replaces : !pipe.fragment<64x128xf32, wgmma>,
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
-  pipe.mma %part, %w, %x accumulate %more chain until_mma : !pipe.fragment<64x16xf32, wgmma>,
-      !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
       tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
   pipe.mma %slices, %tile, %h : !pipe.tmem<128x64xf32>,
       !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
+  pipe.mma %part, %w, %x accumulate %more chain until_mma : !pipe.fragment<64x16xf32, wgmma>,
+      !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   pipe.mma %part, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>,
       !pipe.shared<4x4608xi8>, !pipe.shared<16x256xbf16, swizzle_128B>
   return
@@ -314,11 +314,11 @@ func.func @stores(%v: tensor<128x32xbf16, #pipe.distribution<lanes>>, %d: !pipe.
                   %t: !pipe.shared<128x64xbf16, swizzle_128B>, %y: !pipe.tensor_map<128x64xbf16, swizzle_128B>,
                   %row: i32, %column: i32) {
   pipe.store %v, %d[%m0, %n0] rows %m : tensor<128x32xbf16, #pipe.distribution<lanes>>, !pipe.global<?x512xbf16>
-  pipe.store %w, %e[%m0, %n0] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
   pipe.store %codes, %q[%n0, %m0] transposed : tensor<128x32xf4E2M1FN, #pipe.distribution<columns>>, !pipe.global<512x256xf4E2M1FN>
-  pipe.store %part, %parts[%row, 1024] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
   pipe.store %t, %y[%row, %column] : !pipe.shared<128x64xbf16, swizzle_128B>,
       !pipe.tensor_map<128x64xbf16, swizzle_128B>
+  pipe.store %part, %parts[%row, 1024] : tensor<64x32xf32, #pipe.distribution<wgmma>>, !pipe.global<64x16384xf32>
+  pipe.store %w, %e[%m0, %n0] : tensor<64x32xbf16, #pipe.distribution<wgmma>>, !pipe.global<512x512xbf16>
   return
 }
 

@@ -200,7 +200,7 @@ def Pipe_CopyScalesOp : Pipe_Op<
     mod `sets` (default 1), which is `set` where that is known. With fewer sets than stages a
     `pipe.await_release` precedes the copy. PTX: tcgen05.cp.cta_group::1 (::2 for a pair),
     .32x128b.warpx4, once per 512-byte scale tile; of layout halves_128x4 .64x128b.warpx2::01_23,
-    once for both halves. One producer, since only tcgen05 takes scales from tensor memory.
+    once for both halves.
 
     A tile that is `copied` has been filled by a warp of its own (`pipe-split-warps`): the op names
     it for the warp that multiplies, without an instruction.
