@@ -13,6 +13,8 @@ namespace {
 
 /// Rows of a strip, and the fewest chunks of a row of a CTA.
 constexpr int64_t kRows = 4, kFewest = 128;
+/// Bytes of rows for which a CTA has room.
+constexpr int64_t kMostStageBytes = 32768;
 
 /// Returns true when rows of a matrix are gathered.
 bool readsGather(Operation *op) {
@@ -35,6 +37,23 @@ bool gainsFromStrips(Operation *op, const hw::TargetModel &target) {
 bool mayHaveStrip(const KernelPlan &partial, int64_t chunks) {
   bool isOpen = !partial.threads && !partial.ctasPerSm && !partial.stream.itemsPerThread;
   return isOpen && partial.cluster[1] <= 1 && chunks >= kFewest;
+}
+
+/// Bytes of the rows that wait in shared memory, one of each matrix.
+int64_t bytesOfStage(Operation *op) {
+  double bytes = 0;
+  for (auto [tensor, row, column] : sourcesOf(op))
+    if (auto type = cast<RankedTensorType>(tensor.getType()); type.getRank() == 2)
+      bytes += 4 * wordsOfChunk(tensor) / kRowChunk * double(type.getDimSize(1));
+  return int64_t(bytes);
+}
+
+/// Why no row of `op` may wait in shared memory; empty if it may.
+std::string whyNoStage(Operation *op) {
+  if (widestMatrixOf(op).getDimSize(1) % kRowChunk != 0)
+    return "is left out where rows are no whole chunks";
+  return bytesOfStage(op) > kMostStageBytes ? "is left out where rows take more than 32768 bytes"
+                                            : "";
 }
 
 /// Threads and CTAs of a row of `chunks` that are kept beside those of the next one: four chunks of
@@ -63,10 +82,19 @@ int64_t fp4::fewestOfStrips(const KernelPlan &plan, const hw::TargetModel &targe
   return int64_t(target.sms) * *plan.ctasPerSm * *plan.strip * 3 / 2;
 }
 
+/// Fields that only strips have.
+static LogicalResult checkNoStrip(Operation *op, const KernelPlan &plan) {
+  for (auto [name, value] : {std::pair("stages", plan.pipeline.stages),
+                             std::pair("single_rows", plan.stream.singleRows)})
+    if (value)
+      return misfit(op, name, "is left out without strips", std::to_string(*value));
+  return success();
+}
+
 LogicalResult fp4::checkStrip(Operation *op, const KernelPlan &plan) {
   constexpr int64_t aligned = 8;
   if (!plan.strip)
-    return success();
+    return checkNoStrip(op, plan);
   std::string found = std::to_string(*plan.strip);
   if (!isa<QuantizeOp>(op) || !isRowKernel(op) || !whyNotRowKernel(op).empty())
     return misfit(op, "strip", "is left out for this operation", found);
@@ -80,5 +108,12 @@ LogicalResult fp4::checkStrip(Operation *op, const KernelPlan &plan) {
       teamOfRow(chunks, threads, 1) < threads ||
       !keepsRow(perThread * keptWordsOfChunk(op), perThread))
     return misfit(op, "strip", "is left out unless all threads of a CTA keep one row", found);
-  return success();
+  if (!plan.pipeline.stages)
+    return success();
+  std::string stages = std::to_string(*plan.pipeline.stages), reason = whyNoStage(op);
+  if (*plan.pipeline.stages != 1)
+    reason = "is 1";
+  if (reason.empty())
+    return success();
+  return misfit(op, "stages", reason, stages);
 }

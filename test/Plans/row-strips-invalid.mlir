@@ -95,3 +95,48 @@ func.func @sum(%x: tensor<64x8192xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
   } -> tensor<64xf32>
   return %0, %1 : tensor<64xf32>, tensor<64xf32>
 }
+
+// -----
+
+// One row waits in shared memory.
+func.func @stages(%x: tensor<256x4096xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>) {
+  %a0 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  %q0, %s0 = fp4.quantize %x amax %a0 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  %a1 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  // expected-error @+2 {{must have a plan whose 'stages' is 1, but got 2}}
+  // expected-note @+1 {{leave 'stages' out, and fp4-plan-kernels decides it}}
+  %q1, %s1 = fp4.quantize %x amax %a1 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 2, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  return %q0, %q1 : tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>
+}
+
+// -----
+
+// A row without a strip waits for none.
+func.func @alone(%x: tensor<256x4096xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>) {
+  %a0 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  %q0, %s0 = fp4.quantize %x amax %a0 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  %a1 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  // expected-error @+2 {{must have a plan whose 'stages' is left out without strips, but got 1}}
+  // expected-note @+1 {{leave 'stages' out, and fp4-plan-kernels decides it}}
+  %q1, %s1 = fp4.quantize %x amax %a1 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, stages = 1, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  return %q0, %q1 : tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>
+}
+
+// -----
+
+// Rows of their own are behind strips.
+func.func @singles(%x: tensor<256x4096xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>) {
+  %a0 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  %q0, %s0 = fp4.quantize %x amax %a0 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, single_rows = 64, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  %a1 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  // expected-error @+2 {{must have a plan whose 'single_rows' is left out without strips, but got 64}}
+  // expected-note @+1 {{leave 'single_rows' out, and fp4-plan-kernels decides it}}
+  %q1, %s1 = fp4.quantize %x amax %a1 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, single_rows = 64, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  return %q0, %q1 : tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>
+}

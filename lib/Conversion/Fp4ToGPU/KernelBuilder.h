@@ -69,6 +69,10 @@ public:
   int64_t ctasPerSm() const { return *plan.stream.grid; }
   /// CTAs of a kernel by rows take several, one after the other (RowStrip.h).
   bool hasStrips() const { return plan.strip.has_value(); }
+  /// The next row of a strip waits in shared memory, else in registers.
+  bool hasStages() const { return plan.pipeline.stages.has_value(); }
+  /// Rows at the end that have a CTA each.
+  int64_t singleRows() const { return plan.stream.singleRows.value_or(0); }
   /// Work items of the threads of a CTA.
   int64_t itemsPerCta() const { return *plan.threads * *plan.stream.itemsPerThread; }
 

@@ -1,5 +1,6 @@
 //===- RowColumns.cpp - Words that a row kernel keeps for several rows -----===//
 #include "Rows/RowElements.h"
+#include "Rowwise/RowBlocks.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -37,14 +38,21 @@ void RowElements::keep(ValueRange words) {
   }
 }
 
-/// Piece of four elements: those of all threads follow each other.
+/// Pieces of a chunk of columns: of f32, or of bf16 where rows wait in shared memory, too.
+int64_t RowElements::piecesOfShared() const { return kernel.hasStages() ? kPieces / 2 : kPieces; }
+
+/// The place of a piece: those of all threads follow each other.
 Value RowElements::placeOfShared(const Source &source, const Chunk &chunk, int64_t piece) {
-  int64_t before = (chunk.index * kPieces + piece) * kernel.numThreads() * kAccessBytes;
+  int64_t before = (chunk.index * piecesOfShared() + piece) * kernel.numThreads() * kAccessBytes;
   return advance(b, address(b, source.shared, rowTeam.lane(), kAccessBytes), before);
 }
 
 void RowElements::shareColumns() {
-  int64_t words = kChunk * rowTeam.chunksPerThread() * kernel.numThreads(), left = kMostShared;
+  constexpr int64_t ofPiece = kAccessBytes / 4;
+  int64_t words = ofPiece * piecesOfShared() * rowTeam.chunksPerThread() * kernel.numThreads();
+  int64_t left = kMostShared;
+  for (auto &[key, source] : sources)
+    left -= source.copied ? bytesOfRow(source) / 4 : 0;
   for (auto &[key, source] : sources) {
     const Operand &operand = source.operand;
     if (!operand.hasColumns || operand.hasRows || operand.column || source.rows.table ||
@@ -53,26 +61,30 @@ void RowElements::shareColumns() {
     left -= words;
     Value shared = kernel.sharedWords(words, "columns_" + std::to_string(left));
     rowTeam.forEachChunk(/*unrolled=*/true, [&, &source = source](const Chunk &chunk) {
-      Value elements = widened(load(source, chunk), source.type);
+      SmallVector<Value> loaded = load(source, chunk);
       source.shared = shared;
-      for (int64_t i = 0; i < kPieces; ++i)
-        fp4::store(b,
-                   vector::ExtractStridedSliceOp::create(b, elements, ArrayRef<int64_t>{4 * i},
-                                                         ArrayRef<int64_t>{4},
-                                                         ArrayRef<int64_t>{1}),
-                   placeOfShared(source, chunk, i), kAccessBytes);
+      if (!kernel.hasStages())
+        loaded = packedWords(b, widened(loaded, source.type));
+      for (int64_t i = 0; i < piecesOfShared(); ++i)
+        storeValues(b, ArrayRef(loaded).slice(size_t(i * ofPiece), ofPiece),
+                    placeOfShared(source, chunk, i));
     });
   }
 }
 
 Value RowElements::loadShared(const Source &source, const Chunk &chunk) {
-  SmallVector<Value> elements;
-  auto type = VectorType::get(kChunk / kPieces, b.getF32Type());
-  for (int64_t i = 0; i < kPieces; ++i) {
+  SmallVector<Value> words;
+  auto type = VectorType::get(kAccessBytes / 4, b.getI32Type());
+  for (int64_t i = 0; i < piecesOfShared(); ++i) {
     Value piece =
         LLVM::LoadOp::create(b, type, placeOfShared(source, chunk, i), /*alignment=*/kAccessBytes);
-    for (int64_t lane = 0; lane < type.getNumElements(); ++lane)
-      elements.push_back(vector::ExtractOp::create(b, piece, lane));
+    for (int64_t word = 0; word < type.getNumElements(); ++word)
+      words.push_back(vector::ExtractOp::create(b, piece, word));
   }
-  return vector::FromElementsOp::create(b, VectorType::get(kChunk, b.getF32Type()), elements);
+  if (kernel.hasStages())
+    return widened(words, source.type);
+  auto wide = VectorType::get(kChunk, b.getF32Type());
+  Value vector = vector::FromElementsOp::create(
+      b, VectorType::get(int64_t(words.size()), b.getI32Type()), words);
+  return vector::BitCastOp::create(b, wide, vector);
 }

@@ -48,7 +48,15 @@ public:
   /// Loads the words of the selected row that begin() would, and gives them to begin().
   llvm::SmallVector<mlir::Value> loadRow();
   void keep(mlir::ValueRange words);
-  /// Has each thread leave the columns of its chunks in shared memory as f32, for several rows.
+  /// Begins, in one thread, bulk copies of the selected row to shared memory. All threads of the
+  /// CTA wait for the copy number `turn` in copiedRow(), which loads the words that loadRow()
+  /// would. A barrier of the CTA is between beginCopies() and the first wait, and between a wait
+  /// and the next copy, which has the same place.
+  void beginCopies();
+  void copyRow();
+  llvm::SmallVector<mlir::Value> copiedRow(Int32 turn);
+  /// Has each thread leave the columns of its chunks in shared memory, for several rows: as f32, or
+  /// as they are beside copied rows.
   void shareColumns();
   /// Emits `body` for each chunk of the thread, those of each row after the other.
   void forEachChunk(llvm::function_ref<void(const Chunk &)> body);
@@ -117,6 +125,7 @@ private:
     /// f32, or the bits of an integer, for each row, where there are no columns.
     llvm::SmallVector<mlir::Value> numbers;
     mlir::Value shared; ///< columns of the chunks of all threads as f32 (shareColumns)
+    mlir::Value copied; ///< words of the selected row (copyRow)
   };
   struct Stored {
     mlir::linalg::GenericOp op;
@@ -133,8 +142,10 @@ private:
   bool isKeptRow(const Source &source) const {
     return kept && source.operand.hasColumns && source.operand.hasRows;
   }
+  int64_t piecesOfShared() const;
   mlir::Value placeOfShared(const Source &source, const Chunk &chunk, int64_t piece);
   mlir::Value loadShared(const Source &source, const Chunk &chunk);
+  int64_t bytesOfRow(const Source &source);
   void loadNumber(Source &source);
   void loadTogether();
   void forget();
@@ -174,6 +185,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   RowTeam rowTeam;
   bool noArithmetic, kept = false, keepsColumns = false;
+  mlir::Value copies;                               ///< the mbarrier of copyRow
   llvm::SmallVector<mlir::linalg::GenericOp> steps; ///< prologues, producers first
   /// Operands of operations as they are before results get their buffers.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Operand>> operandsOf;

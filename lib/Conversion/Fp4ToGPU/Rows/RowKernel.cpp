@@ -41,9 +41,11 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   RowQuantizer quantizer(op, kernel, row, context, rows, amax);
   if (ofRows)
     quantizer.computeAmax(ofRows.getNan());
-  quantizer.beginStrip();
+  quantizer.beginStrip(hostRows);
   quantizer.beginRow();
+  int barriers = row.team().barriers();
   row.begin(hostRows, [&] { quantizer.beginTensor(); });
+  quantizer.copyNext(barriers);
   bool isAmaxRead = ofRows && isReadElsewhere(ofRows, context);
   RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
   RowElements::ResultRows ofData = row.rowsOfResult(op.getData());

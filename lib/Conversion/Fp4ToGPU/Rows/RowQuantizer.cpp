@@ -76,16 +76,20 @@ Value RowQuantizer::larger(Value x, Value y) {
 }
 
 void RowQuantizer::beginRow() {
-  RowTeam &team = row.team();
-  if (!shapeOf(op.getBlockSize()).paddedRows || !team.isCta() || !row.isKept())
-    return;
-  ofMatrix = scf::IfOp::create(b, team.isRow(), /*withElseRegion=*/true);
-  b.setInsertionPointToStart(ofMatrix.thenBlock());
+  if (skipsPadding()) {
+    ofMatrix = scf::IfOp::create(b, row.team().isRow(), /*withElseRegion=*/true);
+    b.setInsertionPointToStart(ofMatrix.thenBlock());
+  }
+  if (kernel.hasStages())
+    row.keep(row.copiedRow(strip.rows->turn()));
+}
+
+bool RowQuantizer::skipsPadding() const {
+  return shapeOf(QuantizeOp(op).getBlockSize()).paddedRows && row.team().isCta() && row.isKept();
 }
 
 Value RowQuantizer::hostCtas(Value hostRows) {
-  return strip.rows ? RowStrip::ctas(kernel.host(), hostRows)
-                    : paddedRows(op, kernel.host(), hostRows);
+  return strip.rows ? strip.rows->ctas() : paddedRows(op, kernel.host(), hostRows);
 }
 
 /// The amaxes of rows are under way while these are reduced.
@@ -97,26 +101,63 @@ void RowQuantizer::loadAmaxes() {
     });
 }
 
-void RowQuantizer::beginStrip() {
+void RowQuantizer::beginStrip(Value hostRows) {
   if (!kernel.hasStrips())
     return loadAmaxes();
-  beginTensor();
-  if (factors.table)
-    NVVM::Barrier0Op::create(b);
   bool isTiled = hasTiledScales(op);
-  strip.rows.emplace(kernel, isTiled);
+  strip.rows.emplace(kernel, isTiled, hostRows);
+  if (kernel.hasStages()) {
+    row.beginCopies();
+    copyRow(strip.rows->firstRow(), {});
+    row.shareColumns();
+  }
+  beginTensor();
+  if (factors.table || kernel.hasStages())
+    NVVM::Barrier0Op::create(b);
+  RowTeam &team = row.team();
+  if (kernel.hasStages())
+    strip.rows->begin({});
+  else
+    loadRows();
+  team.take(strip.rows->row(), strip.rows->turn());
+  loadAmaxes();
+  if (isTiled)
+    strip.scales.emplace(kernel, RowBlocks::countPerRow(shapeOf(op.getBlockSize())) /
+                                     hw::scaleBlockColumns);
+}
+
+/// Has the next row wait in registers.
+void RowQuantizer::loadRows() {
   RowTeam &team = row.team();
   team.take(strip.rows->firstRow(), Int32(b, 0));
   row.shareColumns();
   strip.rows->begin(row.loadRow());
   team.take(strip.rows->nextRow(), strip.rows->turn());
   strip.nextWords = row.loadRow();
-  team.take(strip.rows->row(), strip.rows->turn());
   row.keep(strip.rows->carried());
-  loadAmaxes();
-  if (isTiled)
-    strip.scales.emplace(kernel, RowBlocks::countPerRow(shapeOf(op.getBlockSize())) /
-                                     hw::scaleBlockColumns);
+}
+
+/// Begins the copy of a row to shared memory, unless it pads scales: nobody waits for those.
+void RowQuantizer::copyRow(Int32 number, Value isTurn) {
+  Value begins = isTurn;
+  if (skipsPadding()) {
+    Value isRow = number < Int32(b, rows);
+    begins = isTurn ? arith::AndIOp::create(b, isTurn, isRow).getResult() : isRow;
+  }
+  row.team().withRow(number, [&] {
+    if (begins)
+      emitWhen(b, begins, [&] { row.copyRow(); });
+    else
+      row.copyRow();
+  });
+}
+
+void RowQuantizer::copyNext(int barriersBefore) {
+  if (!kernel.hasStages())
+    return;
+  if (row.team().barriers() == barriersBefore)
+    NVVM::Barrier0Op::create(b);
+  copyRow(strip.rows->nextRow(), strip.rows->turn() + 1 < strip.rows->turns());
 }
 
 void RowQuantizer::endRow() {
@@ -154,7 +195,7 @@ bool RowQuantizer::looksFactorsUp() {
 
 /// Rows of a strip have what follows from the tensor alone from before the loop.
 void RowQuantizer::beginTensor() {
-  if (noArithmetic || strip.rows)
+  if (noArithmetic || !quantizers.empty())
     return;
   quantizers.push_back(std::make_unique<BlockQuantizer>(s, b, op.getRecipe().getDecisions()));
   if (!looksFactorsUp()) {

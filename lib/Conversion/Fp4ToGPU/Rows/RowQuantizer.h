@@ -47,8 +47,12 @@ public:
   void beginRow();
   void endRow();
   /// Has the CTA take several rows, one after the other, where the plan says so. endRow() closes
-  /// the loop.
-  void beginStrip();
+  /// the loop. `hostRows` (an index) are the rows of the matrix.
+  void beginStrip(mlir::Value hostRows);
+  /// Begins the copy of the next row to shared memory, where the plan says so, behind the sums and
+  /// a barrier of the CTA, of which there were so many before them: all threads have taken the
+  /// words of the row.
+  void copyNext(int barriersBefore);
   /// The CTAs (an index) of the launch.
   mlir::Value hostCtas(mlir::Value hostRows);
   /// Emits what only needs the amax of the tensor, while the row is loaded: its scale, or the
@@ -73,6 +77,9 @@ private:
   RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block,
                                  const RowElements::ResultRow &to);
   void loadAmaxes();
+  void loadRows();
+  bool skipsPadding() const;
+  void copyRow(Int32 number, mlir::Value isTurn);
   void endMatrix();
   bool looksFactorsUp();
   void quantizeTogether();

@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -13,19 +14,30 @@ static constexpr int64_t kTile = hw::scaleBlockRows, kStrips = kTile / RowStrip:
 
 static_assert(hw::scaleUnitRowStep == kStrips);
 
-RowStrip::RowStrip(KernelBuilder &kernel, bool hasTiledScales)
+RowStrip::RowStrip(KernelBuilder &kernel, bool hasTiledScales, Value hostRows)
     : b(kernel.body()), step(hasTiledScales ? kStrips : 1) {
+  ImplicitLocOpBuilder &host = kernel.host();
+  int64_t unit = hasTiledScales ? kTile : kRows, ofUnit = unit / kRows;
+  Value units = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, unit));
+  Value singles = arith::MinUIOp::create(
+      host, units, constIndex(host, llvm::divideCeil(kernel.singleRows(), unit)));
+  Value strips = arith::MulIOp::create(host, arith::SubIOp::create(host, units, singles),
+                                       constIndex(host, ofUnit));
+  numCtas = arith::AddIOp::create(host, strips,
+                                  arith::MulIOp::create(host, singles, constIndex(host, unit)));
   Int32 cta(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
-  first = hasTiledScales ? cta / kStrips * kTile + cta % kStrips : cta * kRows;
-}
-
-Value RowStrip::ctas(ImplicitLocOpBuilder &host, Value rows) {
-  Value tiles = arith::CeilDivUIOp::create(host, rows, constIndex(host, kTile));
-  return arith::MulIOp::create(host, tiles, constIndex(host, kStrips));
+  first = cta / ofUnit * unit + cta % ofUnit;
+  numTurns = Int32(b, kRows);
+  if (!kernel.singleRows())
+    return;
+  Int32 ofStrips(b, kernel.scalar(strips));
+  isStrip = cta < ofStrips;
+  first = select(isStrip, *first, cta + ofStrips * (kRows - 1));
+  numTurns = select(isStrip, *numTurns, Int32(b, 1));
 }
 
 void RowStrip::begin(ValueRange carried) {
-  loop = scf::ForOp::create(b, constI32(b, 0), constI32(b, kRows), constI32(b, 1), carried,
+  loop = scf::ForOp::create(b, constI32(b, 0), turns(), constI32(b, 1), carried,
                             /*bodyBuilder=*/nullptr, /*unsignedCmp=*/true);
   b.setInsertionPointToStart(loop.getBody());
 }
@@ -56,6 +68,18 @@ void StripScales::forEachTile(llvm::function_ref<void(Int32)> body) {
   }
 }
 
+/// Stores the scales of all rows, or of the first alone.
+void StripScales::storeUnit(Value unit, Value to, Value hasAll) {
+  if (!hasAll)
+    return fp4::store(b, unit, to, kUnit);
+  auto branch = scf::IfOp::create(b, hasAll, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard restore(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  fp4::store(b, unit, to, kUnit);
+  b.setInsertionPointToStart(branch.elseBlock());
+  fp4::store(b, vector::ExtractOp::create(b, unit, 0), to, kWord);
+}
+
 void StripScales::store(Value base, const RowStrip &strip) {
   auto type = VectorType::get(kUnit / kWord, b.getI32Type());
   Int32 row = strip.firstRow();
@@ -64,6 +88,6 @@ void StripScales::store(Value base, const RowStrip &strip) {
     Value unit = LLVM::LoadOp::create(b, type, unitOf(tile), /*alignment=*/kUnit);
     Int32 number = hw::scaleBlockIndex(row / kTile, tile, tiles);
     Value to = address(b, base, number, hw::scaleBlockBytes);
-    fp4::store(b, unit, address(b, to, hw::scaleWordInBlock(row), 1), kUnit);
+    storeUnit(unit, address(b, to, hw::scaleWordInBlock(row), 1), strip.hasAll());
   });
 }

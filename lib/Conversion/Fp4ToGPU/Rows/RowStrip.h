@@ -22,11 +22,12 @@ class RowStrip {
 public:
   static constexpr int64_t kRows = 4;
 
+  /// For `hostRows` (an index) rows, of which the last have a CTA each (KernelBuilder::singleRows).
   /// Rows behind those of the matrix, up to a multiple of 128, have turns too.
-  RowStrip(KernelBuilder &kernel, bool hasTiledScales);
+  RowStrip(KernelBuilder &kernel, bool hasTiledScales, mlir::Value hostRows);
 
-  /// The CTAs (an index) for `rows` (an index).
-  static mlir::Value ctas(mlir::ImplicitLocOpBuilder &host, mlir::Value rows);
+  /// The CTAs (an index) of the launch.
+  mlir::Value ctas() const { return numCtas; }
 
   /// Begins the loop, whose body is the code up to close(). Values are carried from one row to the
   /// next: `carried` to the first, and those that close() is given.
@@ -37,15 +38,20 @@ public:
   void hoist(mlir::Value argument) { argument.getDefiningOp()->moveBefore(loop); }
 
   Int32 firstRow() const { return *first; }
+  /// The CTA has kRows rows (i1), or one; null: always.
+  mlir::Value hasAll() const { return isStrip; }
+  /// Rows of the CTA.
+  Int32 turns() const { return *numTurns; }
   /// The row of the present turn, and the next, or again the last of the CTA.
   Int32 turn() { return {b, loop.getInductionVar()}; }
   Int32 row() { return *first + turn() * step; }
-  Int32 nextRow() { return *first + minimum(turn() + 1, Int32(b, kRows - 1)) * step; }
+  Int32 nextRow() { return *first + minimum(turn() + 1, turns() - 1) * step; }
 
 private:
   mlir::ImplicitLocOpBuilder &b;
   int64_t step;
-  std::optional<Int32> first;
+  std::optional<Int32> first, numTurns;
+  mlir::Value isStrip, numCtas;
   mlir::scf::ForOp loop;
 };
 
@@ -63,6 +69,7 @@ private:
   static constexpr int64_t kWord = hw::scaleBlockColumns, kUnit = hw::scaleUnitBytes;
   mlir::Value unitOf(Int32 tile) { return address(b, shared, tile, kUnit); }
   void forEachTile(llvm::function_ref<void(Int32)> body);
+  void storeUnit(mlir::Value unit, mlir::Value to, mlir::Value hasAll);
 
   KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;

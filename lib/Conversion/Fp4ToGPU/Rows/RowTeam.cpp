@@ -54,6 +54,12 @@ void RowTeam::take(Int32 row, Int32 turn) {
   this->turn = turn;
 }
 
+void RowTeam::withRow(Int32 row, llvm::function_ref<void()> body) {
+  SmallVector<Place> mine = std::exchange(places, {placeOf(row)});
+  body();
+  places = mine;
+}
+
 void RowTeam::forEachRow(llvm::function_ref<void()> body) {
   for (selected = 0; selected < places.size(); ++selected)
     body();

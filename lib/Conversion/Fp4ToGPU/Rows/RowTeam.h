@@ -58,6 +58,8 @@ public:
   /// Has the team, all threads of a CTA, go on with `row`, in a loop over rows. `turn` (i32) counts
   /// them, so that a row does not wait until all threads have done with the one before.
   void take(Int32 row, Int32 turn);
+  /// Calls `body` with `row` in place of that of the team.
+  void withRow(Int32 row, llvm::function_ref<void()> body);
   int64_t chunksPerThread() const { return perThread; }
   /// Barriers of all threads of the CTA that were emitted.
   int barriers() const { return numBarriers; }

@@ -76,7 +76,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
-    | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, rows_per_thread, ctas_per_sm, pdl, strip |
+    | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, rows_per_thread, ctas_per_sm, pdl, strip, stages, single_rows |
     | tile_attention | blocks of queries pass over blocks of keys | tile, cluster, k_slices, schedule, roles, stages, ctas_per_sm |
     | warp_attention | warps share the keys of few queries, and multiply with mma.sync | threads, ctas_per_sm, k_slices, strip |
     | gemv | a warp multiplies a few rows (small M) with rows of a matrix | route, threads, ctas_per_sm |
@@ -92,12 +92,13 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | sliced_k | each k slice has warpgroups of its own, and the first adds all sums; without it, all warps have all slices |
     | pair | two CTAs along the rows work on a tile as one tensor core |
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct, and in a complete plan without it: threads write them from their registers |
-    | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4. The roles have as many |
+    | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4 |
     | mma_warps | 2: a second warp copies scales to tensor memory; 1: one does both. Only for block-scaled GEMMs with tcgen05, whose roles have as many |
     | strip | tiles along the rows that a CTA takes in turn. reduce_rows: 4 rows. warp_attention: heads of keys |
     | schedule | sharing of tiles among CTAs: `#pipe.static_persistent<along_m>`, or in tile_gemm on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | assignment of warps to engines, a `#pipe.role_plan` |
-    | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8 |
+    | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8. reduce_rows: 1 row |
+    | single_rows | rows behind strips that have a CTA each |
     | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |
     | threads | threads of a CTA |
     | blocks_per_thread | scale blocks of a thread |
@@ -106,7 +107,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | ctas_per_sm | CTAs per SM; without it, as many as fit |
     | pdl | PDL. both: the kernel begins while the one before it ends, and lets the next do so. waits: the next begins when it has ended. none, and without it: neither |
     | wave_cost | predicted cost in a unit of `dispatch`: once, for each wave of tiles, and for each k tile of a wave |
-    | grid | CTAs that are launched for each SM at most |
+    | grid | most CTAs for each SM |
     | cache_hints | accesses tell the caches that each line is used once |
     | order | descending: CTAs take the matrix from its end, which the L2 cache still has where the kernel before read it last. ascending, and without it: from its beginning |
     | amax | same: the kernel computes the amax of its input too, in CTAs that wait for each other, unless they are more than 7/8 of those that the device holds at once. separate, and without it: two kernels |

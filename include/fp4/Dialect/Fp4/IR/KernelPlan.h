@@ -78,6 +78,7 @@ struct PipelinePlan {
 /// Decisions about a kernel whose threads stream over elements, without tiles.
 struct StreamPlan {
   std::optional<int64_t> blocksPerThread, itemsPerThread;
+  std::optional<int64_t> singleRows; ///< rows behind strips that have a CTA each
   std::optional<int64_t> grid;
   bool cacheHints = false;
   std::optional<CtaOrder> order;
