@@ -4,6 +4,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowNumbers.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/Plans/RowTeams.h"
 
 using namespace mlir;
@@ -23,14 +24,14 @@ bool readsGather(Operation *op) {
   });
 }
 
-/// Returns true when a CTA should take rows one after the other: codes and tiled scales of FP4
-/// behind one matrix, where integer instructions make the codes. An H200 takes 97 us in place of
-/// 102 for NVFP4 of 16384 rows of 8192 elements.
-bool gainsFromStrips(Operation *op, const hw::TargetModel &target) {
+/// Returns true when a CTA may take rows of a quantizer of one matrix one after the other: the
+/// scales of a tile of rows, or fp32, where threads compute what other targets convert.
+bool mayGainFromStrips(Operation *op, const hw::TargetModel &target) {
   auto quantize = dyn_cast<QuantizeOp>(op);
   return quantize && quantizesOneMatrix(op) && !target.features.hasFp4Convert &&
-         hasPackedData(quantize.getFormat()) && !quantize.getRng() && !amaxOfRows(quantize) &&
-         scaleLayout(cast<RankedTensorType>(quantize.getScales().getType())) && !readsGather(op);
+         !quantize.getRng() && !amaxOfRows(quantize) && !readsGather(op) &&
+         (quantize.hasF32Scales() ||
+          scaleLayout(cast<RankedTensorType>(quantize.getScales().getType())));
 }
 
 /// Returns true when nobody asks for other threads, and the row is long enough for a CTA.
@@ -48,33 +49,118 @@ int64_t bytesOfStage(Operation *op) {
   return int64_t(bytes);
 }
 
+/// Returns true when threads read other columns than those of their results.
+bool readsOtherColumns(Operation *op) {
+  int64_t columns = widestMatrixOf(op).getDimSize(1);
+  AffineExpr own = getAffineDimExpr(1, op->getContext());
+  return llvm::any_of(sourcesOf(op), [&](const RowSource &source) {
+    auto type = cast<RankedTensorType>(std::get<Value>(source).getType());
+    bool isMatrix = type.getRank() == 2 && type.getDimSize(1) > 1;
+    return isMatrix && (type.getDimSize(1) != columns || std::get<2>(source) != own);
+  });
+}
+
 /// Why no row of `op` may wait in shared memory; empty if it may.
 std::string whyNoStage(Operation *op) {
   if (widestMatrixOf(op).getDimSize(1) % kRowChunk != 0)
     return "is left out where rows are no whole chunks";
+  if (readsOtherColumns(op))
+    return "is left out where results are of other columns";
   return bytesOfStage(op) > kMostStageBytes ? "is left out where rows take more than 32768 bytes"
                                             : "";
 }
 
-/// Threads and CTAs of a row of `chunks` that are kept beside those of the next one: four chunks of
-/// a thread take 128 registers, and two 80.
-void planStrip(KernelPlan &plan, int64_t chunks) {
-  constexpr int64_t ofFour = 512, ofTwo = 768, fewest = 64;
+/// The work of threads on a row that they have together.
+struct StripWork {
+  bool isOfBytes;    ///< instructions convert elements; without it, integer ones make codes of FP4
+  bool hasRowScale;  ///< the results of a row wait for its scale
+  int64_t numbers;   ///< sums and maxima of the row for which threads wait
+  bool sharesBlocks; ///< threads have the amax of a block together
+};
+
+StripWork workOf(QuantizeOp op) {
+  int64_t columns = widestMatrixOf(op).getDimSize(1);
+  bool hasRowScale = op.getBlock() && op.getBlock()->back() == columns;
+  int64_t sums = llvm::count_if(stepsOf(op), isRowReduction);
+  return {!hasPackedData(op.getFormat()), hasRowScale, sums + hasRowScale,
+          !hasRowScale && op.getBlockSize() > kRowChunk};
+}
+
+/// Threads of a row, chunks of each, and CTAs of an SM.
+struct StripShape {
+  int64_t threads, perThread, ctas;
+};
+
+/// Shape of a row of `chunks` beside which the next one waits in registers or, with `hasStage`, in
+/// shared memory: four chunks of a thread take 128 registers and 96, and two 80 and 72.
+StripShape shapeOf(int64_t chunks, bool hasStage) {
+  constexpr int64_t fewest = 64;
+  int64_t ofFour = hasStage ? 640 : 512, ofTwo = hasStage ? 896 : 768;
   int64_t four = threadsOfChunks(llvm::divideCeil(chunks, 4));
-  bool hasFour = four >= fewest && 16 * (4 * four - chunks) <= chunks;
-  plan.threads = hasFour ? four : threadsOfChunks(llvm::divideCeil(chunks, 2));
-  plan.ctasPerSm = (hasFour ? ofFour : ofTwo) / *plan.threads;
-  plan.strip = kRows;
+  if (four >= fewest && 16 * (4 * four - chunks) <= chunks)
+    return {four, 4, ofFour / four};
+  int64_t two = threadsOfChunks(llvm::divideCeil(chunks, 2));
+  return {two, 2, ofTwo / two};
+}
+
+/// Returns true when a thread has registers for its chunks of a row that it took from shared
+/// memory: their words, those of their results where these wait for the scale of the row, and
+/// others. With fewer, FP8 of rows of 8192 elements takes an H200 104 us in place of 100.
+bool hasRegisters(Operation *op, const StripWork &work, const StripShape &shape,
+                  const hw::TargetModel &target) {
+  constexpr int64_t others = 34, ofNumber = 3, granule = 8;
+  int64_t words = shape.perThread * keptWordsOfChunk(op) * (work.hasRowScale ? 2 : 1);
+  int64_t room = int64_t(target.limits.registersPerSM) / (shape.threads * shape.ctas);
+  return words + others + ofNumber * work.numbers <= room / granule * granule;
+}
+
+/// Returns true when the next row of a strip should wait in shared memory. CTAs of many threads are
+/// so few on an SM that others hardly load while some wait for their threads; eight CTAs do. But if
+/// threads wait once for a row, and have four chunks of the next one in registers, the trip through
+/// shared memory takes longer: 100 us in place of 98 for RMSNorm to NVFP4 of 16384 rows of 8192
+/// elements. Two chunks take 88 in place of 96 for 7168 elements, because more CTAs fit.
+bool gainsFromStage(Operation *op, const StripWork &work, const StripShape &shape,
+                    const hw::TargetModel &target) {
+  constexpr int64_t manyCtas = 8;
+  if (!whyNoStage(op).empty() || shape.ctas >= manyCtas ||
+      int64_t(target.limits.ctasByShared(bytesOfStage(op))) < shape.ctas ||
+      !hasRegisters(op, work, shape, target))
+    return false;
+  return work.isOfBytes || work.numbers + work.sharesBlocks > 1 || shape.perThread < 4;
+}
+
+/// Rows behind the strips that have a CTA each, two for each CTA that SMs have at a time: at the
+/// end an SM lacks CTAs for the time of a row, not of a strip. An H200 takes 31 us in place of 33
+/// for MXFP4 of 4096 rows of 8192 elements. Four CTAs of an SM whose rows wait in registers lack
+/// less than single rows take that nobody loads before: 98 us, and 99 with them.
+int64_t singleRowsOf(const StripShape &shape, bool hasStage, const hw::TargetModel &target) {
+  constexpr int64_t ofCta = 2, tile = 128, few = 4;
+  if (!hasStage && shape.ctas >= few)
+    return 0;
+  return int64_t(target.sms) * shape.ctas * ofCta / tile * tile;
 }
 
 } // namespace
 
 std::optional<KernelPlan> fp4::planWithStrip(Operation *op, const KernelPlan &partial,
                                              int64_t chunks, const hw::TargetModel &target) {
-  if (!mayHaveStrip(partial, chunks) || !gainsFromStrips(op, target))
+  if (!mayHaveStrip(partial, chunks) || !mayGainFromStrips(op, target))
     return std::nullopt;
+  StripWork work = workOf(cast<QuantizeOp>(op));
+  StripShape shape = shapeOf(chunks, /*hasStage=*/true);
+  bool hasStage = gainsFromStage(op, work, shape, target);
+  if (!hasStage && work.isOfBytes)
+    return std::nullopt;
+  if (!hasStage)
+    shape = shapeOf(chunks, /*hasStage=*/false);
   KernelPlan plan = planOfFamily(KernelFamily::ReduceRows);
-  planStrip(plan, chunks);
+  plan.threads = shape.threads;
+  plan.ctasPerSm = shape.ctas;
+  plan.strip = kRows;
+  if (hasStage)
+    plan.pipeline.stages = 1;
+  if (int64_t rows = singleRowsOf(shape, hasStage, target))
+    plan.stream.singleRows = rows;
   return plan;
 }
 

@@ -140,3 +140,31 @@ func.func @singles(%x: tensor<256x4096xf32>) -> (tensor<256x4096xf4E2M1FN>, tens
       : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
   return %q0, %q1 : tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>
 }
+
+// -----
+
+// Threads have chunks of their results in shared memory.
+#all = affine_map<(i, j) -> (i, j)>
+#angle = affine_map<(i, j) -> (i, j mod 64)>
+func.func @columns(%x: tensor<256x4096xbf16>, %c: tensor<256x64xbf16>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>) {
+  %e = tensor.empty() : tensor<256x4096xbf16>
+  %y0 = linalg.generic {indexing_maps = [#all, #angle, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %c : tensor<256x4096xbf16>, tensor<256x64xbf16>) outs(%e : tensor<256x4096xbf16>) attrs = {fp4.prologue} {
+  ^bb0(%v: bf16, %a: bf16, %o: bf16):
+    %m = arith.mulf %v, %a : bf16
+    linalg.yield %m : bf16
+  } -> tensor<256x4096xbf16>
+  %a0 = fp4.amax %y0 {per_row, fp4.prologue} : tensor<256x4096xbf16> -> tensor<256xf32>
+  %q0, %s0 = fp4.quantize %y0 amax %a0 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128>}
+      : (tensor<256x4096xbf16>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  %y1 = linalg.generic {indexing_maps = [#all, #angle, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %c : tensor<256x4096xbf16>, tensor<256x64xbf16>) outs(%e : tensor<256x4096xbf16>) attrs = {fp4.prologue} {
+  ^bb0(%v: bf16, %a: bf16, %o: bf16):
+    %m = arith.mulf %v, %a : bf16
+    linalg.yield %m : bf16
+  } -> tensor<256x4096xbf16>
+  %a1 = fp4.amax %y1 {per_row, fp4.prologue} : tensor<256x4096xbf16> -> tensor<256xf32>
+  // expected-error @+2 {{must have a plan whose 'stages' is left out where results are of other columns, but got 1}}
+  // expected-note @+1 {{leave 'stages' out, and fp4-plan-kernels decides it}}
+  %q1, %s1 = fp4.quantize %y1 amax %a1 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128>}
+      : (tensor<256x4096xbf16>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  return %q0, %q1 : tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>
+}

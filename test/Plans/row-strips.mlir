@@ -1,7 +1,8 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_90a -fp4-generalize-elementwise -fp4-fuse -fp4-plan-kernels | FileCheck %s
 // RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-generalize-elementwise -fp4-fuse -fp4-plan-kernels | FileCheck %s --check-prefix=CONVERTS
-// CTAs of quantizers to FP4 with tiled scales take four rows one after the other, where there are rows for one and a half
-// waves of them. Threads have four chunks of a row, or two where four would leave many without one.
+// CTAs of quantizers with tiled or fp32 scales take four rows one after the other, where there are rows for one and a half
+// waves of them. Threads have four chunks of a row, or two where four would leave many without one. The next row waits in
+// shared memory, or in registers.
 
 #all = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
@@ -9,7 +10,7 @@
 // Rows of one SM each, rows of less than a wave and a half, and others.
 // CHECK-LABEL: func @four(
 // CONVERTS-LABEL: func @four(
-// CHECK: fp4.quantize{{.*}}fp4.dispatch = [#fp4.case<m = [1, 132] : reduce_rows, threads = 512, ctas_per_sm = 2>, #fp4.case<m = [133, 3167] : reduce_rows, threads = 128, ctas_per_sm = 5>], fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128, ctas_per_sm = 4>
+// CHECK: fp4.quantize{{.*}}fp4.dispatch = [#fp4.case<m = [1, 132] : reduce_rows, threads = 512, ctas_per_sm = 2>, #fp4.case<m = [133, 3959] : reduce_rows, threads = 128, ctas_per_sm = 5>], fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128, single_rows = 1280, ctas_per_sm = 5>
 // CONVERTS-NOT: strip =
 func.func @four(%x: tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %c0 = arith.constant 0 : index
@@ -38,7 +39,7 @@ func.func @four(%x: tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x2
   return %q, %t : tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 }
 
-// Two chunks of a thread.
+// Two chunks of a thread. So many CTAs share an SM that rows wait in registers.
 // CHECK-LABEL: func @short(
 // CONVERTS-LABEL: func @short(
 // CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 64, ctas_per_sm = 12>
@@ -69,7 +70,7 @@ func.func @short(%x: tensor<65536x2048xbf16>) -> (tensor<65536x2048xf4E2M1FN>, t
 // Four chunks of 128 threads would leave 16 threads without a chunk.
 // CHECK-LABEL: func @between(
 // CONVERTS-LABEL: func @between(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 224, ctas_per_sm = 3>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 1024, ctas_per_sm = 4>
 // CONVERTS-NOT: strip =
 func.func @between(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf4E2M1FN>, tensor<65536x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>
@@ -99,55 +100,55 @@ func.func @between(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf4E2M1FN>,
 // CONVERTS-LABEL: func @few(
 // CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128, ctas_per_sm = 5>
 // CONVERTS-NOT: strip =
-func.func @few(%x: tensor<3072x8192xbf16>) -> (tensor<3072x8192xf4E2M1FN>, tensor<3072x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
-  %zeros = arith.constant dense<0.0> : tensor<3072xf32>
-  %e = tensor.empty() : tensor<3072x8192xbf16>
-  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3072x8192xbf16>) outs(%zeros : tensor<3072xf32>) {
+func.func @few(%x: tensor<3959x8192xbf16>) -> (tensor<3959x8192xf4E2M1FN>, tensor<3959x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<3959xf32>
+  %e = tensor.empty() : tensor<3959x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3959x8192xbf16>) outs(%zeros : tensor<3959xf32>) {
   ^bb0(%v: bf16, %o: f32):
     %f = arith.extf %v : bf16 to f32
     %m = arith.mulf %f, %f : f32
     %a = arith.addf %o, %m : f32
     linalg.yield %a : f32
-  } -> tensor<3072xf32>
-  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<3072x8192xbf16>, tensor<3072xf32>) outs(%e : tensor<3072x8192xbf16>) {
+  } -> tensor<3959xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<3959x8192xbf16>, tensor<3959xf32>) outs(%e : tensor<3959x8192xbf16>) {
   ^bb0(%v: bf16, %b: f32, %o: bf16):
     %f = arith.extf %v : bf16 to f32
     %r = math.rsqrt %b : f32
     %d = arith.mulf %f, %r : f32
     %u = arith.truncf %d : f32 to bf16
     linalg.yield %u : bf16
-  } -> tensor<3072x8192xbf16>
-  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<3072x8192xbf16>) -> (tensor<3072x8192xf4E2M1FN>, tensor<3072x256xf8E8M0FNU>)
-  %t = fp4.swizzle_scales %s : tensor<3072x256xf8E8M0FNU> -> tensor<3072x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  return %q, %t : tensor<3072x8192xf4E2M1FN>, tensor<3072x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  } -> tensor<3959x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<3959x8192xbf16>) -> (tensor<3959x8192xf4E2M1FN>, tensor<3959x256xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<3959x256xf8E8M0FNU> -> tensor<3959x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<3959x8192xf4E2M1FN>, tensor<3959x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 }
 
 // A wave and a half.
 // CHECK-LABEL: func @enough(
 // CONVERTS-LABEL: func @enough(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128, ctas_per_sm = 4>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128, single_rows = 1280, ctas_per_sm = 5>
 // CONVERTS-NOT: strip =
-func.func @enough(%x: tensor<3168x8192xbf16>) -> (tensor<3168x8192xf4E2M1FN>, tensor<3168x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
-  %zeros = arith.constant dense<0.0> : tensor<3168xf32>
-  %e = tensor.empty() : tensor<3168x8192xbf16>
-  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3168x8192xbf16>) outs(%zeros : tensor<3168xf32>) {
+func.func @enough(%x: tensor<3960x8192xbf16>) -> (tensor<3960x8192xf4E2M1FN>, tensor<3960x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<3960xf32>
+  %e = tensor.empty() : tensor<3960x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3960x8192xbf16>) outs(%zeros : tensor<3960xf32>) {
   ^bb0(%v: bf16, %o: f32):
     %f = arith.extf %v : bf16 to f32
     %m = arith.mulf %f, %f : f32
     %a = arith.addf %o, %m : f32
     linalg.yield %a : f32
-  } -> tensor<3168xf32>
-  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<3168x8192xbf16>, tensor<3168xf32>) outs(%e : tensor<3168x8192xbf16>) {
+  } -> tensor<3960xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<3960x8192xbf16>, tensor<3960xf32>) outs(%e : tensor<3960x8192xbf16>) {
   ^bb0(%v: bf16, %b: f32, %o: bf16):
     %f = arith.extf %v : bf16 to f32
     %r = math.rsqrt %b : f32
     %d = arith.mulf %f, %r : f32
     %u = arith.truncf %d : f32 to bf16
     linalg.yield %u : bf16
-  } -> tensor<3168x8192xbf16>
-  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<3168x8192xbf16>) -> (tensor<3168x8192xf4E2M1FN>, tensor<3168x256xf8E8M0FNU>)
-  %t = fp4.swizzle_scales %s : tensor<3168x256xf8E8M0FNU> -> tensor<3168x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
-  return %q, %t : tensor<3168x8192xf4E2M1FN>, tensor<3168x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  } -> tensor<3960x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<3960x8192xbf16>) -> (tensor<3960x8192xf4E2M1FN>, tensor<3960x256xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<3960x256xf8E8M0FNU> -> tensor<3960x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<3960x8192xf4E2M1FN>, tensor<3960x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 }
 
 // Linear scales of a row are neighbours.
@@ -259,4 +260,265 @@ func.func @bytes_of_two(%x: tensor<65536x8192xbf16>, %r0: tensor<65536x8192xbf16
   } -> tensor<65536x8192xbf16>
   %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 8192>} : (tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>)
   return %q, %s : tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>
+}
+
+// Threads wait once for a row: four chunks of the next one wait in registers.
+// CHECK-LABEL: func @waits_once(
+// CONVERTS-LABEL: func @waits_once(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128, ctas_per_sm = 4>
+// CONVERTS-NOT: strip =
+func.func @waits_once(%x: tensor<65536x8192xbf16>, %amax: tensor<f32>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x8192xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x8192xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<65536x8192xbf16>, tensor<f32>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x512xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<65536x512xf8E4M3FN> -> tensor<65536x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x8192xf4E2M1FN>, tensor<65536x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Threads wait for a mean and a variance.
+// CHECK-LABEL: func @waits_twice(
+// CONVERTS-LABEL: func @waits_twice(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128, single_rows = 1280, ctas_per_sm = 5>
+// CONVERTS-NOT: strip =
+func.func @waits_twice(%x: tensor<65536x8192xbf16>, %amax: tensor<f32>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %s0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %a = arith.addf %o, %f : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n, %s0 : tensor<65536x8192xbf16>, tensor<65536xf32>, tensor<65536xf32>) outs(%e : tensor<65536x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %s1: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %g = arith.subf %f, %s1 : f32
+    %d = arith.mulf %g, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x8192xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<65536x8192xbf16>, tensor<f32>) -> (tensor<65536x8192xf4E2M1FN>, tensor<65536x512xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<65536x512xf8E4M3FN> -> tensor<65536x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x8192xf4E2M1FN>, tensor<65536x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// An SM that has two CTAs would lack much of one.
+// CHECK-LABEL: func @two_ctas(
+// CONVERTS-LABEL: func @two_ctas(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 256, single_rows = 512, ctas_per_sm = 2>
+// CONVERTS-NOT: strip =
+func.func @two_ctas(%x: tensor<65536x16384xbf16>, %amax: tensor<f32>) -> (tensor<65536x16384xf4E2M1FN>, tensor<65536x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x16384xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x16384xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x16384xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x16384xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x16384xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<65536x16384xbf16>, tensor<f32>) -> (tensor<65536x16384xf4E2M1FN>, tensor<65536x1024xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<65536x1024xf8E4M3FN> -> tensor<65536x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x16384xf4E2M1FN>, tensor<65536x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// More CTAs fit beside rows in shared memory where threads have two chunks.
+// CHECK-LABEL: func @waits_once_of_two(
+// CONVERTS-LABEL: func @waits_once_of_two(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 1024, ctas_per_sm = 4>
+// CONVERTS-NOT: strip =
+func.func @waits_once_of_two(%x: tensor<65536x7168xbf16>, %amax: tensor<f32>) -> (tensor<65536x7168xf4E2M1FN>, tensor<65536x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x7168xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x7168xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x7168xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x7168xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x7168xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<65536x7168xbf16>, tensor<f32>) -> (tensor<65536x7168xf4E2M1FN>, tensor<65536x448xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<65536x448xf8E4M3FN> -> tensor<65536x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x7168xf4E2M1FN>, tensor<65536x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Elements that instructions convert.
+// CHECK-LABEL: func @bytes_of_blocks(
+// CONVERTS-LABEL: func @bytes_of_blocks(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128, single_rows = 1280, ctas_per_sm = 5>
+// CONVERTS-NOT: strip =
+func.func @bytes_of_blocks(%x: tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M3FN>, tensor<65536x64xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x8192xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>} : (tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M3FN>, tensor<65536x64xf32>)
+  return %q, %s : tensor<65536x8192xf8E4M3FN>, tensor<65536x64xf32>
+}
+
+// Results that wait for their scale leave no registers to five CTAs,
+// CHECK-LABEL: func @bytes_of_row(
+// CONVERTS-LABEL: func @bytes_of_row(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128, ctas_per_sm = 5>
+// CONVERTS-NOT: strip =
+func.func @bytes_of_row(%x: tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x8192xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x8192xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x8192xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x8192xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x8192xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 8192>} : (tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>)
+  return %q, %s : tensor<65536x8192xf8E4M3FN>, tensor<65536x1xf32>
+}
+
+// but to two,
+// CHECK-LABEL: func @bytes_of_long_row(
+// CONVERTS-LABEL: func @bytes_of_long_row(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 256, single_rows = 512, ctas_per_sm = 2>
+// CONVERTS-NOT: strip =
+func.func @bytes_of_long_row(%x: tensor<65536x16384xbf16>) -> (tensor<65536x16384xf8E4M3FN>, tensor<65536x1xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x16384xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x16384xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x16384xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x16384xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x16384xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 16384>} : (tensor<65536x16384xbf16>) -> (tensor<65536x16384xf8E4M3FN>, tensor<65536x1xf32>)
+  return %q, %s : tensor<65536x16384xf8E4M3FN>, tensor<65536x1xf32>
+}
+
+// and to four of threads with two chunks, if these wait twice.
+// CHECK-LABEL: func @bytes_of_two_chunks(
+// CONVERTS-LABEL: func @bytes_of_two_chunks(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 1024, ctas_per_sm = 4>
+// CONVERTS-NOT: strip =
+func.func @bytes_of_two_chunks(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x7168xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x7168xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x7168xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x7168xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x7168xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 7168>} : (tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>)
+  return %q, %s : tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>
+}
+
+// Behind a mean they wait for three numbers.
+// CHECK-LABEL: func @bytes_of_means(
+// CONVERTS-LABEL: func @bytes_of_means(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 224>
+// CONVERTS-NOT: strip =
+func.func @bytes_of_means(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x7168xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x7168xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %s0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x7168xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %a = arith.addf %o, %f : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n, %s0 : tensor<65536x7168xbf16>, tensor<65536xf32>, tensor<65536xf32>) outs(%e : tensor<65536x7168xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %s1: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %g = arith.subf %f, %s1 : f32
+    %d = arith.mulf %g, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x7168xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 7168>} : (tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>)
+  return %q, %s : tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>
 }
