@@ -7,8 +7,8 @@
 `run` needs a Hopper GPU and PyTorch, and for FlashAttention-3 the file that flash_attention_3.py
 names, in FOLDER. Prefill has heads of 192 elements of keys and 128 of values, 16384 tokens in all.
 Decode has one query of each sequence over a latent cache of 576 elements a token, the first 512 of
-which are values, in pages of 64 in any order, of bf16 or of e4m3 with queries of e4m3; caches take turns,
-so that the L2 cache has none.
+which are values, in pages of 64 in any order, of bf16 or of e4m3 with queries of e4m3; caches take
+turns, so that the L2 cache has none.
 Results are compared with attention in fp32 of the same numbers before they are timed; rounds
 alternate between the libraries. A causal cell counts half of the products.
 """

@@ -195,8 +195,9 @@ def weighted_sum(count):
 
 
 def norm_gradient_text(kind):
-    """Gradients of y = n * w, n = (x - mean) * rstd: dx = (w * dy - a - n * b) * rstd, where b is the mean of
-    w * dy * n, and a that of w * dy; RMSNorm has no means of x and w * dy. rstd is given."""
+    """Gradients of y = n * w, n = (x - mean) * rstd: dx = (w * dy - a - n * b) * rstd, where b is
+    the mean of w * dy * n, and a that of w * dy; RMSNorm has no means of x and w * dy. rstd is
+    given."""
     def text(columns):
         from fp4.torch.row_programs import NUMBERS, Text, constant
         is_layer = kind == "layer"

@@ -1,6 +1,6 @@
 """Kernels of vLLM that do what some chains of neighbours.py do, where the folder has its library.
 
-  vllm_C.so    vllm/_C.abi3.so of a wheel of vLLM; other architectures than sm_90 may be cut out of it
+  vllm_C.so    vllm/_C.abi3.so of a wheel of vLLM, from which others than sm_90 may be cut
 """
 import os
 

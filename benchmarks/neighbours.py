@@ -22,7 +22,6 @@ import sys
 import kit
 import neighbour_chains
 import neighbour_peers
-import norm_peers
 import norms
 
 COLUMNS = (2048, 4096, 7168, 8192, 16384)
@@ -188,7 +187,7 @@ def time_compiled(kind, rows, columns, flush, torch):
 
 
 def compile_together(folder, kinds, compiled, processes):
-    """Starts processes that fill the cache of torch.compile: results are timed when all have ended."""
+    """Starts processes that fill the cache of torch.compile: times follow when all have ended."""
     named = [kind for kind in kinds if neighbour_chains.KINDS[kind].function]
     cells = ",".join(f"{rows}x{columns}" for rows, columns in compiled)
     return [subprocess.Popen([sys.executable, __file__, "run", folder, "--cells=", f"--compiled={cells}", "--processes=0",

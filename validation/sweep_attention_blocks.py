@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compiles attention whose operands have scales of blocks, runs it in the simulator and checks.
 
-  validation/sweep_attention_blocks.py          a covering subset: every pair of values of two parameters
+  validation/sweep_attention_blocks.py          a covering subset: each pair of values of parameters
   validation/sweep_attention_blocks.py --full   the cross product
   validation/sweep_attention_blocks.py --list   what would run
 

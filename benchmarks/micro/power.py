@@ -44,7 +44,7 @@ class Meter:
 
 
 def repeated(setup: str, body: str, results: list[str], block: int) -> str:
-    """Runs `body` %rounds times; thread 0 of each CTA stores the clock and the time at both ends."""
+    """Runs `body` %rounds times; thread 0 of each CTA stores the clock and the time at its ends."""
     keep = "\n".join(f"  xor.b32 %sink, %sink, {name};" for name in results)
     return ptx.kernel(["out", "rounds", "data"], "", f"""  .reg .b32 %thread, %count, %sink; .reg .b64 %c0, %c1, %t0, %t1, %where; .reg .pred %more, %first, %pz;
   mov.u32 %thread, %tid.x; mov.b32 %sink, 0;

@@ -1,4 +1,4 @@
-"""Steps of CTAs that load and meet at a barrier, and rings of boxes, where CTAs share rows of memory."""
+"""Steps of CTAs that load and meet at a barrier, and rings of boxes; CTAs share rows of memory."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

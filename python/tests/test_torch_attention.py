@@ -325,7 +325,7 @@ class Attention(unittest.TestCase):
         cache = ft.PagedCache(1, 8, key_heads=1, elements=64, page_tokens=8)
         with self.assertRaisesRegex(fp4.UsageError, "'value' must be bfloat16 of shape"):
             cache.append(q, q[:, :2])
-        with self.assertRaisesRegex(fp4.CompileError, "heads of multiples of 32 up to 256 elements"):
+        with self.assertRaisesRegex(fp4.CompileError, "heads of multiples of 32 up to 256"):
             ft.attention(*[heads(1, 4, 1, 80)] * 3)
         with self.assertRaisesRegex(fp4.CompileError, "must have the 8 tokens of operand 'key'"):
             ft.attention(q, heads(1, 8, 1, 64), q)

@@ -39,7 +39,8 @@ class AttentionBackward(unittest.TestCase):
     def test_heads_of_other_sizes(self) -> None:
         """Heads of 96, and heads whose gradients of keys and of values two kernels add up."""
         for elements in (96, 256):
-            tensors = [heads(1, 20, 2, elements)] + [heads(1, 30, 1, elements, seed=i) for i in (1, 2)]
+            tensors = [heads(1, 20, 2, elements),
+                       *(heads(1, 30, 1, elements, seed=i) for i in (1, 2))]
             self.check(lambda q, k, v: ft.attention(q, k, v, causal=True, scale=0.1),
                        lambda q, k, v: plain(q, k, v, True, 0.1), *tensors)
 

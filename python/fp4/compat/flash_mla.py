@@ -57,7 +57,7 @@ def _factors(q: torch.Tensor, descale_q: torch.Tensor | None, descale_k: torch.T
     if descale_q is None and descale_k is None:
         return None, None
     if descale_q is None or descale_k is None or q.dtype != torch.float8_e4m3fn:
-        raise UsageError(f"arguments 'descale_q' and 'descale_k' must come together, beside queries "
-                         f"of float8_e4m3fn, but got {type_of(q)}", "pass both, or neither")
+        raise UsageError(f"arguments 'descale_q' and 'descale_k' must come together, beside "
+                         f"queries of float8_e4m3fn, but got {type_of(q)}", "pass both, or neither")
     of_query, of_keys = scalar(descale_q, "descale_q"), scalar(descale_k, "descale_k")
     return (of_query * of_keys).reshape(1), of_keys.reshape(1)
