@@ -12,7 +12,6 @@ Each result must lie within its bound around attention in fp64, and equal the mo
 for bit where the operation gives one. Each library runs under every schedule of the simulator with
 its strict hazard check.
 """
-import itertools
 import math
 import random
 import sys
@@ -307,10 +306,7 @@ def main():
         parameters[1:5] = Latent.QUERIES, Latent.KEYS, Latent.HEADS, Latent.ELEMENTS
         parameters[8], parameters[10:13], is_valid = [0], [Latent.CACHE, Latent.SLICES, [""]], Latent.valid
         parameters[16] = Bytes.GROWTH
-    if options.full:
-        cases = list(filter(is_valid, itertools.product(*parameters)))
-    else:
-        cases = sweeping.sampled_covering(parameters, is_valid, lambda i, j: True)
+    cases = sweeping.cases_of(options.full, parameters, is_valid)
     programs = [Latent.library(case) if options.latent else library(case, target) for case in cases]
     return sweeping.run_gemms(options, programs, SCHEDULES)
 

@@ -9,7 +9,6 @@ Each result must equal the model of its order of keys bit for bit and lie within
 attention in fp64. Each library runs under every schedule of the simulator with its strict hazard
 check.
 """
-import itertools
 import sys
 
 import sweeping
@@ -78,11 +77,7 @@ def library(case):
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
     parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, list(FORMATS), MASK, BLOCK, LENGTHS, ROWS, GROWTH, DIST]
-    if options.full:
-        cases = list(filter(valid, itertools.product(*parameters)))
-    else:
-        cases = sweeping.sampled_covering(parameters, valid, lambda i, j: True)
-    return sweeping.run_gemms(options, [library(case) for case in cases], SCHEDULES)
+    return sweeping.run_gemms(options, [library(case) for case in sweeping.cases_of(options.full, parameters, valid)], SCHEDULES)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ schedules of the simulator, with its strict hazard check. Prints every failure w
 repeats it, then "N passed, N failed".
 """
 import collections
-import itertools
 import sys
 
 import sweeping
@@ -138,10 +137,7 @@ def main():
     strided = " {fp4.strided}" if options.strided else ""
     target, tiles = KINDS[options.plans]
     values = [RESULTS, OPERANDS, EPILOGUES, ROWS, list(tiles), FORMS, N, K, M]
-    if options.full:
-        cases = filter(has_form, itertools.product(*values))
-    else:
-        cases = sweeping.sampled_covering(values, has_form, lambda i, j: True)
+    cases = sweeping.cases_of(options.full, values, has_form)
     groups = collections.defaultdict(list)
     for case in cases:
         result, operands, epilogue, rows, tile, form, n, k, m = case

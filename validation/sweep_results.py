@@ -18,7 +18,6 @@ result besides, or not. The reference executes the operations of the program one
 result must be equal bit by bit. Each library runs under every schedule of the simulator with its
 strict hazard check. Programs whose operations did not become one kernel count as failed.
 """
-import itertools
 import subprocess
 import sys
 
@@ -243,9 +242,7 @@ def parameters(kind):
 def chosen_cases(kind, full):
     def fits_plan(case):
         return valid(case) and fits(kind, case)
-    if full:
-        return filter(fits_plan, itertools.product(*parameters(kind)))
-    return sweeping.sampled_covering(parameters(kind), fits_plan, lambda i, j: True)
+    return sweeping.cases_of(full, parameters(kind), fits_plan)
 
 
 def judge_on(target):

@@ -23,7 +23,6 @@ and run by fp4-run for every M under every schedule of the simulator, with its s
 Prints every failure with the command that repeats it, then "N passed, N failed".
 """
 import collections
-import itertools
 import sys
 
 import recipes
@@ -318,10 +317,7 @@ def main():
     options = parser.parse_args()
     valid, target, tiles, formats = PLANS[options.plans]
     values = [tiles if value is TILES else formats if value is FORMATS else value for value in VALUES]
-    if options.full:
-        cases = filter(valid, itertools.product(*values))
-    else:
-        cases = sweeping.sampled_covering(values, valid, lambda i, j: True)
+    cases = sweeping.cases_of(options.full, values, valid)
     groups, write = grouped(options.plans, cases), program
     if options.plans.startswith("dynamic"):
         write = dynamic_program

@@ -14,7 +14,6 @@ for every M under several schedules of the simulator, with its strict hazard che
 failure with the command that repeats it, then "N passed, N failed".
 """
 import collections
-import itertools
 import sys
 
 import recipes
@@ -114,8 +113,7 @@ def main():
     parser.add_argument("--plans", default="tcgen05", choices=PLANS)
     options = parser.parse_args()
     values = [FORMATS, FORMATS, RESULTS, OPERANDS, EPILOGUES, ROWS, list(PLANS[options.plans]), N, K, M]
-    cases = (filter(exists, itertools.product(*values)) if options.full
-             else sweeping.sampled_covering(values, exists, lambda i, j: True))
+    cases = sweeping.cases_of(options.full, values, exists)
     groups = collections.defaultdict(list)
     for lhs, rhs, result, operands, epilogue, rows, plan, n, k, m in cases:
         key = (lhs, rhs, result, operands, epilogue, plan, "?" if rows == "dynamic" else m, n, k)

@@ -72,6 +72,14 @@ def sampled_covering(parameters, valid, wanted, tries=400, same=lambda pair: pai
     return chosen
 
 
+def cases_of(full, parameters, valid):
+    """The valid cases of the cross product of `parameters` where `full`, or such that every pair of
+    values of two parameters occurs."""
+    if full:
+        return filter(valid, itertools.product(*parameters))
+    return sampled_covering(parameters, valid, lambda i, j: True)
+
+
 def schedules(seeds):
     """(policy, seed) of each policy of the simulator, the random one with so many seeds."""
     return [(policy, seed) for policy in tables.policies()

@@ -37,6 +37,14 @@ static __device__ __forceinline__ unsigned poll(unsigned *p) {
   asm volatile("st.relaxed.gpu.global.b32 [%0],%1;" ::"l"(p), "r"(0u) : "memory");
   return v & 0x7fffffffu;
 }
+// The maximum of v and of what other CTAs put into their slots, of each thread's slots.
+static __device__ __forceinline__ unsigned ofOthers(unsigned *slots, unsigned v) {
+  for (unsigned c = threadIdx.x + 1; c < gridDim.x; c += 512) {
+    unsigned o = poll(slots + c);
+    v = o > v ? o : v;
+  }
+  return v;
+}
 static __device__ __forceinline__ void put(unsigned *p, unsigned v) {
   asm volatile("st.relaxed.gpu.global.b32 [%0],%1;" ::"l"(p), "r"(v | 0x80000000u) : "memory");
 }
@@ -66,10 +74,7 @@ __global__ void __launch_bounds__(512)
   if (i < items)
     v = maxOf(x[2 * i], x[2 * i + 1]);
   if (blockIdx.x == 0)
-    for (unsigned c = threadIdx.x + 1; c < gridDim.x; c += 512) {
-      unsigned o = poll(slots + c);
-      v = o > v ? o : v;
-    }
+    v = ofOthers(slots, v);
   v = ofCta(v);
   if (threadIdx.x == 0) {
     if (blockIdx.x)
@@ -128,10 +133,7 @@ __global__ void __launch_bounds__(512)
     v = maxOf(a, b);
   }
   if (blockIdx.x == 0)
-    for (unsigned c = threadIdx.x + 1; c < gridDim.x; c += 512) {
-      unsigned o = poll(slots + c);
-      v = o > v ? o : v;
-    }
+    v = ofOthers(slots, v);
   v = ofCta(v);
   if (threadIdx.x == 0) {
     if (blockIdx.x) {
