@@ -10,8 +10,9 @@ beside it ("exact"), the gradient of a norm, a softmax, or a rotation of halves,
 some columns ("partial"), behind a norm of the row or not, and what follows it: nothing, codes and
 scales, codes behind the amax of the tensor or of each row, codes that are rounded stochastically,
 or FP8 under one scale for each row or for 128 elements. The elements in bf16 are a result besides,
-or not. One CTA has a row, or several CTAs of a cluster, or as many as the compiler chooses. The
-reference executes the operations of the program one by one, and every result must be equal bit by
+or not. One CTA has a row, or several CTAs of a cluster, or as many as the compiler chooses. A
+CTA takes one row, or the four of a strip, of which the next one waits in registers or, "staged", in
+shared memory, and the last rows have a CTA each ("ends"). The reference executes the operations of the program one by one, and every result must be equal bit by
 bit, also for infinite, subnormal and NaN inputs. Each library runs under every schedule of the
 simulator with its strict hazard check. Programs whose operations did not become one kernel count as
 failed; the amax of a tensor has another one.
@@ -33,6 +34,7 @@ ROWS = ["1", "5", "130", "?0", "?1", "?37"]  # dynamic ones with the number that
 COLUMNS = [3, 17, 40, 96, 512, 560, 1056, 4672, 9232, 16411, 17424]
 CLUSTER = [0, 1, 2, 3, 8, 16]  # 0: the compiler decides
 THREADS = [0, 32, 96, 256]
+STRIP = {"": "", "strip": "strip = 4", "staged": "strip = 4, stages = 1", "ends": "strip = 4, stages = 1, single_rows = 3"}
 DIST = ["gaussian", "adversarial", "zeros"]
 TARGET = ["sm_90a", "sm_100a", "sm_120a"]
 SCHEDULES = sweeping.schedules(1)
@@ -251,8 +253,24 @@ def program(case):
                       f"  return {', '.join(results)} : {', '.join(types)}", "}", ""])
 
 
+def takes_strip(case):
+    """Returns true when all threads of a CTA keep a row, and, of the stages, copies find it whole."""
+    kind, after, _, _, element, _, columns, strip, cluster, threads, *_ = case
+    if after in ("none", "amax") or cluster > 1 or not threads:
+        return False
+    chunks, matrices = -(-columns // 16), 2 if kind in ("residual", "exact", "gradient") else 1
+    each, words = -(-(-(-chunks // 8) * 8) // threads), 16 if element == "f32" else 8
+    if chunks > 1024 and not cluster:  # the compiler decides for several CTAs
+        return False
+    if chunks <= threads // 2 or (each > 1 and each * words * matrices > 64) or kind.removeprefix("norm_") in ROTATION:
+        return False
+    return strip == "strip" or (columns % 16 == 0 and columns * 2 * words // 8 * matrices <= 32768)
+
+
 def valid(case):
-    kind, after, layout, kept, element, rows, columns, *_ = case
+    kind, after, layout, kept, element, rows, columns, strip, *_ = case
+    if strip and not takes_strip(case):
+        return False
     if kind == "exact" and element == "f32":
         return False
     if kind in ("halves", "neighbours") and columns % 2:
@@ -269,7 +287,7 @@ def valid(case):
         return False
     if after.startswith("mx") and columns % 32:
         return False
-    if case[7] > 8 and case[-1] == "sm_120a":  # such clusters are not portable
+    if case[8] > 8 and case[-1] == "sm_120a":  # such clusters are not portable
         return False
     return columns < 4000 or rows in ("1", "5", "?0", "?1")  # the simulator takes seconds for more
 
@@ -282,8 +300,8 @@ def has_its_kernels(tools, path):
 
 
 def library(case):
-    rows, cluster, threads, dist, target = case[5], *case[-4:]
-    plan = [f"cluster = [1, {cluster}]"] * bool(cluster) + [f"threads = {threads}"] * bool(threads)
+    rows, strip, cluster, threads, dist, target = case[5], *case[-5:]
+    plan = [STRIP[strip]] * bool(strip) + [f"cluster = [1, {cluster}]"] * bool(cluster) + [f"threads = {threads}"] * bool(threads)
     arguments = [f"--target={target}"] + ([f"--plan={', '.join(['reduce_rows', *plan])}"] if plan else [])
     run = [f"--dist={dist}"] + ([f"--shape={rows[1:]}"] if rows[0] == "?" else [])
     return sweeping.Program(sweeping.file_name(*case), program(case), arguments, [run])
@@ -291,10 +309,10 @@ def library(case):
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
-    cases = list(filter(valid, itertools.product(CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, CLUSTER, THREADS, DIST, TARGET)
+    cases = list(filter(valid, itertools.product(CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, list(STRIP), CLUSTER, THREADS, DIST, TARGET)
                         if options.full else ()))
     if not options.full:
-        parameters = [CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, CLUSTER, THREADS, DIST, TARGET]
+        parameters = [CHAIN, AFTER, SCALES, ELEMENTS, TYPE, ROWS, COLUMNS, list(STRIP), CLUSTER, THREADS, DIST, TARGET]
         cases = sweeping.sampled_covering(parameters, valid, lambda i, j: True)
     return sweeping.run_gemms(options, [library(case) for case in cases], SCHEDULES, has_its_kernels)
 

@@ -123,9 +123,9 @@ def normed(text: Text, what: Norm, h: Tensor, scales: list[Tensor], name: str,
     `prefix`."""
     value, inputs, body = f"%{h.inner}.f", [h], ""
     if what.kind == "layer":
-        inputs.append(_mean(text, what, h))
+        inputs.append(mean_of(text, what, h))
         body, value = f"    %d = arith.subf {value}, %mean.f : f32\n", "%d"
-    rstd = _rstd(text, what, inputs, body + f"    %p = arith.mulf {value}, {value} : f32\n", prefix)
+    rstd = rstd_of(text, what, inputs, body + f"    %p = arith.mulf {value}, {value} : f32\n", prefix)
     if what.is_factor_first:
         lines, last = _weighted(what)[0].format("%rstd.f"), "%z"
         lines += f"    %z = arith.mulf {value}, %w.y : f32\n"
@@ -148,13 +148,14 @@ def _scaled(what: Norm, value: str, scales: list[Tensor]) -> tuple[str, str]:
     return body, last
 
 
-def _mean(text: Text, what: Norm, h: Tensor) -> Tensor:
+def mean_of(text: Text, what: Norm, h: Tensor) -> Tensor:
+    """The mean of each row, as %mean.f."""
     total = text.reduce("total", [h], "", f"%{h.name}.f")
     body = constant("n", float(what.columns)) + "    %m = arith.divf %total.f, %n : f32\n"
     return text.numbers("mean", [total], body, "%m")
 
 
-def _rstd(text: Text, what: Norm, inputs: list[Tensor], square: str, prefix: str) -> Tensor:
+def rstd_of(text: Text, what: Norm, inputs: list[Tensor], square: str, prefix: str) -> Tensor:
     """1 / sqrt(the sum of what `square` computes as %p, over the columns, + eps), as %rstd.f."""
     squares = text.reduce(f"{prefix}squares", inputs, square, "%p")
     squares = dataclasses.replace(squares, alias="squares")

@@ -15,7 +15,7 @@ import dataclasses
 import torch
 
 from ..errors import UsageError
-from . import functional, norm_programs, programs, row_results
+from . import functional, norm_gradients, norm_programs, programs, row_results
 from .execution import run
 from .gates import check_halves
 from .norm_programs import Gate, Norm
@@ -119,6 +119,8 @@ norm_quantize = Operation(
     "norm_quantize(Tensor x, Tensor? residual, Tensor? weight, Tensor? bias, Tensor? amax, "
     f"{_RULE}, {_OUTPUT}, bool keep, Tensor? rng=None) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
     _norm_quantize, _norm_quantize_fake)
+norm_gradients.register(norm, 0)
+norm_gradients.register(norm_quantize, 3, keeps=13)
 gate_quantize = Operation(
     f"silu_and_mul_quantize(Tensor x, Tensor? amax, {_OUTPUT}) -> (Tensor, Tensor, Tensor)",
     _silu_and_mul_quantize, _silu_and_mul_quantize_fake)
