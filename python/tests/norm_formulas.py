@@ -54,6 +54,25 @@ def norm(x: Any, weight: Any = None, bias: Any = None, *, kind: str = "rms", eps
     return y.to(dtype or x.dtype)
 
 
+def norm_gradient(dy: Any, h: Any, dh: Any, weight: Any, kind: str, offset: float | None,
+                  eps: float = 1e-5) -> "tuple[Any, Any, Any]":
+    """The gradient of what a norm is of, rounded once; rstd, and mean of LayerNorm."""
+    wide, g, columns = h.float(), dy.float(), h.shape[1]
+    mean = row_sum(wide) / columns if kind == "layer" else None
+    if mean is not None:
+        wide = wide - mean
+    rstd = 1 / root(row_sum(wide * wide) / columns + torch.tensor(eps))
+    n = wide * rstd
+    if weight is not None:
+        g = g * (weight.float() if offset is None else weight.float() + offset)
+    m = g if mean is None else g - row_sum(g) / columns
+    z = (m - n * (row_sum(g * n) / columns)) * rstd
+    if dh is not None:
+        z = z + dh.float()
+    return (z.to(h.dtype), rstd.squeeze(1),
+            torch.empty(0) if mean is None else mean.squeeze(1))
+
+
 def clamped(x: Any) -> Any:
     """E4M3 within +-448, where NaN becomes 448."""
     most = torch.tensor(448.0)

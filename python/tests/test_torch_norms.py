@@ -11,7 +11,7 @@ from programs import torch
 
 if torch is not None:
     import fp4.torch as ft
-    from fp4.torch import execution, norm_programs
+    from fp4.torch import execution, norm_gradients, norm_programs
 
 FORMATS = ("nvfp4", "mxfp4", "mxfp8_e4m3", "fp8_block128", "fp8_row")
 
@@ -148,6 +148,24 @@ class Norms(unittest.TestCase):
                 found = ft.silu_and_mul_quantize(x, format=format, amax=amax_for(format))
                 self.check(found, y, format)
 
+    def test_other_activations(self) -> None:
+        """Their kernels have the bits of the reference, near those of torch."""
+        x, rng = formulas.data(9, 192), torch.tensor([7, 11])
+        wide = (2 * torch.randn(6, 192)).bfloat16()
+        gate, up = wide.float().chunk(2, 1)
+        expected = {"gelu_tanh": torch.nn.functional.gelu(gate, approximate="tanh") * up}
+        gate, up = gate.clamp(max=7), up.clamp(-7, 7)
+        expected["gpt_oss"] = gate * torch.sigmoid(1.702 * gate) * (up + 1)
+        with fp4.Device("sim", check="strict", policy="random", seed=3) as device, \
+                ft.simulator(device, verify=True):
+            for activation, values in expected.items():
+                ft.silu_and_mul_quantize(x, activation=activation, per_row=True)
+                ft.silu_and_mul_quantize(x, activation=activation, format="mxfp4", rng=rng,
+                                         rounding="stochastic")
+                found = ft.silu_and_mul_quantize(wide, activation=activation, format="fp8_block128")
+                decoded = found.data.float() * found.scales
+                torch.testing.assert_close(decoded, values, rtol=2**-4, atol=2**-6)
+
     def test_one_program_for_all_rows(self) -> None:
         w, _ = weights(96)
         for rows in (1, 2, 0, 5, 130):
@@ -215,7 +233,9 @@ class Norms(unittest.TestCase):
                 ("norm_quantize", (x, x.clone(), w, b, None, *rule, *nvfp4, True, True)),
                 ("norm_quantize", (x, None, w, None, number, *rule, *nvfp4, False, False,
                                    torch.tensor([1, 2]))),
-                ("silu_and_mul_quantize", (x, None, *nvfp4, True))):
+                ("silu_and_mul_quantize", (x, None, *nvfp4, True)),
+                ("silu_and_mul_quantize", (x, number, *nvfp4, False, "gpt_oss",
+                                           torch.tensor([1, 2])))):
             with self.subTest(name):
                 found = torch.library.opcheck(getattr(torch.ops.fp4, name).default, arguments)
                 self.assertEqual(set(found.values()), {"SUCCESS"})
@@ -244,11 +264,12 @@ class Norms(unittest.TestCase):
 
     def test_no_gradient(self) -> None:
         x = formulas.data(4, 64).requires_grad_()
-        q = ft.rms_norm_quantize(x, format="mxfp4", keep=True)
+        q = ft.rms_norm_quantize(x, format="mxfp4")
         self.assertFalse(q.quantized.data.requires_grad)
-        for y in (q.elements, ft.rms_norm(x)):
-            with self.assertRaisesRegex(fp4.UsageError, r"fp4.norm\w* has no gradient"):
-                y.float().sum().backward()
+        y = torch.ops.fp4.norm_quantize(x, None, None, None, None, "rms", 1e-5, None, "torch",
+                                        "mxfp4", "ocp_floor", "linear", False, False)[3]
+        with self.assertRaisesRegex(fp4.UsageError, "fp4.norm_quantize has no gradient without"):
+            y.sum().backward()
 
     def test_what_is_refused(self) -> None:
         x, (w, b), a = formulas.data(4, 64), weights(64), torch.tensor(1.0)
@@ -279,6 +300,9 @@ class Norms(unittest.TestCase):
                 (lambda: ft.rms_norm(x, w, weight_offset=1e39), "'weight_offset' must be a number"),
                 (lambda: ft.silu_and_mul_quantize(x[:, :33], format="mxfp4"), "of two halves, but"),
                 (lambda: ft.silu_and_mul_quantize(x[:, :48], format="mxfp4"), "but got 24"),
+                (lambda: ft.silu_and_mul_quantize(x, activation="relu"), "'activation' must be silu"),
+                (lambda: ft.silu_and_mul_quantize(x, format="fp8_row", rounding="stochastic"),
+                 "'rounding' must be nearest for fp8_row"),
                 (lambda: ft.silu_and_mul_quantize(x, recipe="vllm, tensor_scale = supplied",
                                                   per_row=True), "'amax' must be given for")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
@@ -289,3 +313,126 @@ class Norms(unittest.TestCase):
             named = {"residual": 3} if name == "residual" else {}
             with self.assertRaisesRegex(TypeError, f"'{name}' must be a torch.Tensor, but got "):
                 ft.rms_norm(*arguments, **named)
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class Gradients(unittest.TestCase):
+    """Gradients of norms: bits of the formula, and those of torch within their rounding."""
+
+    def setUp(self) -> None:
+        execution._programs.clear()
+        self.compiled = one_kernel.watch(self, norm_gradients, norm_gradients.gradients)
+
+    def test_bits(self) -> None:
+        for dtype, columns in ((torch.bfloat16, 17), (torch.float16, 560), (torch.float32, 1104)):
+            dy, h, dh = (formulas.data(7, columns, seed, dtype) for seed in (1, 2, 3))
+            w, _ = weights(columns, dtype)
+            for kind, weight, offset, more in (("rms", w, None, None), ("rms", w, 1.0, dh),
+                                               ("layer", w.float(), None, dh),
+                                               ("layer", None, None, None)):
+                with self.subTest(dtype=dtype, kind=kind):
+                    found = torch.ops.fp4.norm_backward(dy, h, more, weight, kind, 1e-5, offset)
+                    expected = formulas.norm_gradient(dy, h, more, weight, kind, offset)
+                    for one, other in zip(found, expected, strict=True):
+                        self.assertEqual((one.dtype, one.shape), (other.dtype, other.shape))
+                        same = (one == other) | (one.isnan() & other.isnan())
+                        self.assertTrue(same.all())
+
+    def gradients(self, norm: Any, *operands: Any) -> "list[Any]":
+        """The gradients of what is asked of the `operands`, whose norm and sum are both read."""
+        operands = tuple(None if value is None else value.clone().requires_grad_()
+                         for value in operands)
+        y, h = norm(*operands)
+        torch.manual_seed(9)
+        loss = (y.float() * torch.randn(y.shape)).sum()
+        if operands[1] is not None:
+            loss = loss + (h.float() * torch.randn(h.shape)).sum()
+        loss.backward()
+        return [value.grad for value in operands if value is not None]
+
+    def test_near_torch(self) -> None:
+        torch.manual_seed(4)
+        x, r, (w, b) = torch.randn(6, 96), torch.randn(6, 96), weights(96)
+
+        def mine(kind: str, y: Any, residual: Any, w: Any, b: Any) -> Any:
+            found = (ft.rms_norm(y, w, residual=residual) if kind == "rms"
+                     else ft.layer_norm(y, w, b, residual=residual))
+            return found if residual is not None else (found, y)
+
+        def plain(kind: str, y: Any, residual: Any, w: Any, b: Any) -> Any:
+            h = y if residual is None else y + residual
+            if kind == "rms":
+                return torch.nn.functional.rms_norm(h, (96,), w, 1e-6), h
+            return torch.nn.functional.layer_norm(h, (96,), w, b, 1e-5), h
+
+        for kind, residual in (("rms", None), ("rms", r), ("layer", None), ("layer", r)):
+            with self.subTest(kind=kind, residual=residual is not None):
+                operands = (x, residual, w.float(), b if kind == "layer" else None)
+                for found, expected in zip(
+                        self.gradients(lambda *a, k=kind: mine(k, *a), *operands),
+                        self.gradients(lambda *a, k=kind: plain(k, *a), *operands), strict=True):
+                    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+    def test_kept_elements(self) -> None:
+        """A norm that is quantized has the gradients of its elements and of its residual."""
+        x, r, (w, _) = formulas.data(4, 64), formulas.data(4, 64, 7), weights(64)
+
+        def quantized(x: Any, r: Any, w: Any) -> Any:
+            q = ft.rms_norm_quantize(x, w, residual=r, format="mxfp4", keep=True)
+            self.assertFalse(q.quantized.data.requires_grad)
+            return q.elements, q.residual
+
+        for one, other in zip(self.gradients(quantized, x, r, w), self.gradients(
+                lambda x, r, w: ft.rms_norm(x, w, residual=r), x, r, w), strict=True):
+            self.assertTrue(torch.equal(one, other))
+
+    def test_parts(self) -> None:
+        """The residual alone, strides, no rows, and a weight that needs no gradient."""
+        x = formulas.data(4, 128)[:, :64].requires_grad_()
+        r = formulas.data(4, 64, 3).requires_grad_()
+        w, _ = weights(64)
+        ft.rms_norm(x, w, residual=r)[1].sum().backward()
+        self.assertTrue(torch.equal(r.grad, torch.ones_like(r)))
+        dy = formulas.data(4, 256, 5)[:, 64:128]
+        strided = torch.ops.fp4.norm_backward(dy, x.detach(), None, w, "rms", 1e-6, None)
+        dense = torch.ops.fp4.norm_backward(dy.contiguous(), x.detach().contiguous(), None, w,
+                                            "rms", 1e-6, None)
+        self.assertTrue(torch.equal(strided[0], dense[0]))
+        self.assertEqual(torch.ops.fp4.norm_backward(dy[:0], r.detach()[:0], None, w, "layer",
+                                                     1e-6, None)[2].shape, (0,))
+
+    def test_against_the_reference_model(self) -> None:
+        x, (w, b) = formulas.data(9, 544), weights(544)
+        with fp4.Device("sim", check="strict", policy="random", seed=3) as device, \
+                ft.simulator(device, verify=True):
+            for kind in ("rms", "layer"):
+                torch.ops.fp4.norm_backward(x, x.flip(0), x, w, kind, 1e-5, 1.0)
+
+    def test_opcheck(self) -> None:
+        x, dy, (w, b) = torch.randn(4, 64), torch.randn(4, 64), weights(64, torch.float32)
+        call = torch.library.opcheck
+        for rule in (("rms", 1e-5, None), ("layer", 1e-5, 1.0)):
+            found = call(torch.ops.fp4.norm_backward.default, (dy, x, dy.clone(), w, *rule))
+            self.assertEqual(set(found.values()), {"SUCCESS"})
+        operands = [value.requires_grad_() for value in (x, dy, w, b)]
+        found = call(torch.ops.fp4.norm.default, (*operands, "layer", 1e-5, None, "torch"))
+        self.assertEqual(set(found.values()), {"SUCCESS"})
+
+    def test_one_graph(self) -> None:
+        """One graph has forward and backward of any number of rows."""
+        w = torch.ones(64, requires_grad=True)
+
+        def function(x: Any, residual: Any) -> Any:
+            y, h = ft.rms_norm(x, w, residual=residual)
+            return (y * h).sum()
+
+        fast = torch.compile(function, backend="aot_eager", fullgraph=True, dynamic=True)
+        for rows in (5, 12):
+            found = []
+            for call in (fast, function):
+                w.grad, x = None, torch.randn(rows, 64, generator=torch.Generator().manual_seed(3))
+                x.requires_grad_()
+                call(x, x.flip(0)).backward()
+                found.append((x.grad, w.grad))
+            for one, other in zip(*found, strict=True):
+                torch.testing.assert_close(one, other)

@@ -180,18 +180,19 @@ def _weighted(what: Norm) -> list[str]:
 
 @dataclasses.dataclass(frozen=True)
 class Gate:
-    """The facts that decide the program of a gate, silu(gate) * up of two matrices [M, columns],
-    whose rows have gaps between them if they are strided."""
+    """The facts that decide the program of a gate, such as silu(gate) * up, of two matrices
+    [M, columns], whose rows have gaps between them if they are strided."""
 
     columns: int
     source: str
     ending: Ending
     strided: bool = True
+    activation: str = "silu"
 
 
 @functools.lru_cache(maxsize=256)
 def gate(what: Gate, target: str) -> Runnable:
-    """(gate, up [M, columns]; amax where there is one) -> codes, scales, and amaxes of rows
+    """(gate, up [M, columns]; amax and rng where there are any) -> codes, scales, and amaxes of rows
     where they are computed."""
     return compile_text(gate_text(what), target)
 
@@ -199,11 +200,12 @@ def gate(what: Gate, target: str) -> Runnable:
 def gate_text(what: Gate) -> str:
     """The program of a gate as MLIR text."""
     text = Text(what.columns, what.source, what.strided)
-    inputs = [text.argument(name, text.matrix(what.source)) for name in ("g", "u")]
+    inputs = [text.argument(name, text.matrix(what.source)) for name in ("gate", "up")]
     amax = amax_argument(text, what.ending)
+    rng_argument(text, what.ending)
     text.begin(inputs[0])
-    body = ACTIVATIONS["silu"].text()
-    for name, value in (("%gate", "%g.f"), ("%up", "%u.f"), ("%y ", "%v ")):
+    body = ACTIVATIONS[what.activation].text()
+    for name, value in (("%gate", "%gate.f"), ("%up", "%up.f"), ("%y ", "%v ")):
         body = body.replace(name, value)
     y = text.elements("y", inputs, body, "%v", what.source)
     end(text, what.ending, y, amax)

@@ -17,6 +17,7 @@ import torch
 from ..errors import UsageError
 from . import functional, norm_gradients, norm_programs, programs, row_results
 from .execution import run
+from .expert_programs import ACTIVATIONS
 from .gates import check_halves
 from .norm_programs import Gate, Norm
 from .operation import Operation
@@ -85,18 +86,20 @@ def _run(x: torch.Tensor, residual: Optional, weight: Optional, bias: Optional,
 
 
 def _silu_and_mul_quantize(x: torch.Tensor, amax: Optional, format: str, recipe: str,
-                           layout: str, per_row: bool) -> Three:
+                           layout: str, per_row: bool, activation: str = "silu",
+                           rng: Optional = None) -> Three:
     if not x.numel():
         return _silu_and_mul_quantize_fake(x, amax, format, recipe, layout, per_row)
     halves, is_strided = placed_alike(*x.chunk(2, 1))
-    what = Gate(x.shape[1] // 2, programs.ELEMENTS[x.dtype],
-                row_results.ending(format, recipe, layout, amax, per_row), is_strided)
-    found = run(norm_programs.gate, (what,), *halves, amax)
+    ending = row_results.ending(format, recipe, layout, amax, per_row, stochastic=rng is not None)
+    what = Gate(x.shape[1] // 2, programs.ELEMENTS[x.dtype], ending, is_strided, activation)
+    found = run(norm_programs.gate, (what,), *halves, amax, rng)
     return row_results.three(x, found, layout, per_row)
 
 
 def _silu_and_mul_quantize_fake(x: torch.Tensor, amax: Optional, format: str, recipe: str,
-                                layout: str, per_row: bool) -> Three:
+                                layout: str, per_row: bool, activation: str = "silu",
+                                rng: Optional = None) -> Three:
     return row_results.empty(x, x.shape[0], x.shape[1] // 2, format, layout, per_row)
 
 
@@ -122,7 +125,8 @@ norm_quantize = Operation(
 norm_gradients.register(norm, 0)
 norm_gradients.register(norm_quantize, 3, keeps=13)
 gate_quantize = Operation(
-    f"silu_and_mul_quantize(Tensor x, Tensor? amax, {_OUTPUT}) -> (Tensor, Tensor, Tensor)",
+    f"silu_and_mul_quantize(Tensor x, Tensor? amax, {_OUTPUT}, str activation='silu', "
+    "Tensor? rng=None) -> (Tensor, Tensor, Tensor)",
     _silu_and_mul_quantize, _silu_and_mul_quantize_fake)
 
 # ===--- Functions --------------------------------------------------------=== #
@@ -241,14 +245,16 @@ def layer_norm(x: torch.Tensor, weight: torch.Tensor | None = None,
     return _call("layer", x, residual, weight, bias, eps, weight_offset, "torch").elements()
 
 
-def silu_and_mul_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str = "",
-                          layout: str = "tiled_128x4", amax: torch.Tensor | None = None,
-                          per_row: bool = False) -> Scaled | ScaledFP8:
+def silu_and_mul_quantize(x: torch.Tensor, *, activation: str = "silu", format: str = "nvfp4",
+                          recipe: str = "", layout: str = "tiled_128x4",
+                          amax: torch.Tensor | None = None, per_row: bool = False,
+                          rounding: str = "nearest",
+                          rng: torch.Tensor | None = None) -> Scaled | ScaledFP8:
     """silu(g) * u of the halves g and u of each row of x, [..., 2K], quantized in one kernel.
 
     silu(g) = g / (1 + exp(-g)) and the product are in f32, with math.exp of
-    docs/reference/semantics.md, and rounded once to the dtype of `x`. No gradient flows through it.
-    The other arguments are those of rms_norm_quantize.
+    docs/reference/semantics.md, and rounded once to the dtype of `x`. "gelu_tanh" and "gpt_oss" are
+    other activations. Other arguments are those of rms_norm_quantize.
 
     Raises:
         UsageError: an argument that does not fit.
@@ -256,9 +262,13 @@ def silu_and_mul_quantize(x: torch.Tensor, *, format: str = "nvfp4", recipe: str
     rows = functional._matrix(x, "x")
     columns = rows.shape[1] // 2
     check_halves(rows)
+    if activation not in ACTIVATIONS:
+        raise UsageError(f"'activation' must be {', '.join(ACTIVATIONS)}, but got {activation!r}")
     output = row_results.output(rows.shape[0], columns, format, recipe, layout, amax, per_row)
-    functional._check_devices(x=x, amax=output.amax)
-    return output.container(*torch.ops.fp4.silu_and_mul_quantize(rows, output.amax, *output.rule()))
+    rng = row_results.rng_for(rows, format, rounding, rng)
+    functional._check_devices(x=x, amax=output.amax, rng=rng)
+    return output.container(*torch.ops.fp4.silu_and_mul_quantize(rows, output.amax, *output.rule(),
+                                                                 activation, rng))
 
 
 def _call(kind: str, x: torch.Tensor, residual: Optional, weight: Optional, bias: Optional,
