@@ -50,7 +50,7 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "vllm/_custom_ops.py": ("scaled_fp4_quant", "cutlass_scaled_fp4_mm",
                                  "scaled_fp4_experts_quant", "rms_norm_dynamic_per_token_quant",
                                  "rotary_embedding", "fused_qk_norm_rope", "topk_softmax",
-                                 "grouped_topk", "moe_align_block_size"),
+                                 "reshape_and_cache_flash", "grouped_topk", "moe_align_block_size"),
         "csrc/torch_bindings.cpp": ("rms_norm_static_fp8_quant",
                                     "fused_add_rms_norm_static_fp8_quant")}),
     "torchao": ("fp4.compat.torchao", {

@@ -38,10 +38,11 @@ from ._operands import (
 from ._programs import element, product, quantizer, target
 from ._rotations import FLOATS, angles, normed, places, rotated
 from ._routing import aligned, grouped, routed, store
+from ._slots import cached
 
 __all__ = ["cutlass_scaled_fp4_mm", "fused_add_rms_norm_static_fp8_quant", "fused_qk_norm_rope",
            "grouped_topk", "moe_align_block_size", "rms_norm_dynamic_per_token_quant",
-           "rms_norm_static_fp8_quant", "rotary_embedding", "scaled_fp4_experts_quant",
+           "reshape_and_cache_flash", "rms_norm_static_fp8_quant", "rotary_embedding", "scaled_fp4_experts_quant",
            "scaled_fp4_quant", "topk_softmax"]
 
 _RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
@@ -317,6 +318,26 @@ def fused_qk_norm_rope(
     `cos_sin_cache` has any. forced_token_heads_per_warp has no effect."""
     normed(qkv, (num_heads_q, num_heads_k, num_heads_v), head_dim, eps, (q_weight, k_weight),
            angles(cos_sin_cache), places(position_ids, "position_ids", (torch.int64,)), is_neox)
+
+
+@eager
+def reshape_and_cache_flash(
+    key: torch.Tensor,
+    value: torch.Tensor,
+    key_cache: torch.Tensor,
+    value_cache: torch.Tensor,
+    slot_mapping: torch.Tensor,
+    kv_cache_dtype: str,
+    k_scale: torch.Tensor,
+    v_scale: torch.Tensor,
+) -> None:
+    """Writes keys and values of the first tokens to caches [N, page, H, D] (NHD), by
+    fp4.torch.reshape_and_cache. kv_cache_dtype is "auto", or "fp8" with one scale each.
+
+    Raises:
+        UsageError: an argument that does not fit, or an option that has no kernel here.
+    """
+    cached(key, value, (key_cache, value_cache), slot_mapping, kv_cache_dtype, (k_scale, v_scale))
 
 
 @eager

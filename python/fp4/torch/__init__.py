@@ -15,6 +15,7 @@ not import this package, because it imports torch.
 from . import requirement  # noqa: F401 (first: it says what is wrong with torch)
 from .attend import attention, scaled_dot_product_attention
 from .buffers import ScaledBuffers
+from .checking import checked
 from .convert import dequantize_, quantize_
 from .cross_entropies import cross_entropy
 from .decoder import Decoder
@@ -59,6 +60,7 @@ from .scales import (
     decode_scale_of,
     encode_scale_of,
 )
+from .slots import reshape_and_cache
 from .stored_weight import StoredWeight
 from .w4a8 import W4A8Linear
 from .weight_only import WeightOnlyLinear
@@ -67,10 +69,11 @@ __all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "FP8Experts", "Lay
            "MoE", "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report",
            "RoutedExperts", "Router", "Rule", "Scaled", "ScaledBuffers", "ScaledFP8",
            "StoredWeight", "W4A8Linear", "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear",
-           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "combine",
-           "cross_entropy", "decode_scale_of", "dequantize", "dequantize_", "encode_scale_of",
-           "experts_from", "fake_quantize", "from_export", "gather_quantize", "hadamard",
-           "keep_weights", "layer_norm", "layer_norm_quantize", "linear", "merge_linears",
-           "permute_tokens", "prepare", "quantize", "quantize_", "rms_norm", "rms_norm_quantize",
-           "rotate", "rotate_quantize", "route", "router_from", "scaled_dot_product_attention",
-           "scaled_mm", "silu_and_mul", "silu_and_mul_quantize", "simulator", "swizzle"]
+           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "checked",
+           "combine", "cross_entropy", "decode_scale_of", "dequantize", "dequantize_",
+           "encode_scale_of", "experts_from", "fake_quantize", "from_export", "gather_quantize",
+           "hadamard", "keep_weights", "layer_norm", "layer_norm_quantize", "linear",
+           "merge_linears", "permute_tokens", "prepare", "quantize", "quantize_",
+           "reshape_and_cache", "rms_norm", "rms_norm_quantize", "rotate", "rotate_quantize",
+           "route", "router_from", "scaled_dot_product_attention", "scaled_mm", "silu_and_mul",
+           "silu_and_mul_quantize", "simulator", "swizzle"]

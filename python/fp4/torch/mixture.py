@@ -18,6 +18,7 @@ import torch
 
 from ..errors import UsageError
 from . import mixture_programs, programs, weight_programs
+from .checking import check_rows
 from .execution import run, run_into
 from .expert_programs import FP8, Product
 from .experts import WeightOnlyExperts, facts_of_tiles, gate_of
@@ -127,6 +128,7 @@ def _routed(x: torch.Tensor, ids: torch.Tensor, weights: torch.Tensor, shared: O
             *rest: Any) -> torch.Tensor:
     if not x.shape[0]:
         return x.new_empty(x.shape)
+    check_rows(ids, "ids", total, skips=True)
     y: torch.Tensor = run(*_routed_call(x, ids, weights, shared, total, rest),
                           target=weight_programs.TARGET)
     return y

@@ -5,8 +5,8 @@
     gather_quantize(x, rows, amax?, ...)                        -> data, scales, amax
     combine(y, rows, weights)                                   -> sums
 
-A result that a call does not have is empty. Numbers of rows are not checked, because the host would
-wait for the device: with one outside of the matrix the result is undefined.
+A result that a call does not have is empty. Numbers of rows are checked in checked() alone, because
+the host waits for the device: with one outside of the matrix the result is undefined.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import torch
 
 from ..errors import UsageError
 from . import functional, programs, rotation_programs, row_results
+from .checking import check_rows
 from .execution import run
 from .norm_programs import Norm
 from .operation import NO_GRADIENT, Operation
@@ -50,6 +51,7 @@ def _rotate(x: torch.Tensor, cos_sin: torch.Tensor, positions: torch.Tensor, wei
             interleaved: bool, eps: float, offset: float | None, order: str) -> torch.Tensor:
     if not x.numel():
         return _rotate_fake(x, cos_sin, positions, weight, interleaved, eps, offset, order)
+    check_rows(positions, "positions", cos_sin.shape[0])
     found = _run(x, cos_sin, positions, weight, None, ALONE, interleaved, eps, offset, order)
     return found[0].view(x.shape)
 
@@ -67,6 +69,7 @@ def _rotate_quantize(x: torch.Tensor, cos_sin: torch.Tensor, positions: torch.Te
     if not x.numel():
         return _rotate_quantize_fake(x, cos_sin, positions, weight, amax, interleaved, eps, offset,
                                      order, format, recipe, layout, per_row, keep)
+    check_rows(positions, "positions", cos_sin.shape[0])
     ending = row_results.ending(format, recipe, layout, amax, per_row, keep)
     found = _run(x, cos_sin, positions, weight, amax, ending, interleaved, eps, offset, order)
     y = found[-1].view(x.shape) if keep else x.new_empty(0)
@@ -102,6 +105,7 @@ def _gather_quantize(x: torch.Tensor, rows: torch.Tensor, amax: Optional, format
                      layout: str, per_row: bool) -> Three:
     if not x.numel() or not rows.numel():
         return _gather_quantize_fake(x, rows, amax, format, recipe, layout, per_row)
+    check_rows(rows, "rows", x.shape[0], skips=True)
     (placed,), is_strided = placed_alike(x)
     what = Gather(x.shape[1], programs.ELEMENTS[x.dtype],
                   row_results.ending(format, recipe, layout, amax, per_row),
@@ -118,6 +122,7 @@ def _gather_quantize_fake(x: torch.Tensor, rows: torch.Tensor, amax: Optional, f
 def _combine(y: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     if not y.numel() or not rows.numel():
         return _combine_fake(y, rows, weights)
+    check_rows(rows, "rows", y.shape[0], skips=True)
     (placed,), is_strided = placed_alike(y)
     what = Sum(y.shape[1], programs.ELEMENTS[y.dtype], rows.shape[1],
                is_strided and not placed.is_contiguous())

@@ -233,6 +233,17 @@ def end(text: Text, ending: Ending, y: Tensor, amax: Tensor | None) -> None:
 
 
 def _quantize(text: Text, ending: Ending, y: Tensor, amax: Tensor | None) -> None:
+    if ending.computes_amax:
+        amax = _amax_of_rows(text, y)
+    for value in quantized(text, ending, y, amax):
+        text.result(value.name, value.type)
+    if ending.computes_amax:
+        text.result("amax", NUMBERS)
+
+
+def quantized(text: Text, ending: Ending, y: Tensor, amax: Tensor | None,
+              prefix: str = "") -> tuple[Tensor, Tensor]:
+    """The codes and scales of `y`, whose names begin with `prefix`."""
     is_row = ending.format == "fp8_row"
     format = "fp8_block128" if is_row else ending.format
     facts, columns = find_format(format), text.columns
@@ -242,20 +253,15 @@ def _quantize(text: Text, ending: Ending, y: Tensor, amax: Tensor | None) -> Non
     attributes = f"format = #fp4.format<{format}>, recipe = #fp4.recipe<{ending.recipe}>"
     if is_row:
         attributes += f", block = array<i64: 1, {columns}>"
-    if ending.computes_amax:
-        amax = _amax_of_rows(text, y)
     if amax and amax.map == "#row":
         attributes += ", per_row"
     given, types = (f" amax %{amax.name}", f", {amax.type}") if amax else ("", "")
     if ending.stochastic:
         given, types = f"{given} rng %rng", f"{types}, tensor<2xi64>"
         attributes += ", rounding = #fp4.rounding<stochastic>"
-    text.lines.append(f"  %q, %s = fp4.quantize %{y.name}{given} {{{attributes}}}\n"
+    text.lines.append(f"  %{prefix}q, %{prefix}s = fp4.quantize %{y.name}{given} {{{attributes}}}\n"
                       f"      : ({y.type}{types}) -> ({codes}, {scales})")
-    text.result("q", codes)
-    text.result("s", scales)
-    if ending.computes_amax:
-        text.result("amax", NUMBERS)
+    return Tensor(f"{prefix}q", codes), Tensor(f"{prefix}s", scales)
 
 
 def _amax_of_rows(text: Text, y: Tensor) -> Tensor:
