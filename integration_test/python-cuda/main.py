@@ -2,10 +2,13 @@
 
     main.py record FOLDER    on a machine with the compiler: keeps every program
     main.py run FOLDER       on a machine with a GPU
+    main.py run FOLDER --tests=test_neighbours --json=FILE
+                             these alone, with a line of JSON for each part of a test
 """
 
+import argparse
+import json
 import pathlib
-import sys
 import time
 import unittest
 
@@ -15,10 +18,11 @@ import packed
 class Rows(unittest.TestResult):
     """Prints a row for each test, and for each of its parts with the time until its end."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: pathlib.Path | None = None) -> None:
         super().__init__()
         self.rows: list[tuple[str, str]] = []
         self.texts: list[str] = []
+        self.file = file
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
@@ -31,6 +35,9 @@ class Rows(unittest.TestResult):
     def row(self, outcome: str, name: str, seconds: float) -> None:
         self.rows.append((outcome, name))
         print(f"{outcome:8} {seconds:7.2f} s  {name}", flush=True)
+        if self.file is not None:
+            with self.file.open("a") as lines:
+                lines.write(json.dumps({"test": name, "outcome": outcome}) + "\n")
 
     def failed(self, test: unittest.TestCase, error: object) -> None:
         self.outcome = "FAILED"
@@ -57,17 +64,20 @@ class Rows(unittest.TestResult):
         self.texts.append(f"{test.id()} was skipped: {reason}")
 
 
-def run(folder: pathlib.Path) -> int:
+TESTS = ["test_streams", "test_graphs", "test_neighbours", "test_memory", "test_packages",
+         "test_torch.Cuda", "test_native.Plans"]
+
+
+def run(folder: pathlib.Path, tests: "list[str]", file: "pathlib.Path | None") -> int:
     import fp4
     import torch
 
     print(f"fp4 {fp4.version()}, torch {torch.__version__}, {torch.cuda.get_device_name()}")
-    rows = Rows()
-    names = ["test_streams", "test_graphs", "test_memory", "test_packages", "test_torch.Cuda",
-             "test_native.Plans"]
-    unittest.defaultTestLoader.loadTestsFromNames(names).run(rows)
+    rows = Rows(file)
+    unittest.defaultTestLoader.loadTestsFromNames(tests).run(rows)
     print("\n".join(rows.texts))
-    measured(folder, rows)
+    if tests == TESTS:
+        measured(folder, rows)
     outcomes = [outcome for outcome, _ in rows.rows]
     print(f"{outcomes.count('passed')} passed, {outcomes.count('FAILED')} failed, "
           f"{outcomes.count('skipped')} skipped")
@@ -91,12 +101,17 @@ def measured(folder: pathlib.Path, rows: Rows) -> None:
 
 
 def main() -> int:
-    if len(sys.argv) != 3 or sys.argv[1] not in ("record", "run"):
-        sys.exit(__doc__)
-    folder = pathlib.Path(sys.argv[2]).resolve()
-    if sys.argv[1] == "run":
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["record", "run"])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--tests", default=",".join(TESTS))
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    folder = options.folder.resolve()
+    if options.command == "run":
         packed.replay(folder / "programs")
-        return run(folder)
+        return run(folder, options.tests.split(","), options.json)
     packed.record(folder / "programs")
     import operations
     import test_torch  # noqa: F401  (its programs)
@@ -109,4 +124,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -190,10 +190,16 @@ def _of_gemms() -> "dict[str, Callable[[Any], Any]]":
     return {name: functools.partial(on_gpu_target, operation) for name, operation in found.items()}
 
 
+def _of_neighbours() -> "dict[str, Callable[[Any], Any]]":
+    import neighbours
+
+    return neighbours.operations()
+
+
 def operations() -> "dict[str, Callable[[Any], Any]]":
     found = _of_programs()
     for name, make in (("fp4.compat", _of_compat), ("fp4.torch", _of_torch),
-                       ("products", _of_gemms)):
+                       ("neighbours", _of_neighbours), ("products", _of_gemms)):
         try:
             found.update(make())
         except Exception as error:  # such as a torch that lacks something: the others run
