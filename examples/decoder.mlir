@@ -21,10 +21,10 @@
 //   down                                 1     1     1
 //   all                                  9    12    10   vLLM: 13 with a cache in bf16, and queries in FP8 are not counted
 //
-//   [1] vllm/compilation/passes/fusion/rms_quant_fusion.py:104      [2] vllm/config/compilation.py:282
-//   [3] vllm/v1/attention/backends/flashinfer.py:1313               [4] vllm/compilation/passes/fusion/act_quant_fusion.py:124
-//   [5] cpp/tensorrt_llm/thop/fusedAddRMSNormQuant.cpp              [6] invokeQKVPreprocessing of cpp/tensorrt_llm/kernels
-//   [7] tensorrt_llm/_torch/modules/attention.py, out_scale_sf      [8] modules/gated_mlp.py, _apply_activation
+//   [1] vllm.compilation.passes.fusion.rms_quant_fusion, line 104     [2] vllm.config.compilation, line 282
+//   [3] vllm.v1.attention.backends.flashinfer, line 1313              [4] act_quant_fusion beside [1], line 124
+//   [5] operator trtllm::fused_add_rms_norm_quant                     [6] invokeQKVPreprocessing
+//   [7] tensorrt_llm._torch.modules.attention, out_scale_sf           [8] its neighbour gated_mlp, _apply_activation
 //
 // An attention has no codes as a result yet, so that its quantizer is a kernel. The order of keys gives the layer one set of
 // bits, which the model computes, too.

@@ -48,9 +48,9 @@ def cache(x: Any, format: str) -> "list[Any]":
     dtype, scale, packed, block, _ = slots._FORMATS.get(format, (x.dtype, None, 1, 0, ""))
     shape = (-(-2 * len(x) // PAGE), PAGE, x.shape[1] // HEAD)
     size = HEAD * torch.empty(0, dtype=dtype).itemsize // packed
-    codes = [torch.zeros(*shape, size, dtype=torch.uint8, device=x.device).view(dtype) for _ in "kv"]
-    scales = [torch.zeros(*shape, HEAD // block, dtype=torch.uint8, device=x.device).view(scale)
-              if scale is not None else None for _ in "kv"]
+    new = functools.partial(torch.zeros, dtype=torch.uint8, device=x.device)
+    codes = [new(*shape, size).view(dtype) for _ in "kv"]
+    scales = [None if scale is None else new(*shape, HEAD // block).view(scale) for _ in "kv"]
     factor = torch.full((1,), 0.5, device=x.device) if format in slots._HAVE_FACTOR else None
     places = 2 * torch.arange(len(x), device=x.device) - 1
     ops.reshape_and_cache(heads(x), heads(x).flip(0), places, *codes, format=format,
@@ -93,7 +93,8 @@ def operations() -> "dict[str, Callable[[Any], Any]]":
         for format in FORMATS:
             found[f"{kind}_norm_quantize, {format}"] = (
                 lambda x, k=kind, f=format: normed(x, k, f, keep=True))
-        found[f"{kind}_norm_quantize, per row"] = lambda x, k=kind: normed(x, k, "nvfp4", per_row=True)
+        found[f"{kind}_norm_quantize, per row"] = lambda x, k=kind: normed(
+            x, k, "nvfp4", per_row=True)
         found[f"{kind}_norm_quantize, stochastic"] = lambda x, k=kind: normed(
             x, k, "nvfp4", rounding="stochastic", rng=integers(x, 9, 2))
         found[f"norm_backward, {kind}"] = lambda x, k=kind: backward(x, k)
@@ -123,7 +124,8 @@ def operations() -> "dict[str, Callable[[Any], Any]]":
     found["combine"] = lambda x: ops.combine(
         x, integers(x, len(x), len(x), 4), numbers(x, len(x), 4, dtype=torch.float32))
     found["route, softmax"] = lambda x: route(x, renormalize="sum")
-    found["route, softmax of the chosen"] = lambda x: route(x, scores="logits", renormalize="softmax")
+    found["route, softmax of the chosen"] = lambda x: route(
+        x, scores="logits", renormalize="softmax")
     found["route, DeepSeek-V3"] = deepseek
     found["permute_tokens"] = lambda x: ops.permute_tokens(
         integers(x, 64, len(x), 4, dtype=torch.int32), 64, multiple=16)

@@ -1,4 +1,4 @@
-"""Each neighbour of GEMMs is captured into a CUDA graph, whose replays have the simulator's bytes."""
+"""Each neighbour of GEMMs in a CUDA graph, whose replays have the simulator's bytes."""
 
 import unittest
 from typing import Any

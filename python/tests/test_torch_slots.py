@@ -1,5 +1,5 @@
-"""Slots of paged caches, of fp4.torch and of fp4.compat: what a cache has is what plain torch writes,
-and other slots stay. Numbers of rows are checked on demand."""
+"""Slots of paged caches, of fp4.torch and of fp4.compat: a cache has what plain torch writes, and
+other slots stay. Numbers of rows are checked on demand."""
 
 import unittest
 from typing import Any
@@ -49,7 +49,7 @@ class Cache:
                 for value in found if value is not None]
 
     def expected(self, key: Any, value: Any, numbers: Any) -> "list[Any]":
-        """The same of a new cache, in plain torch and by the quantizers of fp4.torch."""
+        """Bytes of a new cache, in plain torch and by the quantizers of fp4.torch."""
         found = []
         for x, factor, rows in zip((key, value), self.factors, self.pairs()):
             for place, values in zip(rows, self.encoded(x.reshape(-1, x.shape[2]), factor)):
@@ -110,7 +110,8 @@ class Slots(unittest.TestCase):
 
     def test_values_of_other_columns(self) -> None:
         key, value, cache = tokens(3, 1), tokens(3, 2, 32), Cache("nvfp4")
-        cache.codes[1], cache.scales[1] = (Cache("nvfp4", 32).codes[1], Cache("nvfp4", 32).scales[1])
+        small = Cache("nvfp4", 32)
+        cache.codes[1], cache.scales[1] = small.codes[1], small.scales[1]
         cache.write(key, value, torch.tensor([2, 1, 40]))
         other = Cache("nvfp4", 32)
         other.factors = [cache.factors[1]] * 2
@@ -169,8 +170,8 @@ class Slots(unittest.TestCase):
         for call, message in (
                 (lambda: vllm.reshape_and_cache_flash(key, value, *given, numbers, "nvfp4", one,
                                                       one), "kv_cache_dtype = 'nvfp4' has no"),
-                (lambda: vllm.reshape_and_cache_flash(key, value, *given, numbers, "fp8",
-                                                      torch.ones(2), one), "'k_scale' must be one")):
+                (lambda: vllm.reshape_and_cache_flash(
+                    key, value, *given, numbers, "fp8", torch.ones(2), one), "'k_scale' must be ")):
             with self.assertRaisesRegex(fp4.UsageError, message):
                 call()
 
@@ -185,18 +186,18 @@ class Slots(unittest.TestCase):
                 (lambda: call(key[:, 0], value, numbers, k, v), "'key' must be tokens x heads x"),
                 (lambda: call(key, value[:2], numbers, k, v), "'value' must be tokens x heads x"),
                 (lambda: call(key, value.half(), numbers, k, v), "'value' must be tokens x heads"),
-                (lambda: call(key, value, numbers.int(), k, v), "'slots' must be int64 with a slot"),
+                (lambda: call(key, value, numbers.int(), k, v), "'slots' must be int64 with a slo"),
                 (lambda: call(key, value, numbers[:2], k, v), "'slots' must be int64 with a slot"),
                 (lambda: call(key, value, numbers, k.half(), v), "'key_cache' must be bfloat16 of"),
-                (lambda: call(key, value, numbers, k.transpose(1, 2), v), "'key_cache' must be bfl"),
-                (lambda: call(key, value, numbers, k, v[:, :8]), "'value_cache' must be contiguous"),
+                (lambda: call(key, value, numbers, k.transpose(1, 2), v), "'key_cache' must be bf"),
+                (lambda: call(key, value, numbers, k, v[:, :8]), "'value_cache' must be contiguou"),
                 (lambda: call(key, value, numbers, k, v[:, :8].contiguous()),
                  "'value_cache' must have the pages of 'key_cache', but got"),
-                (lambda: call(key, value, numbers, stacked[:, 0], v), "'key_cache' must be contiguo"),
-                (lambda: call(key, value, numbers, k[0], v), r"'key_cache' must be .* of shape \[N"),
-                (lambda: call(key, value, numbers, k, v, format="int8"), "'format' must be fp8, nv"),
-                (lambda: call(key, value, numbers, k, v, key_factor=one), "'key_factor' must be No"),
-                (lambda: call(key, value, numbers, k, v, key_scales=one), "'key_scales' must be No"),
+                (lambda: call(key, value, numbers, stacked[:, 0], v), "'key_cache' must be contig"),
+                (lambda: call(key, value, numbers, k[0], v), r"'key_cache' must be .* of shape \["),
+                (lambda: call(key, value, numbers, k, v, format="int8"), "'format' must be fp8, n"),
+                (lambda: call(key, value, numbers, k, v, key_factor=one), "'key_factor' must be N"),
+                (lambda: call(key, value, numbers, k, v, key_scales=one), "'key_scales' must be N"),
                 (lambda: call(key[..., :40], value, numbers, k, v, format="mxfp4"),
                  "'key' must have a multiple of 32 columns for mxfp4, but got 40"),
                 (lambda: call(key, value, numbers, *Cache("fp8").codes, format="fp8"),
@@ -243,7 +244,8 @@ class Checked(unittest.TestCase):
             self.refused("'positions' must be below 8", lambda at=at: ft.rotate_quantize(
                 heads, table, at, format="mxfp4"))
         ids = torch.tensor([[0, 4]], dtype=torch.int32)
-        self.refused("'ids' must be below 4, but number 1 is 4", lambda: torch.ops.fp4.routed_experts(
+        routed = torch.ops.fp4.routed_experts
+        self.refused("'ids' must be below 4, but number 1 is 4", lambda: routed(
             x[:1], ids, torch.ones(1, 2), None, 4, *self.experts()))
 
     @staticmethod

@@ -113,23 +113,17 @@ def fused_topk_deepseek(
     *,
     backend: str = "default",
 ) -> None:
-    """Chooses the experts of DeepSeek-V3: of the groups whose two best biased scores have the
-    largest sums, the experts with the largest biased scores. Weights are the scores without bias,
-    divided by their sum + 1e-20 and multiplied by a factor.
+    """Chooses the experts of DeepSeek-V3 by fp4.torch.route.
 
     Scores are 1 / (1 + exp(-x)) in float32, where FlashInfer has 0.5 * tanh(0.5 x) + 0.5: weights
     may differ in their last bits, and the choice among scores that round alike.
 
     Args:
-        scores: the logits, bf16, f16 or f32 [T, E], E up to 512.
-        bias: [E].
-        n_group, topk_group: groups of one size, a power of two, and those that are chosen.
-        topk: experts of a token, up to 16.
-        topk_values: f32 [T, topk], which gets the weights, the largest biased score first.
+        scores: the logits, bf16, f16 or f32.
+        topk_values: f32 [T, topk], which gets the weights.
         topk_indices: int32, int64 or uint32 [T, topk], which gets the experts.
         launch_with_pdl: without effect.
-        routing_replay_out: refused.
-        backend: "default"; others are refused.
+        routing_replay_out: refused, as is a backend but "default".
 
     Raises:
         UsageError: an argument that does not fit.

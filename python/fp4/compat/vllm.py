@@ -10,8 +10,6 @@ CPU tensor gives an H200's. A block whose scale rounds to zero has codes 0, unli
 A norm and its quantizer are one kernel. The roundings have vLLM's order, but a row is added in the
 order of docs/reference/semantics.md, its root is exact, and a rotation rounds each product and each
 sum: last bits may differ. A copy behind the kernel overwrites `residual`.
-
-Source: csrc in the source distribution.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ from ._routing import aligned, grouped, routed, store
 from ._slots import cached
 
 __all__ = ["cutlass_scaled_fp4_mm", "fused_add_rms_norm_static_fp8_quant", "fused_qk_norm_rope",
-           "grouped_topk", "moe_align_block_size", "rms_norm_dynamic_per_token_quant",
-           "reshape_and_cache_flash", "rms_norm_static_fp8_quant", "rotary_embedding", "scaled_fp4_experts_quant",
-           "scaled_fp4_quant", "topk_softmax"]
+           "grouped_topk", "moe_align_block_size", "reshape_and_cache_flash",
+           "rms_norm_dynamic_per_token_quant", "rms_norm_static_fp8_quant", "rotary_embedding",
+           "scaled_fp4_experts_quant", "scaled_fp4_quant", "topk_softmax"]
 
 _RECIPE = "vllm, tensor_scale = supplied, reciprocals = approximate"
 _STATIC = Norm(0, "", "rms", 0.0, residual="rounded")
@@ -331,8 +329,8 @@ def reshape_and_cache_flash(
     k_scale: torch.Tensor,
     v_scale: torch.Tensor,
 ) -> None:
-    """Writes keys and values of the first tokens to caches [N, page, H, D] (NHD), by
-    fp4.torch.reshape_and_cache. kv_cache_dtype is "auto", or "fp8" with one scale each.
+    """fp4.torch.reshape_and_cache of the first tokens. kv_cache_dtype is "auto", or "fp8" with one
+    scale each.
 
     Raises:
         UsageError: an argument that does not fit, or an option that has no kernel here.
@@ -388,16 +386,11 @@ def grouped_topk(
     bias: torch.Tensor,
     scoring_func: int = 0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Chooses the experts of DeepSeek-V3: of the groups whose two best biased scores have the
-    largest sums, the experts with the largest biased scores. Weights are scores without bias.
+    """Chooses the experts of DeepSeek-V3 by fp4.torch.route.
 
     Args:
-        scores: bf16, f16 or f32 [T, E], E up to 512.
-        num_expert_group, topk_group: groups of one size, a power of two, and those chosen.
-        topk: experts of a token, up to 16.
+        scores: bf16, f16 or f32.
         renormalize: divide the weights by their sum + 1e-20.
-        routed_scaling_factor: by which weights are multiplied.
-        bias: [E].
         scoring_func: 0: `scores` are used as they are; 1: they are logits, of which 1 / (1 +
             exp(-x)) are the scores, in float32.
 

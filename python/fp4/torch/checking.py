@@ -17,8 +17,8 @@ _is_checked: contextvars.ContextVar[bool] = contextvars.ContextVar("fp4.torch.ch
 
 @contextlib.contextmanager
 def checked() -> Iterator[None]:
-    """Lets operations look at the slots, positions, ids and other numbers of rows that they are
-    given: the host waits for the device, and nothing runs where one is outside or occurs twice."""
+    """Lets operations check the slots, positions, ids and other numbers of rows that they are
+    given. The host waits for the device."""
     token = _is_checked.set(True)
     try:
         with planned.held():
@@ -29,8 +29,8 @@ def checked() -> Iterator[None]:
 
 def check_rows(numbers: torch.Tensor, name: str, count: int, *, skips: bool = False,
                are_places: bool = False) -> None:
-    """In checked(), refuses numbers of `count` rows that are outside. Those below 0 are skipped
-    with `skips`, and those of places that are written must differ."""
+    """In checked(), refuses numbers of `count` rows that are outside. Negative ones are skipped
+    with `skips`, and numbers of places that are written must differ."""
     if not _is_checked.get():
         return
     if numbers.is_cuda and torch.cuda.is_current_stream_capturing():

@@ -145,7 +145,8 @@ def register(operation: Operation, elements: int, keeps: int | None = None) -> N
             raise UsageError(f"fp4.{operation.name} has no gradient without its elements",
                              f"pass keep=True; {NO_GRADIENT}")
         dy, dh = given[elements], given[elements + 1] if ctx.has_residual else None
-        dx, scales = dh, (None, None)
+        dx: Optional = dh
+        scales: tuple[Optional, Optional] = (None, None)
         if dy is not None:
             dx, scales = _gradients(ctx, dy, dh)
         return (dx, dx if ctx.has_residual else None, *scales, *(None,) * ctx.more)

@@ -125,7 +125,8 @@ def normed(text: Text, what: Norm, h: Tensor, scales: list[Tensor], name: str,
     if what.kind == "layer":
         inputs.append(mean_of(text, what, h))
         body, value = f"    %d = arith.subf {value}, %mean.f : f32\n", "%d"
-    rstd = rstd_of(text, what, inputs, body + f"    %p = arith.mulf {value}, {value} : f32\n", prefix)
+    square = body + f"    %p = arith.mulf {value}, {value} : f32\n"
+    rstd = rstd_of(text, what, inputs, square, prefix)
     if what.is_factor_first:
         lines, last = _weighted(what)[0].format("%rstd.f"), "%z"
         lines += f"    %z = arith.mulf {value}, %w.y : f32\n"
@@ -192,8 +193,8 @@ class Gate:
 
 @functools.lru_cache(maxsize=256)
 def gate(what: Gate, target: str) -> Runnable:
-    """(gate, up [M, columns]; amax and rng where there are any) -> codes, scales, and amaxes of rows
-    where they are computed."""
+    """(gate, up [M, columns]; amax and rng where there are any) -> codes, scales, and amaxes of
+    rows where they are computed."""
     return compile_text(gate_text(what), target)
 
 

@@ -199,12 +199,12 @@ def rms_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None, *,
         amax: of nvfp4, a float32 scalar or [M]: that of y, from calibration, or the scale that the
             recipe takes. The result has this tensor and no copy.
         per_row: the kernel gives every row its own amax.
-        keep: y is a result too.
+        keep: y is a result too, with gradients.
         rounding: "nearest" (to even) or, to nvfp4 and mxfp4, "stochastic".
         rng: as in `quantize`.
 
     Raises:
-        UsageError: an argument that does not fit. A backward pass through the result is one.
+        UsageError: an argument that does not fit.
     """
     call = _call("rms", x, residual, weight, None, eps, weight_offset, order)
     return call.quantized(call.output(format, recipe, layout, amax, per_row), keep, rounding, rng)

@@ -85,7 +85,7 @@ def slots_text(what: Slots) -> str:
 
 
 def _codes(text: Text, what: Slots, x: Tensor, factor: Tensor | None) -> list[Tensor]:
-    """What a cache has of the matrix `x`."""
+    """Parts of a cache, of the matrix `x`."""
     if not what.format:
         return [x]
     if what.format != "fp8":
@@ -165,11 +165,11 @@ def reshape_and_cache(key: torch.Tensor, value: torch.Tensor, slots: torch.Tenso
                       value_scales: torch.Tensor | None = None,
                       key_factor: torch.Tensor | None = None,
                       value_factor: torch.Tensor | None = None) -> None:
-    """Writes keys and values of tokens, [T, Hk, D] and [T, Hk, E], to slots of a cache as PagedCache
-    has it. Slot s is token s % page_tokens of page s // page_tokens.
+    """Writes keys and values of tokens, [T, Hk, D] and [T, Hk, E], to the cache of a PagedCache.
 
     Args:
-        slots: int64 [T]; those below 0 are skipped. Others are checked in checked() alone.
+        slots: int64 [T], numbers of tokens of all pages, which checked() checks. Negative ones are
+            skipped.
         format: that of the cache, or "mxfp8_e4m3".
 
     Raises:
