@@ -12,7 +12,7 @@ from programs import torch
 
 if torch is not None:
     import fp4.torch as ft
-    from fp4.torch import execution, rotation_programs
+    from fp4.torch import execution, rotation_programs, rotations
 
 FORMATS = ("nvfp4", "mxfp4", "mxfp8_e4m3", "fp8_block128", "fp8_row")
 
@@ -156,6 +156,15 @@ class Rows(unittest.TestCase):
             self.same(ft.combine(source, rows.view(-1, 2), weights),
                       formulas.weighted_sum(source, rows.view(-1, 2), weights))
         self.assertEqual(len(self.compiled), 3)
+
+    def test_places_of_columns_of_numbers(self) -> None:
+        """A GPU reads numbers from multiples of 16 bytes on, also of an odd number of tokens."""
+        for tokens in (1, 2, 3, 8):
+            whole = torch.arange(4 * tokens + 1)
+            for rows in (whole[:-1].view(tokens, 4), whole[1:].view(4, tokens).t()):
+                columns = rotations._columns_of(rows)
+                self.assertTrue(torch.equal(torch.stack(columns, 1), rows))
+                self.assertEqual([column.data_ptr() % 16 for column in columns], [0] * 4)
 
     def test_against_the_reference_model(self) -> None:
         x, cos_sin, at = formulas.q_of_qkv(5, 3, 64), *formulas.operands(5, 3, 64)[1:]

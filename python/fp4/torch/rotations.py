@@ -127,8 +127,17 @@ def _combine(y: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor) -> torc
     what = Sum(y.shape[1], programs.ELEMENTS[y.dtype], rows.shape[1],
                is_strided and not placed.is_contiguous())
     result: torch.Tensor = run(rotation_programs.weighted_sum, (what,), placed, dense(weights),
-                               *rows.t().contiguous().unbind(0))
+                               *_columns_of(rows))
     return result
+
+
+def _columns_of(rows: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The columns of numbers of rows, each at a multiple of 16 bytes."""
+    columns, count = rows.t(), rows.shape[0]
+    if count % 2 or not columns.is_contiguous() or columns.data_ptr() % 16:
+        room = rows.new_empty((rows.shape[1], count + count % 2))
+        columns = room[:, :count].copy_(columns)
+    return columns.unbind(0)
 
 
 def _combine_fake(y: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
