@@ -13,6 +13,7 @@
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -178,8 +179,17 @@ bool missed(Operation *op, StringRef fusion, const std::string &reason) {
 
 } // namespace
 
+/// Returns true for the elements of an attention, seen as a matrix or not.
+static bool isOfAttention(Value tensor) {
+  while (isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(tensor.getDefiningOp()))
+    tensor = tensor.getDefiningOp()->getOperand(0);
+  return tensor.getDefiningOp<AttentionOp>() != nullptr;
+}
+
 bool fp4::fuseResult(QuantizeOp op, RewriterBase &rewriter) {
   auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
+  if (isOfAttention(op.getInput()))
+    return missed(op, "attention+quantize", "an attention gives its elements alone");
   if (!product)
     return false;
   if (std::string reason = whyNotQuantizer(op, product); !reason.empty())

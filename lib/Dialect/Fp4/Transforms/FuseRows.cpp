@@ -142,6 +142,9 @@ private:
     for (Value operand : op->getOperands()) {
       auto producer = operand.getDefiningOp<linalg::GenericOp>();
       noteView(op, operand.getDefiningOp());
+      if (producer && producer->getBlock() != root->getBlock() && needsRowsItself(producer))
+        rejected.emplace_back(producer,
+                              "it is in another block than the kernel that would compute it");
       if (producer && producer->getBlock() == root->getBlock() && !isMember(producer) &&
           !producer->hasAttr(kPrologueAttr) && !llvm::is_contained(candidates, producer))
         candidates.push_back(producer);
