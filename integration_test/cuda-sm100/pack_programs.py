@@ -27,12 +27,15 @@ ROWS = [128, 1024]
 TENSOR = [("sweep.py", f"--plans={plans}") for plans in ("half_pairs", "swapped")] + [
     ("sweep_groups.py",), ("sweep_results.py",), ("sweep_fp8.py", "--plans=lanes"), ("sweep_wide.py",)]
 THREADS = ("sweep_groups.py", "--match=^threads")
+# Chains along rows: those that the sweep compiles for a target.
+ROWS_OF = {target: ("sweep_rows.py", f"--match={target}$") for target in ("sm_100a", "sm_120a")}
 SWEEPS: dict[str, list[tuple[str, ...]]] = {
-    "sm_100a": [("sweep.py", f"--plans={plans}") for plans in ("tiles", "others", "stores")] + TENSOR,
-    "sm_103a": [("sweep.py", "--plans=k96")] + TENSOR,
+    "sm_100a": [("sweep.py", f"--plans={plans}") for plans in ("tiles", "others", "stores")] + TENSOR + [ROWS_OF["sm_100a"]],
+    "sm_103a": [("sweep.py", "--plans=k96")] + TENSOR + [ROWS_OF["sm_100a"]],
     "sm_120a": [("sweep.py", "--plans=warps"), ("sweep_wide.py", "--plans=warps"),
-                ("sweep_weights.py", "--plans=warps"), THREADS],
-    "sm_90a": [("sweep.py", "--plans=converted"), ("sweep.py", "--plans=few"), ("sweep_fp8.py",), ("sweep_weights.py",), THREADS],
+                ("sweep_weights.py", "--plans=warps"), ROWS_OF["sm_120a"], THREADS],
+    "sm_90a": [("sweep.py", "--plans=converted"), ("sweep.py", "--plans=few"), ("sweep_fp8.py",), ("sweep_weights.py",), ("sweep_rows.py",),
+               THREADS],
 }
 # Programs of tests that one target alone runs: their functions, with the shapes of dynamic sizes.
 TESTS = {"sm_103a": ("test/Runner/Gemm/tcgen05/k96.mlir", ["wide", "powers", "cluster", "layer --shape 300", "layer --shape 5"])}

@@ -12,6 +12,7 @@ cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,co
 rm -rf "$folder"/sweep
 "$here"/../../validation/sweep_quantize.py --build "$build" --pack "$folder"/sweep --match sm_90a
 "$here"/../../validation/sweep.py --build "$build" --plans converted --pack "$folder"/sweep
+"$here"/../../validation/sweep_rows.py --build "$build" --target sm_90a --pack "$folder"/sweep
 streaming=$here/../../benchmarks/streaming.mlir
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so -o "$folder"/streaming.so
 "$build"/bin/fp4-runner "$streaming" --target=sm_90a --emit=so --no-arithmetic -o "$folder"/twin.so

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh FOLDER: in a folder that pack.sh made, on a machine with a Hopper GPU: the conformance suite on
 # the GPU and on the simulator, their images compared; then every compiled program on the GPU, those
-# of validation/sweep_quantize.py and of GEMMs too, verified against the reference. Ends with "passed" and 0, or names what failed.
+# of validation/sweep_quantize.py, of GEMMs and of chains along rows too, verified against the reference. Ends with "passed" and 0, or names what failed.
 set -uo pipefail
 cd "$1"
 failures=0
