@@ -10,12 +10,13 @@ beside it ("exact"), the gradient of a norm, a softmax, or a rotation of halves,
 some columns ("partial"), behind a norm of the row or not, and what follows it: nothing, codes and
 scales, codes behind the amax of the tensor or of each row, codes that are rounded stochastically,
 or FP8 under one scale for each row or for 128 elements. The elements in bf16 are a result besides,
-or not. One CTA has a row, or several CTAs of a cluster, or as many as the compiler chooses. A
-CTA takes one row, or the four of a strip, of which the next one waits in registers or, "staged", in
-shared memory, and the last rows have a CTA each ("ends"). The reference executes the operations of the program one by one, and every result must be equal bit by
-bit, also for infinite, subnormal and NaN inputs. Each library runs under every schedule of the
-simulator with its strict hazard check. Programs whose operations did not become one kernel count as
-failed; the amax of a tensor has another one.
+or not. One CTA has a row, or several CTAs of a cluster, or as many as the compiler chooses. A CTA
+takes one row, or the four of a strip, of which the next one waits in registers or, "staged", in
+shared memory, and the last rows have a CTA each ("ends"). The reference executes the operations of
+the program one by one, and every result must be equal bit by bit, also for infinite, subnormal and
+NaN inputs. Each library runs under every schedule of the simulator with its strict hazard check.
+Programs whose operations did not become one kernel count as failed; the amax of a tensor has
+another one.
 """
 import itertools
 import subprocess
@@ -254,7 +255,7 @@ def program(case):
 
 
 def takes_strip(case):
-    """Returns true when all threads of a CTA keep a row, and, of the stages, copies find it whole."""
+    """Returns true when all threads of a CTA keep a row and, with stages, copies find it whole."""
     kind, after, _, _, element, _, columns, strip, cluster, threads, *_ = case
     if after in ("none", "amax") or cluster > 1 or not threads:
         return False

@@ -84,12 +84,14 @@ class Gates(unittest.TestCase):
 
     def test_a_compiled_call(self) -> None:
         torch.compiler.reset()
-        call = torch.compile(lambda x: ft.silu_and_mul(2 * x), fullgraph=True, backend="aot_eager")
-        x, dy = self.operands(4, 64)
-        found, wanted = (x.clone().requires_grad_() for _ in range(2))
-        call(found).backward(dy)
-        ft.silu_and_mul(2 * wanted).backward(dy)
-        self.assertTrue(torch.equal(found.grad, wanted.grad))
+        call = torch.compile(lambda x: ft.silu_and_mul(2 * x), fullgraph=True, dynamic=True,
+                             backend="aot_eager")
+        for rows in (4, 9):
+            x, dy = self.operands(rows, 64)
+            found, wanted = (x.clone().requires_grad_() for _ in range(2))
+            call(found).backward(dy)
+            ft.silu_and_mul(2 * wanted).backward(dy)
+            self.assertTrue(torch.equal(found.grad, wanted.grad))
 
     def test_errors(self) -> None:
         for x, message in ((torch.zeros(4, 63), "the columns must be those of two halves"),
