@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "Lanewise.h"
 #include "fp4/Numerics/Reciprocal.h"
+#include "fp4/Numerics/SquareRoot.h"
 #include <algorithm>
 #include <cfenv>
 
@@ -412,6 +413,15 @@ TEST(Float, ApproximateReciprocalIsTheMeasuredOne) {
   a.front() = 1.003f;
   expectLanes<float>("rcp.approx.ftz.f32 %d, %a;", fp4::numerics::approximateReciprocal, a);
   EXPECT_NE(fp4::numerics::approximateReciprocal(1.003f), 1 / 1.003f);
+}
+
+TEST(Float, ApproximateSquareRootsAreTheMeasuredOnes) {
+  using namespace fp4::numerics;
+  auto a = floats(0);
+  a.front() = 2.f;
+  expectLanes<float>("sqrt.approx.ftz.f32 %d, %a;", approximateSquareRoot, a);
+  expectLanes<float>("rsqrt.approx.ftz.f32 %d, %a;", approximateReciprocalSquareRoot, a);
+  EXPECT_NE(approximateReciprocalSquareRoot(2), 1 / std::sqrt(2.f));
 }
 
 TEST(Float, RefusesWhatPtxHasNot) {

@@ -3,7 +3,7 @@
 // PTX ISA 9.7.3 to 9.7.5: floating point, half precision, mixed precision. Round to nearest in f32
 // and f64 is the host's own arithmetic, vectorised; everything else evaluates each lane exactly (to
 // odd, see Floats.h) and rounds once. Results that are NaN are the canonical NaN. Subnormals are
-// kept unless .ftz is given. The .approx and .full forms give the correctly rounded result, which
+// kept unless .ftz is given. Most .approx and .full forms give the correctly rounded result, which
 // the device only approximates.
 //
 //===----------------------------------------------------------------------===//
@@ -12,6 +12,7 @@
 #include "Sim/Insn/Scalar/FloatNearest.h"
 #include "Sim/Insn/Scalar/Floats.h"
 #include "fp4/Numerics/Reciprocal.h"
+#include "fp4/Numerics/SquareRoot.h"
 #include <cfenv>
 
 using namespace fp4;
@@ -286,12 +287,16 @@ template <bool Root> struct CoarseF {
   }
 };
 
-/// rcp.approx.ftz.f32, as measured on an H200. [uncertain] of other GPUs.
-struct ApproximateReciprocalF {
+/// .approx.ftz.f32 of a reciprocal, a square root, or its reciprocal, as measured on an H200.
+/// [uncertain] of other GPUs.
+template <float (*Function)(float)> struct MeasuredF {
   uint32_t operator()(uint32_t bits) const {
-    return std::bit_cast<uint32_t>(numerics::approximateReciprocal(std::bit_cast<float>(bits)));
+    return std::bit_cast<uint32_t>(Function(std::bit_cast<float>(bits)));
   }
 };
+using ApproximateReciprocalF = MeasuredF<numerics::approximateReciprocal>;
+using ApproximateSquareRootF = MeasuredF<numerics::approximateSquareRoot>;
+using ApproximateReciprocalSquareRootF = MeasuredF<numerics::approximateReciprocalSquareRoot>;
 
 struct Add64F {
   double operator()(double a, double b) const { return add64(a, b); }
@@ -444,8 +449,14 @@ Status bindRcp(BindContext &cx) {
     return cx.fail("'rcp.approx.f64' expects .ftz");
   return cx.use(lanewise<CoarseF<false>, uint64_t, uint64_t>);
 }
-Status bindSqrt(BindContext &cx) { return unary(cx, Op::Sqrt); }
+Status bindSqrt(BindContext &cx) {
+  if (cx.match.text("mode") == "approx" && cx.insn.type == Type::F32 && cx.match.has("ftz"))
+    return cx.use(lanewise<ApproximateSquareRootF, uint32_t, uint32_t>);
+  return unary(cx, Op::Sqrt);
+}
 Status bindRsqrt(BindContext &cx) {
+  if (cx.insn.type == Type::F32 && cx.match.has("ftz"))
+    return cx.use(lanewise<ApproximateReciprocalSquareRootF, uint32_t, uint32_t>);
   if (cx.insn.type == Type::F64 && cx.match.has("ftz"))
     return cx.use(lanewise<CoarseF<true>, uint64_t, uint64_t>);
   return unary(cx, Op::Rsqrt);
