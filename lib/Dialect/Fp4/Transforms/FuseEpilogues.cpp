@@ -193,10 +193,27 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
 
 } // namespace
 
+/// Reports an operation that reads a matmul's result in other dimensions.
+static void reportView(linalg::GenericOp op) {
+  for (Value operand : op.getInputs()) {
+    Operation *view = operand.getDefiningOp(), *source = view;
+    while (isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(source))
+      source = source->getOperand(0).getDefiningOp();
+    if (source == view || !isa_and_present<BlockScaledMatmulOp>(source))
+      continue;
+    std::string name = view->getName().getStringRef().str();
+    remark::missed(op.getLoc(), named())
+        << remark::reason("'{0}' is between the matmul and its reader", name);
+    return;
+  }
+}
+
 bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
   SmallVector<BlockScaledMatmulOp> products = gemmsOf(op);
-  if (products.empty())
+  if (products.empty()) {
+    reportView(op);
     return false;
+  }
   if (products.size() == 2) {
     std::string reason = whyNotDual(op, products[0], products[1]);
     if (reason.empty()) {
