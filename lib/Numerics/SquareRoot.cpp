@@ -1,5 +1,5 @@
 // The approximate square roots of the GPU, tables with quadratic interpolation in fixed point as in
-// Reciprocal.cpp. Whether the exponent is odd and the upper 6 bits of the mantissa choose a row
+// Reciprocal.cpp. The lowest bit of the exponent and the upper 6 bits of the mantissa choose a row
 // (c0, c1, c2) of 26, 17 and 12 bits, and the lower 17 bits are z. For x of 1 to 4 the root, in
 // units of 2^-23, and its reciprocal, in units of 2^-24, are
 //

@@ -14,7 +14,7 @@ namespace fp4::numerics {
 /// Subnormal x count as zeros of their sign. Numbers below zero and NaN give 0x7FFFFFFF.
 float approximateSquareRoot(float x);
 
-/// The same of 1 / sqrt(x): infinity with the sign of a zero.
+/// Computes 1 / sqrt(x) in this way; infinity has the sign of a zero.
 float approximateReciprocalSquareRoot(float x);
 
 } // namespace fp4::numerics
