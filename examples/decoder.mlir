@@ -26,6 +26,8 @@
 //   [5] operator trtllm::fused_add_rms_norm_quant                     [6] invokeQKVPreprocessing
 //   [7] tensorrt_llm._torch.modules.attention, out_scale_sf           [8] its neighbour gated_mlp, _apply_activation
 //
+// In FP8 with scales of 128 elements fp4 has 10 (test/Runner/Programs/decoder-fp8.mlir) and vLLM 11.
+//
 // An attention has no codes as a result yet, so that its quantizer is a kernel. The order of keys gives the layer one set of
 // bits, which the model computes, too.
 
