@@ -100,6 +100,7 @@ public:
       source = 0;
       place = 0;
       skipTo.clear();
+      passed.clear();
     } else if (!kernel) {
       return;
     } else if (line.starts_with('$')) { // called functions come behind the kernel
@@ -110,10 +111,14 @@ public:
       return;
     } else if (const size_t at = line.find(", line ");
                at != line.npos && line.find("//##") != line.npos) {
-      source = number(line.substr(at + 7));
+      const uint32_t next = number(line.substr(at + 7));
+      if (next != std::exchange(source, next))
+        skipTo.clear(); // the target is far away, and no end of a slow path
     } else if (line.starts_with(".L_")) {
-      if (line.substr(0, line.find(':')) == skipTo)
+      const std::string_view label = line.substr(0, line.find(':'));
+      if (label == skipTo)
         skipTo.clear();
+      passed.emplace(label);
     } else if (line.find("/*") != line.npos && line.find(';') != line.npos) {
       instruction(line);
     }
@@ -183,7 +188,8 @@ private:
   }
 
   void dropSlowPath() {
-    if (lastBranch.source != source || lastBranch.target.empty())
+    if (lastBranch.source != source || lastBranch.target.empty() ||
+        passed.contains(lastBranch.target))
       return;
     kernel->lines[source] = lastBranch.before;
     ++kernel->lines[source].rejoins;
@@ -197,6 +203,7 @@ private:
   uint64_t place = 0; ///< place of the present instruction
   RegisterReads registers;
   std::string skipTo; ///< the label at which counting goes on
+  std::set<std::string, std::less<>> passed; ///< labels of the kernel so far
   struct {
     uint32_t source = 0;
     std::string target;

@@ -66,6 +66,34 @@ TEST(MachineMix, CountsCopiesByWhatPtxasDoesNotAdd) {
   EXPECT_EQ(kernels.at("kernel").lines.at(4).anchors, 1u);
 }
 
+/// A call behind the target of the last branch is no slow path that the branch leaves out.
+TEST(MachineMix, GoesOnBehindACallThatNoBranchPasses) {
+  const auto listing = [](const std::string &target) {
+    return fmt::format(R"(
+//--------------------- .text.kernel              --------------------------
+	//## File "ptx", line 4
+.L_x_0:
+        /*0000*/                   MOV R4, R5 ;
+        /*0010*/               @P0 BRA `({}) ;
+.L_x_1:
+        /*0020*/                   MOV R4, R5 ;
+        /*0030*/                   CALL.REL.NOINC `($__internal_0_$__trap) ;
+.L_x_2:
+        /*0040*/                   MOV R4, R5 ;
+	//## File "ptx", line 5
+        /*0050*/                   MOV R4, R5 ;
+.L_x_3:
+)",
+                       target);
+  }; // a slow path, which is left out, ends within its line
+  for (const auto &[target, issue] : {std::pair(".L_x_0", 5u), std::pair(".L_x_1", 5u),
+                                      std::pair(".L_x_2", 3u), std::pair(".L_x_3", 2u)}) {
+    const auto kernels = countMachineCode(listing(target));
+    EXPECT_EQ(kernels.at("kernel").lines.at(4).issue, issue) << target;
+    EXPECT_EQ(kernels.at("kernel").lines.at(5).issue, 1u) << target;
+  }
+}
+
 /// ptxas gives an MMA of a warpgroup no line, so that it seems to be of the line before it.
 TEST(MachineMix, AMmaOfAWarpgroupIsOfNoLine) {
   const auto kernels = countMachineCode(R"(
