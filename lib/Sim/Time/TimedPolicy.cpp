@@ -11,9 +11,11 @@ void TimedPolicy::issued(const Ticket &ticket) {
     return;
   double firstStage = 0;
   const double end = endOfThoseBefore(ticket, endOf(ticket, firstStage));
-  if (ends.size() <= ticket.id)
-    ends.resize(std::max<size_t>(ticket.id + 1, 2 * ends.size()));
+  for (std::vector<double> *times : {&ends, &reached})
+    if (times->size() <= ticket.id)
+      times->resize(std::max<size_t>(ticket.id + 1, 2 * times->size()));
   ends[ticket.id] = newest = end;
+  reached[ticket.id] = ticket.kind == TicketKind::Commit ? lastReached(ticket, now) : end;
   last = std::max(last, end);
   if (ticket.kind == TicketKind::Mma && !watched) {
     products.push_back(ticket.id);
@@ -41,6 +43,13 @@ double TimedPolicy::endOfThoseBefore(const Ticket &ticket, double least) const {
   return least;
 }
 
+double TimedPolicy::lastReached(const Ticket &ticket, double least) const {
+  for (uint64_t id : ticket.after)
+    if (id < reached.size())
+      least = std::max(least, reached[id]);
+  return least;
+}
+
 double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
   switch (ticket.kind) {
   case TicketKind::Tma:
@@ -62,7 +71,7 @@ double TimedPolicy::endOf(const Ticket &ticket, double &firstStage) {
     const TimingRate tail =
         ticket.tcgen05.ctaGroup == 2 ? TimingRate::Tcgen05PairTail : TimingRate::Tcgen05Tail;
     const double seen = rates[TimingRate::MbarrierWake] + rates[TimingRate::MbarrierTest];
-    return endOfThoseBefore(ticket, now) + std::max(0.0, rates[tail] - seen);
+    return lastReached(ticket, now) + std::max(0.0, rates[tail] - seen);
   }
   case TicketKind::TmemCopy:
     return tmemCopy(ticket);

@@ -67,6 +67,9 @@ private:
   double endOf(const Ticket &ticket, double &firstStage);
   /// `least`, or the end of the last ticket that this one comes after.
   double endOfThoseBefore(const Ticket &ticket, double least) const;
+  /// The same without the arrivals of commits: a commit waits for the MMAs before it, and not for
+  /// the way of an earlier arrival to its mbarrier.
+  double lastReached(const Ticket &ticket, double least) const;
   double copyIn(const Ticket &ticket);
   double copyOut(const Ticket &ticket);
   double wgmma(const Ticket &ticket);
@@ -89,6 +92,7 @@ private:
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::map<Thread, double> starts;           ///< begin of the last tcgen05.mma of a thread
   std::vector<double> ends;                  ///< ends of tickets, by id: others may wait for them
+  std::vector<double> reached; ///< ends of what tickets do, without the arrivals of commits
   struct {
     const Insn *insn = nullptr;
     double now = -1, arrival = 0;

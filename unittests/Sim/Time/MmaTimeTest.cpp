@@ -23,9 +23,10 @@ double rate(TimingRate which) { return hw::timingRate("sm_100a", which)->value; 
 
 /// Cycles that one CTA takes for `steps` steps. In each it copies scales to four columns from
 /// `copied` on if `copies`, and multiplies `products` times with scales from column `scales` on.
+/// Behind all of them come `commits`.
 double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies, unsigned scales,
                 unsigned copied = 256, std::string *error = nullptr,
-                hw::MmaDepth mmaDepth = hw::MmaDepth::Single) {
+                hw::MmaDepth mmaDepth = hw::MmaDepth::Single, unsigned commits = 1) {
   hw::BlockScaledInstrDesc descriptor;
   descriptor.kind = hw::MmaKind::MXF4NVF4;
   descriptor.m = rows;
@@ -38,12 +39,12 @@ double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies
   std::string text = fmt::format(
       "  mov.u32 %r9, slot;\n  mov.u32 %r1, bar;\n"
       "  setp.ne.u32 %p5, %t, 0;\n  setp.eq.u32 %p6, %t, 0;\n"
-      "  @%p6 mbarrier.init.shared::cta.b64 [%r1], 1;\n  bar.warp.sync -1;\n"
+      "  @%p6 mbarrier.init.shared::cta.b64 [%r1], {};\n  bar.warp.sync -1;\n"
       "  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r9], 512;\n"
       "  ld.shared.b32 %r10, [%r9];\n"
       "  add.u32 %r31, %r10, {};\n  add.u32 %r32, %r10, {};\n"
       "  mov.b64 %rd3, {:#x};\n  mov.b64 %rd4, {:#x};\n  mov.b32 %r8, {:#x};\n  @%p5 bra WAIT;\n",
-      copied, scales, block, tile, *descriptor.encode());
+      commits, copied, scales, block, tile, *descriptor.encode());
   for (unsigned step = 0; step < steps; ++step) {
     if (copies)
       text += "  tcgen05.cp.cta_group::1.32x128b.warpx4 [%r31], %rd3;\n";
@@ -51,8 +52,9 @@ double cyclesOf(unsigned steps, unsigned columns, unsigned products, bool copies
       text += "  tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16 [%r10], %rd4, "
               "%rd4, %r8, [%r32], [%r32], %p6;\n";
   }
-  text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];\n"
-          "WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;\n  @!%p1 bra WAIT;\n"
+  for (unsigned commit = 0; commit < commits; ++commit)
+    text += "  tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r1];\n";
+  text += "WAIT:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;\n  @!%p1 bra WAIT;\n"
           "  bar.warp.sync -1;\n  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 512;\n";
   KernelTime time;
   SimOptions options;
@@ -85,6 +87,14 @@ double stepOf(unsigned columns, unsigned products, bool copies, unsigned scales 
 TEST(MmaTime, MmasInARowTakeTheRateOfTheTensorCore) {
   constexpr double flops = 2.0 * rows * 256 * depth;
   EXPECT_NEAR(stepOf(256, 4, false), 4 * flops / rate(TimingRate::Fp4Flops), 1);
+}
+
+// A commit waits for MMAs, and not for the way of an earlier arrival to its mbarrier.
+TEST(MmaTime, CommitsInARowArriveTogether) {
+  const auto cycles = [](unsigned commits) {
+    return cyclesOf(8, 256, 4, false, 256, 256, nullptr, hw::MmaDepth::Single, commits);
+  };
+  EXPECT_NEAR(cycles(4), cycles(1), 10);
 }
 
 // The double K takes as long as the usual one for its arithmetic, and reads twice the bytes.
