@@ -85,21 +85,46 @@ struct LowerReduceRows : PipePattern<pipe::ReduceRowsOp> {
   }
 
 private:
-  /// Elements of a row in eight chains, which do not wait for one another.
+  /// Elements of a row in eight chains, which do not wait for one another. Sums are pairs of
+  /// chains, which one instruction adds to, and end here: LLVM would add behind the waits that
+  /// follow.
   static SmallVector<Value> ofLanes(ImplicitLocOpBuilder &b, pipe::ReduceRowsOp op,
                                     OpAdaptor adaptor) {
-    constexpr size_t chains = hw::fragmentTileColumns;
+    size_t chains = hw::fragmentTileColumns;
+    bool areSums = op.getCombination() == pipe::RowCombination::Add;
+    SmallVector<Value> elements = elementsOf(b, adaptor.getValue());
+    if (areSums) {
+      elements = pairsOf(b, elements);
+      chains /= 2;
+    }
     SmallVector<Value> results(chains);
-    for (auto [i, element] : llvm::enumerate(elementsOf(b, adaptor.getValue()))) {
+    for (auto [i, element] : llvm::enumerate(elements)) {
       Value &result = results[i % chains];
       result = result ? combine(b, op.getCombination(), result, element) : element;
     }
     if (op.getResult().getType().getDimSize(1) > 1)
-      return results;
+      return areSums ? elementsOfPairs(b, results) : results;
     for (size_t half = chains / 2; half > 0; half /= 2)
       for (size_t i = 0; i < half; ++i)
         results[i] = combine(b, op.getCombination(), results[i], results[i + half]);
-    return {results.front()};
+    if (!areSums)
+      return {results.front()};
+    SmallVector<Value> both = elementsOf(b, results.front());
+    return finishHere(b, b.getLoc(), combine(b, op.getCombination(), both[0], both[1]));
+  }
+
+  static SmallVector<Value> pairsOf(ImplicitLocOpBuilder &b, ArrayRef<Value> elements) {
+    auto type = VectorType::get(2, b.getF32Type());
+    SmallVector<Value> pairs;
+    for (size_t i = 0; i < elements.size(); i += 2)
+      pairs.push_back(vector::FromElementsOp::create(b, type, elements.slice(i, 2)));
+    return pairs;
+  }
+  static SmallVector<Value> elementsOfPairs(ImplicitLocOpBuilder &b, ArrayRef<Value> pairs) {
+    SmallVector<Value> elements;
+    for (Value pair : pairs)
+      llvm::append_range(elements, elementsOf(b, pair));
+    return elements;
   }
 
   static Value combine(ImplicitLocOpBuilder &b, pipe::RowCombination combination, Value x,
