@@ -160,12 +160,12 @@ AttentionBuilder::LaneStates AttentionBuilder::nextLanes(ArrayRef<QueryPart> par
   BlockRows rows = rowsAgain(kept.next, tile, block);
   LaneOperand keys = keysOf(tile, block, rows);
   SmallVector<Value> sums, products;
-  for (auto [number, part] : llvm::enumerate(parts))
-    products.push_back(multiplyKeys(part, number, keys));
   Value last = b.add(block, b.constant(1));
   LaneOperand values = valuesOf(tile, last, rowsAgain(kept.rows, tile, last));
-  for (size_t number = 0; number < parts.size(); ++number)
+  for (auto [number, part] : llvm::enumerate(parts)) {
+    products.push_back(multiplyKeys(part, number, keys));
     sums.push_back(multiplyPowers(number, powers[number], values, more));
+  }
   bool scalesLast = attention.keys <= kPanel;
   for (auto [number, part] : llvm::enumerate(parts))
     inPart(number, parts, [&, number = number, &part = part] {

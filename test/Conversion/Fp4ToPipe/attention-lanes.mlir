@@ -1,8 +1,8 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
 // Two parts of a tile, each with a role of threads, share keys and values. Powers of the block before
-// are written first; then the products of the next keys are issued, and those of the powers, which are
-// added to sums in tensor memory. Threads scale the sums of rows whose maximum has grown by more than
+// are written first; then, part by part, the products of the next keys are issued, and those of the
+// powers, which are added to sums in tensor memory. Threads scale the sums of rows whose maximum has grown by more than
 // 2^8.
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.for_each_work
@@ -13,13 +13,13 @@
 // CHECK:     %[[P0:.*]] = pipe.write %{{.*}} {pipe.ring = "powers0"} : {{.*}} -> !pipe.tmem<128x64xbf16>
 // CHECK:     %[[P1:.*]] = pipe.write %{{.*}} {pipe.ring = "powers1", pipe.role = "softmax1"} : {{.*}} -> !pipe.tmem<128x64xbf16>
 // CHECK:     %[[K:.*]] = pipe.load %arg1[{{.*}}] {pipe.ring = "keys"}
+// CHECK:     %[[V:.*]] = pipe.load %arg2[{{.*}}] {pipe.ring = "values"}
 // CHECK:     %[[S0:.*]] = pipe.accumulator {pipe.ring = "scores0"} : !pipe.tmem<128x64xf32>
 // CHECK:     pipe.mma %[[S0]], %[[Q0]], %[[K]] :
-// CHECK:     %[[S1:.*]] = pipe.accumulator {pipe.ring = "scores1"} : !pipe.tmem<128x64xf32>
-// CHECK:     pipe.mma %[[S1]], %[[Q1]], %[[K]] :
-// CHECK:     %[[V:.*]] = pipe.load %arg2[{{.*}}] {pipe.ring = "values"}
 // CHECK:     %[[O0:.*]] = pipe.accumulator {pipe.kept, pipe.ring = "sums0"} : !pipe.tmem<128x128xf32>
 // CHECK:     pipe.mma %[[O0]], %[[P0]], %[[V]] accumulate %[[MORE]] transposed :
+// CHECK:     %[[S1:.*]] = pipe.accumulator {pipe.ring = "scores1"} : !pipe.tmem<128x64xf32>
+// CHECK:     pipe.mma %[[S1]], %[[Q1]], %[[K]] :
 // CHECK:     %[[O1:.*]] = pipe.accumulator {pipe.kept, pipe.ring = "sums1"} : !pipe.tmem<128x128xf32>
 // CHECK:     pipe.mma %[[O1]], %[[P1]], %[[V]] accumulate %[[MORE]] transposed :
 // CHECK:     pipe.read %[[S0]]

@@ -25,6 +25,9 @@
 // are announced, by the thread that has waited. Such a chain also shows that nobody waits for the
 // last fill of a stage when the next one begins.
 //
+// Threads that wait for the sums of an MMA know that it has read its operand A from tensor memory:
+// they need not wait where the sums of the tile that was in the stage before have been seen.
+//
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
@@ -181,6 +184,75 @@ bool Order::implies(const Ring &ring) const {
   });
 }
 
+//===--- Operands in tensor memory ----------------------------------------===//
+
+/// The channel by which the MMA of the tile of `wait` hands over its sums, behind the MMA; null if
+/// there is another use of the tile.
+static ChannelOp sumsBehind(ConsumerWaitOp wait) {
+  if (wait->getNumResults() != 1 || !wait->getResult(0).hasOneUse())
+    return {};
+  auto product = dyn_cast<MmaOp>(*wait->getUsers().begin());
+  auto sums = product ? product.getAccumulator().getDefiningOp<ProducerAcquireOp>() : nullptr;
+  if (!sums || product->getBlock() != wait->getBlock())
+    return {};
+  bool isHandedOver = llvm::any_of(sums.getChannel().getUsers(), [&](Operation *user) {
+    return isa<ProducerCommitOp>(user) && user->getBlock() == product->getBlock() &&
+           product->isBeforeInBlock(user);
+  });
+  return isHandedOver ? sums.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
+}
+
+/// The channel of the sums of all MMAs of tiles of `channel`, one for each; null if there is none.
+static ChannelOp sumsOf(ChannelOp channel) {
+  ChannelOp found;
+  int64_t tiles = 0, commits = 0;
+  for (Operation *user : channel->getUsers())
+    if (auto wait = dyn_cast<ConsumerWaitOp>(user)) {
+      ChannelOp sums = sumsBehind(wait);
+      if (!sums || (found && found != sums))
+        return {};
+      found = sums;
+      ++tiles;
+    }
+  for (Operation *user : found ? found->getUsers() : channel->getUsers())
+    commits += isa<ProducerCommitOp>(user);
+  return commits == tiles ? found : ChannelOp();
+}
+
+/// Returns how many tiles of `channel` the threads of `block` have acquired behind it without their
+/// sums, if they had so many as `ahead` in front of it; nothing if that differs between paths, or
+/// if a stage is taken whose sums they have not seen.
+static std::optional<int64_t> tilesAhead(Block &block, ChannelOp channel, ChannelOp sums,
+                                         int64_t ahead) {
+  for (Operation &op : block) {
+    auto use = dyn_cast<ChannelOpInterface>(op);
+    if (isa<ProducerAcquireOp>(op) && use.getChannel() == channel) {
+      if (ahead++ >= int64_t(*channel.getDepth()))
+        return std::nullopt;
+    } else if (isa<ConsumerWaitOp>(op) && use.getChannel() == sums) {
+      --ahead;
+    }
+    for (Region &region : op.getRegions())
+      for (Block &inside : region)
+        if (tilesAhead(inside, channel, sums, ahead) != std::optional(ahead))
+          return std::nullopt;
+  }
+  return ahead;
+}
+
+/// Returns true when threads fill stages of tensor memory behind waits for the sums of the MMAs
+/// that have read them.
+static bool hasSeenSums(gpu::GPUFuncOp kernel, ChannelOp channel) {
+  if (channel.isCluster() || channel.getType().isShared() ||
+      channel.getProducer() != Engine::Threads ||
+      channel.getConsumerEngines() != ArrayRef(Engine::Tensor))
+    return false;
+  ChannelOp sums = sumsOf(channel);
+  return sums && llvm::all_of(kernel.getOps<RoleRegionOp>(), [&](RoleRegionOp region) {
+           return tilesAhead(region.getBody().front(), channel, sums, 0) == std::optional(0L);
+         });
+}
+
 void fp4::pipe::findImpliedReleases(gpu::GPUFuncOp kernel) {
   SmallVector<Ring> rings;
   for (auto channel : kernel.getOps<ChannelOp>())
@@ -189,4 +261,7 @@ void fp4::pipe::findImpliedReleases(gpu::GPUFuncOp kernel) {
   for (const Ring &ring : rings)
     if (Order(rings).implies(ring))
       ChannelOp(ring.channel).setWithoutEmpty(true);
+  for (auto channel : kernel.getOps<ChannelOp>())
+    if (hasSeenSums(kernel, channel))
+      channel.setWithoutEmpty(true);
 }

@@ -97,6 +97,8 @@ void fp4::pipe::addSchedulePasses(OpPassManager &manager) {
   manager.addPass(createSplitWarps());
   // Warps that issue for an engine stay together.
   manager.addPass(createElectThreads());
+  // Tiles leave the registers in which a loop would carry them.
+  manager.addPass(createRunAhead());
   // The set of scales of a k tile is known, and sums of one k tile are added beside the next one.
   manager.addPass(createUnroll());
   // One wait covers the stage and the set of scales that it is copied to.

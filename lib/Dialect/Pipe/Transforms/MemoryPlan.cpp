@@ -177,6 +177,25 @@ static void deepen(MemoryPlan &plan, bool shared, int64_t limit,
   layOutAndFits();
 }
 
+/// Returns true for tiles in tensor memory that threads write beside sums that are kept: with two
+/// of them a thread writes without a wait for the MMA before.
+static bool isBesideKept(const MemoryPlan &plan, ChannelOp channel) {
+  bool haveKept = llvm::any_of(
+      plan.channels, [](const ChannelPlan &other) { return other.channel->hasAttr(kKeptAttr); });
+  return haveKept && !channel.getType().isShared() && channel.getProducer() == Engine::Threads;
+}
+
+static void deepenTmem(MemoryPlan &plan, int64_t limit, llvm::function_ref<bool()> fits) {
+  constexpr int64_t two = 2;
+  for (ChannelPlan &channel : plan.channels)
+    if (isBesideKept(plan, channel.channel) && limit >= two) {
+      ++channel.depth;
+      if (!fits())
+        --channel.depth;
+    }
+  deepen(plan, /*shared=*/false, limit, fits);
+}
+
 static void deepenShared(MemoryPlan &plan, int64_t limit, llvm::function_ref<bool()> fits) {
   constexpr int64_t two =
       2; // the next tile of a loop is worth more than a third stage inside of it
@@ -362,7 +381,7 @@ FailureOr<MemoryPlan> fp4::pipe::planMemory(gpu::GPUFuncOp kernel, const hw::Tar
                                          << " tensor memory columns of " << StringRef(target.name)
                                          << ", but take " << plan.usedColumns,
                     "take narrower tiles, or fewer stages of accumulators");
-  deepen(plan, /*shared=*/false, options.maxAccumulators, tmemFits);
+  deepenTmem(plan, options.maxAccumulators, tmemFits);
   if (!sharedFits())
     return withNote(kernel.emitOpError() << "one stage of every channel must fit in " << capacity
                                          << " bytes of shared memory of " << StringRef(target.name)

@@ -159,6 +159,59 @@ def ElectThreads : Pass<"pipe-elect-threads", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def RunAhead : Pass<"pipe-run-ahead", "::mlir::ModuleOp"> {
+  let summary = "Write tiles where they are computed, not in the next iteration";
+  let description = [{
+    **Why.** Numbers are rounded where they are written, and the tensor core waits for them.
+
+    **Precondition.** Kernels in the pipelined form, in which no pass has named stages.
+
+    **Postcondition.** No loop begins with the write of what it carries, if the same write follows it.
+    MMAs with kept sums wait for these last.
+
+    ```mlir
+    // fp4-opt --fp4-set-target --pipe-run-ahead
+    !row = tensor<128x64xbf16, #pipe.distribution<lanes>>
+    !channel = !pipe.channel<!pipe.tmem<128x64xbf16>>
+    gpu.module @kernels {
+      gpu.func @rows(%n: i32, %x: !row) kernel {
+        %c0 = arith.constant 0 : i32
+        %c1 = arith.constant 1 : i32
+        %powers = pipe.channel from threads(128) to tensor depth 2 payload [0] barriers 0 : !channel
+        pipe.role softmax warps 0 to 4 drives [threads] {
+          %last:2 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %c0, %before = %x) -> (i32, !row) : i32 {
+            %t = pipe.producer_acquire %powers[%it] : !channel
+            pipe.write %before, %t : !row, !pipe.tmem<128x64xbf16>
+            pipe.producer_commit %powers[%it] : !channel
+            %next = arith.addi %it, %c1 : i32
+            %y = arith.addf %before, %before : !row
+            scf.yield %next, %y : i32, !row
+          }
+          %t = pipe.producer_acquire %powers[%last#0] : !channel
+          pipe.write %last#1, %t : !row, !pipe.tmem<128x64xbf16>
+          pipe.producer_commit %powers[%last#0] : !channel
+          %end = arith.addi %last#0, %c1 : i32
+        }
+        gpu.return
+      }
+    }
+    // becomes
+    ...
+    pipe.write %x, %t : ...
+    pipe.producer_commit %powers[%c0] : !channel
+    %second = arith.addi %c0, %c1 : i32
+    %last:2 = scf.for %k = %c0 to %n step %c1 iter_args(%it = %second, %before = %x) -> (i32, !row) : i32 {
+      %t1 = pipe.producer_acquire %powers[%it] : !channel
+      %y = arith.addf %before, %before : !row
+      pipe.write %y, %t1 : ...
+      pipe.producer_commit %powers[%it] : !channel
+      %next = arith.addi %it, %c1 : i32
+    ```
+  }];
+  let dependentDialects = ["::fp4::pipe::PipeDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def Unroll : Pass<"pipe-unroll", "::mlir::ModuleOp"> {
   let summary = "Replace short loops, and loops over sets of scales, by their iterations";
   let description = [{
