@@ -70,7 +70,8 @@ RolePlanAttr fp4::attentionLaneRoles(MLIRContext *context, int32_t parts, bool c
   SmallVector<Engine> engines = {Engine::Tensor};
   if (copiesScales)
     engines.push_back(Engine::ScaleCopy);
-  auto [most, few] = parts > 1 ? kMoreBeside : RegisterShares();
+  constexpr RegisterShares shares[] = {RegisterShares(), kMoreBeside, {160, 32}};
+  auto [most, few] = shares[parts - 1];
   SmallVector<RoleAttr> roles = {
       RoleAttr::get(context, "load", threads + 1, threads + 2, {Engine::Tma}, few),
       RoleAttr::get(context, "mma", threads, threads + 1, engines, few),

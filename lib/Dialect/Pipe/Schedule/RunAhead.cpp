@@ -59,20 +59,30 @@ struct CarriedWrites {
   }
 
 private:
+  bool counts(Operation &op) const;
   void collect();
   bool findBehind();
   bool isSame(Operation *op, Operation *other, const IRMapping &mapping) const;
-  bool hasOwnCounters() const;
+  bool standAlone() const;
 };
 } // namespace
 
-/// Collects the acquires, writes and commits with which the loop begins, and what counts stages.
+/// Returns true when `op` counts on what iteration the writes so far name.
+bool CarriedWrites::counts(Operation &op) const {
+  return isa<arith::AddIOp>(op) && llvm::any_of(inLoop, [&](Operation *other) {
+           auto use = dyn_cast<ChannelOpInterface>(other);
+           return use && use.getIteration() == op.getOperand(0);
+         });
+}
+
+/// Collects the acquires, writes and commits with which the loop begins, but for arithmetic, and
+/// what counts their stages.
 void CarriedWrites::collect() {
   for (Operation &op : *loop.getBody()) {
-    bool counts = isa<arith::AddIOp>(op) && !inLoop.empty();
-    if (!counts && !isa<ProducerAcquireOp, WriteOp, StageOp, ProducerCommitOp>(op))
+    if (counts(op) || isa<ProducerAcquireOp, WriteOp, StageOp, ProducerCommitOp>(op))
+      inLoop.push_back(&op);
+    else if (!isPure(&op))
       break;
-    inLoop.push_back(&op);
   }
   while (!inLoop.empty() && !isa<ProducerCommitOp, arith::AddIOp>(inLoop.back()))
     inLoop.pop_back();
@@ -110,15 +120,19 @@ bool CarriedWrites::findBehind() {
   return true;
 }
 
-/// Returns true when nothing else in the loop uses the counters of the writes.
-bool CarriedWrites::hasOwnCounters() const {
+/// Returns true when nothing else in the loop uses the counters of the writes, or computes what
+/// they need.
+bool CarriedWrites::standAlone() const {
   auto isOfWrites = [&](Operation *user) { return contains(user) || isa<scf::YieldOp>(user); };
+  auto isOwn = [&](Value operand) {
+    if (isCarried(operand))
+      return !isCounter(operand) || llvm::all_of(operand.getUsers(), isOfWrites);
+    Operation *origin = operand.getDefiningOp();
+    return operand != loop.getInductionVar() &&
+           (!origin || origin->getBlock() != loop.getBody() || contains(origin));
+  };
   return llvm::all_of(inLoop, [&](Operation *op) {
-    return llvm::all_of(op->getUsers(), isOfWrites) &&
-           llvm::all_of(op->getOperands(), [&](Value operand) {
-             return !isCarried(operand) || !isCounter(operand) ||
-                    llvm::all_of(operand.getUsers(), isOfWrites);
-           });
+    return llvm::all_of(op->getUsers(), isOfWrites) && llvm::all_of(op->getOperands(), isOwn);
   });
 }
 
@@ -130,7 +144,7 @@ std::optional<CarriedWrites> CarriedWrites::of(scf::ForOp loop) {
     auto write = dyn_cast<WriteOp>(op);
     return write && writes.isCarried(write.getValue());
   });
-  if (!carriesNumbers || !writes.findBehind() || !writes.hasOwnCounters())
+  if (!carriesNumbers || !writes.findBehind() || !writes.standAlone())
     return std::nullopt;
   return writes;
 }
@@ -230,8 +244,9 @@ static void orderWaits(MmaOp product) {
   for (Operation *op = product->getPrevNode();
        isa_and_nonnull<ProducerAcquireOp, ConsumerWaitOp>(op); op = op->getPrevNode())
     waits.push_back(op);
-  std::reverse(waits.begin(), waits.end());
-  llvm::stable_sort(waits, [](Operation *a, Operation *b) { return turnOf(a) < turnOf(b); });
+  llvm::sort(waits, [](Operation *a, Operation *b) {
+    return turnOf(a) != turnOf(b) ? turnOf(a) < turnOf(b) : a->isBeforeInBlock(b);
+  });
   for (Operation *wait : waits)
     wait->moveBefore(product);
 }
