@@ -368,9 +368,11 @@ static KernelPlan proposeLanes(Operation *operation, const KernelPlan &partial,
                                const hw::TargetModel &target) {
   auto op = cast<AttentionOp>(operation);
   int64_t tileHeads = headsOfTile(op);
-  int32_t parts = partsOfTile(op, target);
+  int32_t parts = partial.tile[0] ? std::clamp(int32_t(partial.tile[0] / pipe::kMmaM), 1, 3)
+                                  : partsOfTile(op, target);
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
-  bool hasRoom = op.getValueElements() <= kPanel && fitsBlock(op, parts, 2 * kPanel, target);
+  bool hasRoom = parts == 2 && op.getValueElements() <= kPanel && // one part would spill
+                 fitsBlock(op, parts, 2 * kPanel, target);
   int64_t keys = hasRoom ? 2 * kPanel : kPanel;
   plan.tile = {parts * pipe::kMmaM, keysOfBlock(op).value_or(keys), tileHeads};
   plan.ctasPerSm = 1;

@@ -7,7 +7,7 @@
 
 // CHECK: whole_attention_0 kernel: registers 168, spill 0, stack 0
 // CHECK: causal_attention_0 kernel: registers 168, spill 0, stack 0
-// CHECK: small_attention_0 kernel: registers 168, spill 0, stack 0
+// CHECK: small_attention_0 kernel: registers 128, spill 0, stack 0
 // CHECK: part_attention_0 kernel: registers {{[0-9]+}}, spill 0, stack 0
 // CHECK: scores_attention_0 kernel: registers 168, spill 0, stack 0
 // CHECK: heads_attention_0 kernel: registers 168, spill 0, stack 0
