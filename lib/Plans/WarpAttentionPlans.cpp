@@ -73,12 +73,12 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
   return requirePages(attention, kKeys);
 }
 
-/// Bytes of the states of all warps but the first half; none where each has a head of its own.
+/// Bytes of the states of half of the warps, of the maxima of all, and of a ticket; none of states
+/// where each has a head of its own.
 static int64_t sharedBytes(AttentionOp op, int64_t threads, int64_t strip) {
-  int64_t numbers =
-      numbersOfWarpState(rowsOfWarpTile(op) / kInstructionRows, op.getValueElements() / kKeys);
-  int64_t warps = threads / kWarp;
-  return warps > strip ? warps / 2 * numbers * kWarp * 4 : 0;
+  int64_t rows = rowsOfWarpTile(op), warps = threads / kWarp;
+  int64_t numbers = numbersOfWarpState(rows / kInstructionRows, op.getValueElements() / kKeys);
+  return warps > strip ? 4 * (warps / 2 * numbers * kWarp + warps * rows + 1) : 0;
 }
 
 /// Results that CTAs of their own compute, of `strip` heads of keys each.

@@ -75,9 +75,11 @@ void WarpAttention::setOperands() {
   result = kernel.output(op.getResult(), /*rows=*/Value());
   if (op.getLse())
     lse = kernel.output(op.getLse(), /*rows=*/Value());
-  int64_t words = makeState().size() * kWarp;
-  if (sizes.warpsOfHead() > 1)
-    shared = kernel.sharedWords(sizes.warps / 2 * words, "states");
+  int64_t words = bytesOfState() / 4;
+  if (sizes.warpsOfHead() > 1) {
+    shared = kernel.sharedWords(slotsOfWarps() * words, "states");
+    maxima = kernel.sharedWords(sizes.warps * sizes.tiles * kWarpColumns, "maxima");
+  }
   if (sizes.parts > 1) {
     ImplicitLocOpBuilder &host = kernel.host();
     auto states =
@@ -312,7 +314,6 @@ WarpAttention::Values WarpAttention::load(Int32 step, Value page, Words words) {
 WarpState WarpAttention::passKeys() {
   if (overlapsSteps())
     return passOverlapped();
-  loadQueries();
   Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
   Int32 first = work->begin + *warp / sizes.strip,
         next = minimum(first + sizes.warpsOfHead(), last);
@@ -323,6 +324,7 @@ WarpState WarpAttention::passKeys() {
   if (pages)
     carried.push_back(pageOf(next));
   llvm::append_range(carried, load(there(first), pageOf(there(first)), OfBoth));
+  loadQueries(); // keys are on their way
   auto size = size_t(state.size());
   // As loopUnrollByFactor asks, no warp begins a whole turn of the warps behind the end.
   ValueRange results = kernel.forEachItem(

@@ -26,6 +26,10 @@ private:
   /// The largest exponent of a number of f16: powers up to 2^15 keep more small ones than powers up
   /// to 1, and so do queries. Powers begin 2^kGrowth below.
   static constexpr int kHalfPower = 15;
+  /// Numbers of an access to a state, and the most bytes of states in shared memory.
+  static constexpr int64_t kNumbersOfQuad = 4, kMostStates = 44 << 10;
+  /// Parts whose results a warp loads before it adds the first.
+  static constexpr int64_t kPartsTogether = 16;
 
   /// The sizes of the operation, and of its tiles.
   struct Sizes {
@@ -107,10 +111,29 @@ private:
     int most = kHalfPower - (overlapsSteps() ? kGrowth : 0);
     return {s, b, sizes.tiles, sizes.valueTiles(), values.elementType().isF16() ? most : 0};
   }
-  void whenMerged(Value condition, WarpState &state, llvm::function_ref<WarpState()> other);
+  int64_t membersOfState() const;
+  int64_t linesOfState() const { return membersOfState() * kWarpColumns; }
+  int64_t bytesOfState() { return makeState().size() * linesOfState() * 4; }
+  /// States that shared memory has room for: one for each warp, or for half of them.
+  int64_t slotsOfWarps() {
+    return sizes.warps * bytesOfState() <= kMostStates ? sizes.warps : sizes.warps / 2;
+  }
+  Value placeOfQuad(Value pointer, Int32 quad);
+  void forOwnQuads(int64_t quads, llvm::function_ref<void(Int32)> body);
+  void writeQuad(llvm::ArrayRef<Value> numbers, Value place);
+  Values readQuad(Value pointer);
+  void replaceWhen(Value condition, WarpState &state, llvm::function_ref<WarpState()> other);
+  Values maximaOfWarps(const WarpState &state);
+  void addStates();
   void reduceWarps(WarpState &state);
   void write(const WarpState &state, Value pointer);
   WarpState read(Value pointer);
+  Value stateOfPart(Int32 part);
+  llvm::SmallVector<Values> powersOfParts(WarpState &all);
+  llvm::SmallVector<Values> loadParts(Int32 quad, int64_t first);
+  Value powerOfQuad(Int32 quad, llvm::ArrayRef<Value> powers, int64_t row);
+  Values sumOfParts(Int32 quad, llvm::ArrayRef<Values> powers);
+  Values resultsOfParts(llvm::ArrayRef<Values> powers);
   void reduceCtas(WarpState &state);
   Value isLastCta();
   Int32 rowOfLane(int64_t row);
@@ -128,7 +151,7 @@ private:
   CacheRows keys, values;
   /// Pointers; null where there are none.
   Value query, result, lengths, pages, keyFactors, valueFactors, sinks, slopes, lse;
-  Value shared, ticket, workspace, counters;
+  Value shared, maxima, ticket, workspace, counters;
   std::optional<Int32> lane, warp;
   std::optional<Work> work;
   Value factor, valueFactor;  ///< f32 factors of scores, in the exponent of 2, and of results

@@ -10,49 +10,160 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Writes a state to memory of a warp, a line of lanes for each number.
+/// Lanes of the eight that have the same elements, whose rows exist: a power of two.
+int64_t WarpAttention::membersOfState() const {
+  if (sizes.tiles > 1)
+    return kLanesOfKey;
+  int64_t pairs = (std::min(sizes.rows, kWarpColumns) + 1) / kRowsOfLane;
+  return int64_t(llvm::PowerOf2Ceil(uint64_t(pairs)));
+}
+
+/// The place of four numbers of the lane, from number 4 `quad` on, in a state at `pointer`.
+/// Neighbouring lanes lie together, so that no banks conflict. Lanes of rows that do not exist have
+/// the place of another one.
+Value WarpAttention::placeOfQuad(Value pointer, Int32 quad) {
+  Int32 line = *lane / kLanesOfKey * membersOfState() + *lane % membersOfState();
+  return address(b, pointer, quad * linesOfState() + line, 4 * kNumbersOfQuad);
+}
+
+/// Writes a state to memory of a warp, a line of lanes for four numbers each.
 void WarpAttention::write(const WarpState &state, Value pointer) {
-  Value ofLane = address(b, pointer, *lane, 4);
-  for (auto [i, number] : llvm::enumerate(state.flat()))
-    fp4::store(b, number, advance(b, ofLane, int64_t(i) * 4 * kWarp), 4);
+  Value ofLane = placeOfQuad(pointer, Int32(b, int64_t(0)));
+  Values numbers = state.flat();
+  for (int64_t i = 0; i < state.size(); i += kNumbersOfQuad)
+    writeQuad(ArrayRef(numbers).slice(size_t(i), size_t(kNumbersOfQuad)),
+              advance(b, ofLane, i * linesOfState() * 4));
+}
+
+/// Four numbers of memory that other threads have written.
+WarpAttention::Values WarpAttention::readQuad(Value pointer) {
+  auto quad = VectorType::get(kNumbersOfQuad, b.getF32Type());
+  Value loaded = LLVM::LoadOp::create(b, quad, pointer, 4 * kNumbersOfQuad);
+  Values numbers;
+  for (int64_t i = 0; i < kNumbersOfQuad; ++i)
+    numbers.push_back(vector::ExtractOp::create(b, loaded, i));
+  return numbers;
 }
 
 WarpState WarpAttention::read(Value pointer) {
-  Value ofLane = address(b, pointer, *lane, 4);
+  Value ofLane = placeOfQuad(pointer, Int32(b, int64_t(0)));
   WarpState state = makeState();
   Values numbers;
-  for (int64_t i = 0; i < state.size(); ++i)
-    numbers.push_back(
-        LLVM::LoadOp::create(b, b.getF32Type(), advance(b, ofLane, i * 4 * kWarp), 4));
+  for (int64_t i = 0; i < state.size(); i += kNumbersOfQuad)
+    llvm::append_range(numbers, readQuad(advance(b, ofLane, i * linesOfState() * 4)));
   state.assign(numbers);
   return state;
 }
 
-/// Merges `other` into `state` where the condition holds.
-void WarpAttention::whenMerged(Value condition, WarpState &state, function_ref<WarpState()> other) {
+/// Makes `state` another one where the condition holds.
+void WarpAttention::replaceWhen(Value condition, WarpState &state,
+                                function_ref<WarpState()> other) {
   Values before = state.flat();
   auto branch = scf::IfOp::create(b, TypeRange(ValueRange(before)), condition,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  state.merge(other());
-  scf::YieldOp::create(b, state.flat());
+  scf::YieldOp::create(b, other().flat());
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, before);
   state.assign(branch.getResults());
 }
 
-/// Gives the first warp of each head the state of all of the head: the upper half of the warps
-/// leave theirs to the lower half, until each head has one.
-void WarpAttention::reduceWarps(WarpState &state) {
-  int64_t bytes = state.size() * kWarp * 4;
-  for (int64_t half = sizes.warps / 2; half >= sizes.strip; half /= 2) {
-    Int32 partner = *warp - half; // above all for the lower half
-    emitWhen(b, partner < half, [&] { write(state, address(b, shared, partner, bytes)); });
-    NVVM::Barrier0Op::create(b);
-    whenMerged(*warp < half, state, [&] { return read(address(b, shared, *warp, bytes)); });
-    NVVM::Barrier0Op::create(b);
+/// The largest maxima of the warps of a head. Lanes that have the same rows read those of a warp
+/// each.
+WarpAttention::Values WarpAttention::maximaOfWarps(const WarpState &state) {
+  int64_t rows = sizes.tiles * kWarpColumns, bytes = 4 * kRowsOfLane;
+  auto pair = VectorType::get(kRowsOfLane, b.getF32Type());
+  auto placeOf = [&](Int32 warp, int64_t tile) {
+    Value ofWarp = address(b, address(b, maxima, warp, 4 * rows), *lane % kLanesOfKey, bytes);
+    return advance(b, ofWarp, tile * 4 * kWarpColumns);
+  };
+  emitWhen(b, *lane < kLanesOfKey, [&] {
+    for (int64_t tile = 0; tile < sizes.tiles; ++tile) {
+      auto own = ArrayRef(state.maxima).slice(size_t(tile * kRowsOfLane), size_t(kRowsOfLane));
+      fp4::store(b, vector::FromElementsOp::create(b, pair, own), placeOf(*warp, tile),
+                 unsigned(bytes));
+    }
+  });
+  NVVM::Barrier0Op::create(b);
+  Values top = state.maxima;
+  for (int64_t first = 0; first < sizes.warpsOfHead(); first += kWarpColumns) {
+    Int32 other = minimum(*lane / kLanesOfKey + first, Int32(b, sizes.warpsOfHead() - 1));
+    for (auto [row, maximum] : llvm::enumerate(top)) {
+      Value place = placeOf(other * sizes.strip + *warp % sizes.strip, int64_t(row) / kRowsOfLane);
+      Value number = LLVM::LoadOp::create(b, b.getF32Type(),
+                                          advance(b, place, int64_t(row) % kRowsOfLane * 4), 4);
+      maximum = s.maximumNumber(maximum, number);
+    }
   }
+  for (Value &maximum : top)
+    maximum = combineRows(b, maximum, [&](Value x, Value y) { return s.maximumNumber(x, y); });
+  return top;
+}
+
+/// Calls `body` for each four numbers of `quads` that the warp has of its head.
+void WarpAttention::forOwnQuads(int64_t quads, function_ref<void(Int32)> body) {
+  for (int64_t first = 0; first < quads; first += sizes.warpsOfHead()) {
+    Int32 quad = *warp / sizes.strip + first;
+    emitWhen(b, quad < quads, [&] { body(quad); });
+  }
+}
+
+/// Writes four numbers of each lane whose rows exist.
+void WarpAttention::writeQuad(ArrayRef<Value> numbers, Value place) {
+  auto type = VectorType::get(kNumbersOfQuad, b.getF32Type());
+  emitWhen(b, *lane % kLanesOfKey < membersOfState(), [&] {
+    fp4::store(b, vector::FromElementsOp::create(b, type, numbers), place, 4 * kNumbersOfQuad);
+  });
+}
+
+/// Adds up the states in shared memory that heads have, in the first of each head: a warp has some
+/// numbers of all.
+void WarpAttention::addStates() {
+  forOwnQuads(makeState().size() / kNumbersOfQuad, [&](Int32 quad) {
+    Value place = placeOfQuad(address(b, shared, *warp % sizes.strip, bytesOfState()), quad);
+    SmallVector<Values> quads; // all loads before the first sum
+    for (int64_t state = 0; state < slotsOfWarps(); state += sizes.strip)
+      quads.push_back(readQuad(advance(b, place, state * bytesOfState())));
+    Values sums = quads.front();
+    for (const Values &other : ArrayRef(quads).drop_front())
+      for (auto [sum, number] : llvm::zip_equal(sums, other))
+        sum = s.add(sum, number);
+    writeQuad(sums, place);
+  });
+  NVVM::Barrier0Op::create(b);
+}
+
+/// Gives the first warp of each head the state of all of the head. Warps scale their sums as the
+/// largest maximum asks, and leave them in shared memory; if it has no room for all, the upper half
+/// leave theirs to the lower half first.
+void WarpAttention::reduceWarps(WarpState &state) {
+  if (sizes.warpsOfHead() == 1)
+    return;
+  Values top = maximaOfWarps(state);
+  state.raise(top);
+  auto placeOf = [&](Int32 slot) { return address(b, shared, slot, bytesOfState()); };
+  int64_t slots = slotsOfWarps();
+  if (slots < sizes.warps) {
+    Int32 partner = *warp - slots; // above all for the lower half
+    emitWhen(b, partner < slots, [&] { write(state, placeOf(partner)); });
+    NVVM::Barrier0Op::create(b);
+    emitWhen(b, *warp < slots, [&] {
+      WarpState both = state;
+      both.add(read(placeOf(*warp)));
+      write(both, placeOf(*warp));
+    });
+  } else {
+    write(state, placeOf(*warp));
+  }
+  NVVM::Barrier0Op::create(b);
+  if (slots > sizes.strip)
+    addStates();
+  replaceWhen(*warp < sizes.strip, state, [&] {
+    WarpState all = read(placeOf(*warp));
+    all.maxima = top;
+    return all;
+  });
 }
 
 /// Counts the CTAs of a result that have left their states. Returns true (i1) in the last one, for
@@ -70,26 +181,111 @@ Value WarpAttention::isLastCta() {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, before, constI32(b, sizes.parts - 1));
 }
 
-/// The last CTA of a result merges the states of all, in the order of the parts.
+/// The place of the state that part `part` of the keys has left of the warp's head.
+Value WarpAttention::stateOfPart(Int32 part) {
+  Int32 place = (work->number * sizes.parts + part) * sizes.strip + *warp % sizes.strip;
+  return address(b, workspace, place, bytesOfState());
+}
+
+/// Finds the largest maxima and all sums of the parts, for `all`, and the powers that parts are
+/// scaled by. Lanes that have the same rows have parts in turn.
+SmallVector<WarpAttention::Values> WarpAttention::powersOfParts(WarpState &all) {
+  Int32 group = *lane / kLanesOfKey;
+  SmallVector<Values> heads, powers;
+  auto rows = size_t(sizes.tiles * kRowsOfLane);
+  for (int64_t first = 0; first < sizes.parts; first += kWarpColumns) {
+    Int32 part = group + first;
+    Value place =
+        placeOfQuad(stateOfPart(minimum(part, Int32(b, sizes.parts - 1))), Int32(b, int64_t(0)));
+    Values numbers;
+    for (int64_t quad = 0; quad < sizes.tiles; ++quad)
+      llvm::append_range(numbers,
+                         readQuad(advance(b, place, quad * linesOfState() * 4 * kNumbersOfQuad)));
+    for (Value &sum : MutableArrayRef(numbers).drop_front(rows))
+      sum = arith::SelectOp::create(b, part < sizes.parts, sum, s.constant(0));
+    heads.push_back(numbers);
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    Value &top = all.maxima[row];
+    for (const Values &numbers : heads)
+      top = s.maximumNumber(top, numbers[row]);
+    top = combineRows(b, top, [&](Value x, Value y) { return s.maximumNumber(x, y); });
+  }
+  for (const Values &numbers : heads) {
+    Values ofRows;
+    for (size_t row = 0; row < rows; ++row) {
+      ofRows.push_back(all.shrinkOf(numbers[row], all.maxima[row]));
+      all.sums[row] = LLVM::FMAOp::create(b, numbers[rows + row], ofRows[row], all.sums[row]);
+    }
+    powers.push_back(ofRows);
+  }
+  all.addLanes();
+  return powers;
+}
+
+/// Four results of a few parts from `first` on.
+SmallVector<WarpAttention::Values> WarpAttention::loadParts(Int32 quad, int64_t first) {
+  SmallVector<Values> quads;
+  int64_t end = std::min(first + kPartsTogether, sizes.parts);
+  for (int64_t part = first; part < end; ++part)
+    quads.push_back(readQuad(placeOfQuad(stateOfPart(Int32(b, part)), quad + sizes.tiles)));
+  return quads;
+}
+
+/// The power of row `row` of the tile that has the results `quad`.
+Value WarpAttention::powerOfQuad(Int32 quad, ArrayRef<Value> powers, int64_t row) {
+  Value power = powers[size_t(row)];
+  for (int64_t tile = 1; tile < sizes.tiles; ++tile)
+    power = arith::SelectOp::create(b, quad < tile * sizes.valueTiles(), power,
+                                    powers[size_t(tile * kRowsOfLane + row)]);
+  return power;
+}
+
+/// Four results of all parts, in the order of the parts.
+WarpAttention::Values WarpAttention::sumOfParts(Int32 quad, ArrayRef<Values> powers) {
+  Values sums(kNumbersOfQuad, s.constant(0));
+  SmallVector<Values> loaded;
+  for (int64_t part = 0; part < sizes.parts; ++part) {
+    int64_t place = part % kPartsTogether;
+    if (!place)
+      loaded = loadParts(quad, part);
+    Int32 owner = *lane % kLanesOfKey + part % kWarpColumns * kLanesOfKey;
+    Values ofRows;
+    for (int64_t row = 0; row < kRowsOfLane; ++row)
+      ofRows.push_back(
+          valueOfLane(b, powerOfQuad(quad, powers[size_t(part / kWarpColumns)], row), owner));
+    for (auto [i, sum] : llvm::enumerate(sums))
+      sum = LLVM::FMAOp::create(b, loaded[size_t(place)][i], ofRows[i % kRowsOfLane], sum);
+  }
+  return sums;
+}
+
+/// The results of all parts: a warp adds up some of them, and each warp of the head gets all.
+WarpAttention::Values WarpAttention::resultsOfParts(ArrayRef<Values> powers) {
+  int64_t quads = sizes.tiles * sizes.valueTiles();
+  if (sizes.warpsOfHead() == 1) {
+    Values results;
+    for (int64_t quad = 0; quad < quads; ++quad)
+      llvm::append_range(results, sumOfParts(Int32(b, quad), powers));
+    return results;
+  }
+  Value ofHead = address(b, shared, *warp % sizes.strip, bytesOfState());
+  forOwnQuads(quads, [&](Int32 quad) {
+    writeQuad(sumOfParts(quad, powers), placeOfQuad(ofHead, quad + sizes.tiles));
+  });
+  NVVM::Barrier0Op::create(b);
+  return read(ofHead).results;
+}
+
+/// The last CTA of a result merges the states of all, in an order that depends on the plan alone.
 void WarpAttention::reduceCtas(WarpState &state) {
-  int64_t bytes = state.size() * kWarp * 4;
-  Int32 first = work->number * sizes.parts, head = *warp % sizes.strip;
-  Int32 cta(b, kernel.ctaIndex());
   emitWhen(b, *warp < sizes.strip,
-           [&] { write(state, address(b, workspace, cta * sizes.strip + *warp, bytes)); });
+           [&] { write(state, stateOfPart(Int32(b, kernel.ctaIndex()) % sizes.parts)); });
   emitWhen(b, isLastCta(), [&] {
     WarpState all = makeState();
     all.clear();
-    ValueRange merged = kernel.forEachItem(
-        *warp / sizes.strip, constI32(b, sizes.parts), constI32(b, sizes.warpsOfHead()), all.flat(),
-        [&](Value part, ValueRange before) {
-          all.assign(before);
-          Int32 place = (first + Int32(b, part)) * sizes.strip + head;
-          all.merge(read(address(b, workspace, place, bytes)));
-          return all.flat();
-        });
-    all.assign(merged);
-    reduceWarps(all);
+    SmallVector<Values> powers = powersOfParts(all);
+    all.results = resultsOfParts(powers);
     emitWhen(b, *warp < sizes.strip, [&] { store(all); });
   });
 }

@@ -55,10 +55,14 @@ void WarpState::raise(const Values &raised) {
     raiseRow(int64_t(row), maximum);
 }
 
+Value WarpState::shrinkOf(Value before, Value maximum) {
+  return approximateExp2(b, s.subtract(before, originOf(maximum)));
+}
+
 void WarpState::raiseRow(int64_t row, Value maximum) {
   Value before = maxima[size_t(row)];
   maxima[size_t(row)] = maximum;
-  Value shrink = approximateExp2(b, s.subtract(before, originOf(maximum)));
+  Value shrink = shrinkOf(before, maximum);
   sums[size_t(row)] = s.multiply(sums[size_t(row)], shrink);
   int64_t tile = row / kRowsOfLane, first = tile * valueTiles * kWarpSums + row % kRowsOfLane;
   for (int64_t i = 0; i < valueTiles * kWarpSums; i += kRowsOfLane)
@@ -77,16 +81,10 @@ Value WarpState::logSumOf(int64_t row) {
   return s.multiply(s.add(maxima[size_t(row)], logarithm), s.constant(std::numbers::ln2_v<float>));
 }
 
-void WarpState::merge(const WarpState &other) {
-  Values larger;
-  for (auto [mine, theirs] : llvm::zip_equal(maxima, other.maxima))
-    larger.push_back(s.maximumNumber(mine, theirs));
-  WarpState raised = other;
-  raised.raise(larger);
-  raise(larger);
-  for (auto [mine, theirs] : llvm::zip_equal(sums, raised.sums))
+void WarpState::add(const WarpState &other) {
+  for (auto [mine, theirs] : llvm::zip_equal(sums, other.sums))
     mine = s.add(mine, theirs);
-  for (auto [mine, theirs] : llvm::zip_equal(results, raised.results))
+  for (auto [mine, theirs] : llvm::zip_equal(results, other.results))
     mine = s.add(mine, theirs);
 }
 

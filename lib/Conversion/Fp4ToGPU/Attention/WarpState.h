@@ -41,10 +41,12 @@ public:
   /// Scales the sums as if the largest scores were `maxima`, which are no less than those of
   /// before.
   void raise(const Values &maxima);
-  /// Takes in `other`, of other keys.
-  void merge(const WarpState &other);
+  /// The factor of sums whose maximum was `before` and is `maximum` now.
+  mlir::Value shrinkOf(mlir::Value before, mlir::Value maximum);
   /// The distance of a score from the maximum of row `row` of the lane, whose power of two counts.
   mlir::Value distanceOf(mlir::Value score, int64_t row);
+  /// Adds the sums of `other`, whose maxima are the same.
+  void add(const WarpState &other);
   /// Adds up the sums of lanes that have the same rows.
   void addLanes();
   /// Takes in a key without a value, of row `row` of the lane, whose score is `sink`. Powers are
