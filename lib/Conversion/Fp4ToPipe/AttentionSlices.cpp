@@ -13,6 +13,8 @@
 #include "Scalars.h"
 #include "SmallBuilders.h"
 
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -22,8 +24,11 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Columns of a thread, groups of threads that take slices in turn, and lanes of a warp.
-static constexpr int64_t kColumns = 4, kGroups = 4, kLanes = 32;
+/// Columns of a thread, slices whose sums a thread loads at a time, and lanes of a warp.
+static constexpr int64_t kColumns = 4, kTogether = 8, kLanes = 32;
+
+/// Groups of threads that take slices in turn: one where a thread loads all sums at a time.
+static int64_t groupsOf(int64_t slices) { return slices <= kTogether ? 1 : 4; }
 
 namespace {
 /// The kernel: arguments are the sums of values, exponents and wholes of slices, the sinks, if
@@ -33,7 +38,8 @@ public:
   SliceKernel(RewriterBase &rewriter, Attention &attention, ArrayRef<Type> types,
               const hw::TargetModel &target)
       : attention(attention), threads(attention.valueElements() / kColumns),
-        kernel(rewriter, attention.op, "slices", types, threads * kGroups), b(kernel.b),
+        groups(groupsOf(attention.slices)),
+        kernel(rewriter, attention.op, "slices", types, threads * groups), b(kernel.b),
         s(b, target), row(kernel.cta()), lane(kernel.thread() % kLanes),
         group(kernel.thread() / threads), column(kernel.thread() % threads) {}
 
@@ -54,14 +60,14 @@ private:
   Value ofAllLanes(Value number, llvm::function_ref<Value(Value, Value)> combine);
   void findPowers();
   Values loadSome(int64_t first);
-  Values sumsOfGroup();
+  Values sumsOfGroup(Values loaded);
   Value sharedSums();
   Values sumsOfAll(const Values &own);
   void storeRow(const Values &sums);
   void storeLogSum();
 
   Attention &attention;
-  int64_t threads; ///< of a group
+  int64_t threads, groups; ///< threads of a group, and groups
   ItemKernel kernel;
   ImplicitLocOpBuilder &b;
   Scalars s;
@@ -111,11 +117,11 @@ void SliceKernel::findPowers() {
 
 /// Loads what a thread has of the slices of its group from `first` on, a few.
 SliceKernel::Values SliceKernel::loadSome(int64_t first) {
-  constexpr int64_t together = 8, bytes = 4 * kColumns;
+  constexpr int64_t bytes = 4 * kColumns;
   auto four = VectorType::get(kColumns, b.getF32Type());
-  int64_t end = std::min(attention.slices, first + together * kGroups);
+  int64_t end = std::min(attention.slices, first + kTogether * groups);
   Values loaded;
-  for (; first < end; first += kGroups) {
+  for (; first < end; first += groups) {
     Int32 place = placeOf(group + first) * threads + column;
     loaded.push_back(
         fp4::load(b, four, address(b, kernel.pointer(0), place, bytes), unsigned(bytes)));
@@ -123,16 +129,16 @@ SliceKernel::Values SliceKernel::loadSome(int64_t first) {
   return loaded;
 }
 
-/// The sums of the slices of this group, which are every fourth.
-SliceKernel::Values SliceKernel::sumsOfGroup() {
+/// The sums of the slices of this group, the first of which are loaded.
+SliceKernel::Values SliceKernel::sumsOfGroup(Values loaded) {
   Values sums(kColumns, s.constant(0));
-  for (int64_t first = 0; first < attention.slices;)
-    for (Value loaded : loadSome(first)) {
+  for (int64_t first = 0; first < attention.slices; loaded = loadSome(first))
+    for (Value ofSlice : loaded) {
       Value power = valueOfLane(b, powers[size_t(first / kLanes)], (group + first) % kLanes);
       for (int64_t i = 0; i < kColumns; ++i)
         sums[size_t(i)] =
-            s.add(sums[size_t(i)], s.multiply(vector::ExtractOp::create(b, loaded, i), power));
-      first += kGroups;
+            s.add(sums[size_t(i)], s.multiply(vector::ExtractOp::create(b, ofSlice, i), power));
+      first += groups;
     }
   return sums;
 }
@@ -140,7 +146,7 @@ SliceKernel::Values SliceKernel::sumsOfGroup() {
 /// Memory for the sums of all threads.
 Value SliceKernel::sharedSums() {
   auto module = b.getInsertionBlock()->getParentOp()->getParentOfType<gpu::GPUModuleOp>();
-  auto type = LLVM::LLVMArrayType::get(b.getF32Type(), threads * kGroups * kColumns);
+  auto type = LLVM::LLVMArrayType::get(b.getF32Type(), threads * groups * kColumns);
   constexpr unsigned sharedSpace = 3, alignment = 16;
   OpBuilder outside = OpBuilder::atBlockBegin(module.getBody());
   auto words = LLVM::GlobalOp::create(outside, b.getLoc(), type, /*isConstant=*/false,
@@ -152,6 +158,8 @@ Value SliceKernel::sharedSums() {
 
 /// The sums of all groups, from the first to the last.
 SliceKernel::Values SliceKernel::sumsOfAll(const Values &own) {
+  if (groups == 1)
+    return own;
   Value shared = sharedSums();
   auto four = VectorType::get(kColumns, b.getF32Type());
   constexpr int64_t bytes = 4 * kColumns;
@@ -159,7 +167,7 @@ SliceKernel::Values SliceKernel::sumsOfAll(const Values &own) {
              address(b, shared, kernel.thread(), bytes), bytes);
   NVVM::Barrier0Op::create(b);
   Values sums;
-  for (int64_t other = 0; other < kGroups; ++other) {
+  for (int64_t other = 0; other < groups; ++other) {
     Value place = address(b, shared, column + other * threads, bytes);
     Value loaded = LLVM::LoadOp::create(b, four, place, unsigned(bytes));
     for (int64_t i = 0; i < kColumns; ++i) {
@@ -198,8 +206,9 @@ void SliceKernel::storeLogSum() {
 }
 
 gpu::GPUFuncOp SliceKernel::build() {
+  Values loaded = loadSome(0); // on their way while powers are found
   findPowers();
-  storeRow(sumsOfAll(sumsOfGroup()));
+  storeRow(sumsOfAll(sumsOfGroup(loaded)));
   if (attention.op.getLse())
     storeLogSum();
   return kernel.finish();
@@ -224,10 +233,11 @@ void fp4::combineSlices(RewriterBase &rewriter, Attention &attention, const hw::
     return arith::ConstantIndexOp::create(rewriter, loc, number);
   };
   Value one = index(1);
-  gpu::LaunchFuncOp::create(
+  auto launch = gpu::LaunchFuncOp::create(
       rewriter, loc, kernel,
       gpu::KernelDim3{index(attention.batches() * attention.queryTokens() * attention.heads()), one,
                       one},
       gpu::KernelDim3{index((*kernel.getKnownBlockSize())[0]), one, one},
       /*dynamicSharedMemorySize=*/Value(), arguments);
+  launch->setAttr(kWaitsAttr, rewriter.getUnitAttr()); // it begins while the last slices end
 }
