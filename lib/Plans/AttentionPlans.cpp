@@ -97,11 +97,11 @@ static int64_t countBlocks(AttentionOp op, int32_t groups, int64_t block) {
 
 /// The keys of a block: as many as registers have room for beside the sums of a head of values, or
 /// fewer where less of the last block is beyond the keys. Blocks of whole pages take the fewest
-/// boxes, and smaller blocks are shared more evenly. Tiles of packed sequences with a causal mask
-/// end anywhere.
+/// boxes, and smaller blocks are shared more evenly. Packed sequences end anywhere, and blocks of
+/// 128 keys have a loop without masks (loopsApart).
 static int64_t keysOfBlock(AttentionOp op, int32_t groups, bool isShared) {
   int64_t elements = op.getValueElements();
-  if (op.getPages() || isShared || (op.isPacked() && op.getCausal() && elements == 128))
+  if (op.getPages() || isShared || (op.isPacked() && elements == 128))
     return elements <= 128 ? 128 : 64;
   // The fastest on an H200. Keys of 192 elements leave shared memory for two stages of 128.
   bool hasShared = op.getElements() <= 128 && elements <= 128;

@@ -151,13 +151,17 @@ struct CtaShape {
 
 /// The fastest on an H200 (notebook/attention.md). One CTA has all registers of an SM if all run at
 /// a time; else the next one begins while one ends. Codes of several heads, which lie together, are
-/// read faster than those of one, and CTAs of so many heads run at a time.
+/// read faster than those of one, and CTAs of so many heads run at a time. Bytes with scales in
+/// pages spill with 128 registers.
 static CtaShape shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
   if (rowsOfWarpTile(op) > kInstructionRows || !hasHeadsUpTo(op, kMostElementsOfMostRows))
     return {256, 1};
   bool isOneWave = worksOf(op) <= target.sms;
   if (!op.isQuantized())
     return isOneWave ? CtaShape{hasHeadsUpTo(op, kSmallHead) ? 512 : 256, 1} : CtaShape{128, 2};
+  bool hasBytes = op.getKeyScales() && op.getKeyType().getElementTypeBitWidth() == 8;
+  if (op.getPages() && hasBytes && !hasHeadsUpTo(op, kSmallHead))
+    return {256, 1};
   int64_t most = mostHeadsOfCta(op, /*threads=*/512);
   for (int64_t strip = 1; strip <= most; strip *= 2)
     if (worksOf(op, strip) <= target.sms)

@@ -20,7 +20,7 @@ func.func @packed(%q: !q, %k: !k, %v: !k, %a: !o) -> !q {
 
 // Without a mask the longest sequences come first.
 // CHECK-LABEL: func.func @whole
-// CHECK: tile = [128, 160, 1], schedule = #pipe.static_persistent<panels<4>>
+// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<4>>
 func.func @whole(%q: !q, %k: !k, %v: !k, %a: !o) -> !q {
   %o = fp4.attention %q, %k, %v query_offsets(%a : !o) key_offsets(%a : !o) scale 1.0 : !q, !k, !k -> !q
   return %o : !q

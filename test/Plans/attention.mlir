@@ -148,6 +148,23 @@ func.func @many_sequences(%q: !q, %k: !k) -> !q {
 
 // -----
 
+// Bytes with scales in pages have registers of half as many warps, and those without pages not.
+// CHECK-LABEL: func.func @pages_of_bytes
+// CHECK: #fp4.plan<warp_attention, k_slices = 1, threads = 256, ctas_per_sm = 1>
+// CHECK: #fp4.plan<warp_attention, k_slices = 1, threads = 512, ctas_per_sm = 1>
+!q = tensor<16x1x32x128xbf16>
+!c = tensor<4096x16x8x128xf8E4M3FN>
+!s = tensor<4096x16x8x4xf8E8M0FNU>
+!k = tensor<16x4096x8x128xf8E4M3FN>
+!t = tensor<16x4096x8x4xf8E8M0FNU>
+func.func @pages_of_bytes(%q: !q, %c: !c, %s: !s, %k: !k, %t: !t, %n: tensor<16xi32>, %p: tensor<16x256xi32>) -> (!q, !q) {
+  %o = fp4.attention %q, %c, %c scales(%s, %s : !s, !s) lengths(%n : tensor<16xi32>) pages(%p : tensor<16x256xi32>) scale 1.0 : !q, !c, !c -> !q
+  %r = fp4.attention %q, %k, %k scales(%t, %t : !t, !t) scale 1.0 : !q, !k, !k -> !q
+  return %o, %r : !q, !q
+}
+
+// -----
+
 // So it is with small heads, and where there are many bytes of keys.
 // CHECK-LABEL: func.func @small_heads
 // CHECK: #fp4.plan<warp_attention, k_slices = 16, threads = 512, ctas_per_sm = 1>
