@@ -88,8 +88,12 @@ constexpr uint32_t formatsOfPairs[] = {
 constexpr uint32_t limitsOfPairs[] = {
 #include "fp4/Routes/Routes.def"
 };
-#define FP4_LACK(pairs, Core_, reason) pairs,
+#define FP4_LACK(pairs, Core_, limits, reason) pairs,
 constexpr uint32_t pairsOfLacks[] = {
+#include "fp4/Routes/Routes.def"
+};
+#define FP4_LACK(pairs, Core_, limits, reason) limits,
+constexpr uint32_t limitsOfLacks[] = {
 #include "fp4/Routes/Routes.def"
 };
 } // namespace sets
@@ -158,15 +162,23 @@ constexpr auto rows = [] {
   return rows;
 }();
 
-/// A reason why targets with a core have no route of some pairs.
+/// A reason why targets with a core have no route of some pairs, or none for some GEMMs of them.
 struct Lack {
   Core core;
   std::string_view reason;
+  uint32_t pairs = 0, limits = 0;
 };
-constexpr Lack lacks[] = {
-#define FP4_LACK(pairs, Core_, reason) {Core::Core_, reason},
+constexpr auto lacks = [] {
+  std::array lacks = std::to_array<Lack>({
+#define FP4_LACK(pairs, Core_, limits, reason) {Core::Core_, reason},
 #include "fp4/Routes/Routes.def"
-};
+  });
+  for (size_t lack = 0; lack < lacks.size(); ++lack) {
+    lacks[lack].pairs = bits::sets::pairsOfLacks[lack];
+    lacks[lack].limits = bits::sets::limitsOfLacks[lack];
+  }
+  return lacks;
+}();
 
 const PairFacts &factsOf(Pair pair) { return pairs[static_cast<size_t>(pair)]; }
 
@@ -266,6 +278,10 @@ tl::unexpected<Error> makeLack(const hw::TargetModel &target, const Signature &s
     note += fmt::format("; or {}", facts.remedy);
   if (const std::string_view reason = reasonOfLack(pair, target); !reason.empty())
     note += fmt::format("; there {}", reason);
+  for (const Lack &lack : lacks)
+    if (const uint32_t limits = lack.limits & signature.traits;
+        limits && lack.pairs & bits::bit(pair) && hasCore(target, lack.core))
+      note += fmt::format("; {}: {}", namesOf(limits, limitWords), lack.reason);
   return makeError(ErrorKind::Compile,
                    fmt::format("target '{}' has no GEMMs of {}", target.name, describe(signature)),
                    note);
@@ -401,10 +417,17 @@ const Record &modelOf(const Signature &signature, const hw::TargetModel &target)
 std::string_view reasonOfLack(Pair pair, const hw::TargetModel &target) {
   if (hasPair(target, pair))
     return {};
-  for (size_t i = 0; i < std::size(lacks); ++i)
-    if (bits::sets::pairsOfLacks[i] & bits::bit(pair) && hasCore(target, lacks[i].core))
-      return lacks[i].reason;
-  return {};
+  const auto *found = std::ranges::find_if(lacks, [&](const Lack &lack) {
+    return lack.pairs & bits::bit(pair) && !lack.limits && hasCore(target, lack.core);
+  });
+  return found == lacks.end() ? std::string_view() : found->reason;
+}
+
+std::string_view reasonOfLack(Pair pair, Core core, Limit limit) {
+  const auto *found = std::ranges::find_if(lacks, [&](const Lack &lack) {
+    return lack.pairs & bits::bit(pair) && lack.limits & bits::bit(limit) && lack.core == core;
+  });
+  return found == lacks.end() ? std::string_view() : found->reason;
 }
 
 std::string listRoutes(const hw::TargetModel &target) {

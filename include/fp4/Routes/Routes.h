@@ -113,6 +113,8 @@ const Record &modelOf(const Signature &signature, const hw::TargetModel &target)
 
 /// Returns why `target` has no route for `pair`; empty where it has one.
 std::string_view reasonOfLack(Pair pair, const hw::TargetModel &target);
+/// Returns why no route of `pair` on `core` has GEMMs of `limit`; empty where nobody says it.
+std::string_view reasonOfLack(Pair pair, Core core, Limit limit);
 
 /// Returns the routes of `target`, one in a line, below a line of headings. Lines behind them say
 /// why there is none for other operands.
