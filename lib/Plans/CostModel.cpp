@@ -69,6 +69,13 @@ double fp4::feedBytesPerCycle(int64_t sms, const hw::TargetModel &target) {
   return std::min<double>(target.product->l2BytesPerCycle, all / double(sms));
 }
 
+double fp4::joinedTime(std::initializer_list<double> parts, double power) {
+  double most = std::max(parts), sum = 0;
+  for (double part : parts)
+    sum += std::pow(part / most, power);
+  return most * std::pow(sum, 1 / power);
+}
+
 double fp4::memoryCycles(double read, double written, const hw::TargetModel &target) {
   return read / target.product->memoryBytesPerCycle +
          written * target.product->gigahertz / (kWriteTerabytes * 1000);

@@ -139,6 +139,9 @@ GemmCost gemmCost(const MatmulSize &size, const GemmTile &tile, const hw::Target
 
 /// Bytes that L2 delivers in a cycle to each of so many SMs that load at a time.
 double feedBytesPerCycle(int64_t sms, const hw::TargetModel &target);
+/// The time of parts that wait for each other where two take nearly as long: their norm of a power,
+/// which is the largest where the others are short.
+double joinedTime(std::initializer_list<double> parts, double power);
 /// Cycles that device memory takes.
 double memoryCycles(double read, double written, const hw::TargetModel &target);
 /// Cycles that the tensor core takes for operations of fp4 whose operands are in shared memory.

@@ -117,6 +117,7 @@ static double warpgroupCycles(const MatmulSize &size, const Tile &tile, bool loa
 /// beside loads of the lhs by split-K ranges, which have no element of it in common.
 static double cyclesOfBlock(const MatmulSize &size, const Tile &tile, bool loadsScales,
                             int64_t running, const hw::PromotedRates &rates, int64_t sms) {
+  constexpr double power = 6;
   auto [m, n, depth] = tile;
   int64_t groups = std::max<int64_t>(1, int64_t(size.groups.size()));
   int64_t along = std::max<int64_t>(1, tilesAlongM(size, m) / groups);
@@ -126,9 +127,10 @@ static double cyclesOfBlock(const MatmulSize &size, const Tile &tile, bool loads
                   (1 + rates.memory.idle * (1 - double(running) / double(sms)));
   if (size.splits > 1)
     memory += double(running * std::min(m, size.m) * kTileK) / rates.memory.rangeBytes;
-  return std::max({warpgroupCycles(size, tile, loadsScales, rates),
-                   double(m * n * kTileK) / kMultiplyAdds,
-                   double((m + n) * kTileK) / rates.feedBytes, memory});
+  return std::max(double(m * n * kTileK) / kMultiplyAdds,
+                  joinedTime({warpgroupCycles(size, tile, loadsScales, rates),
+                              double((m + n) * kTileK) / rates.feedBytes, memory},
+                             power));
 }
 
 /// Cycles of the reduction of the split-K ranges of a tile, in a cluster or in a workspace.

@@ -33,7 +33,7 @@ static constexpr int64_t kRowsOfFactors[] = {8, 16, 32, 64, 96, 128, 192, 256};
 static constexpr int64_t kFixedRows = 16;
 /// The part of the cost that a larger factor must save: by a model of the planner, by that of
 /// promoted sums, which errs by more, and by waves.
-static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfPromoted = 0.07,
+static constexpr double kLeastGainOfFactor = 0.02, kLeastGainOfPromoted = 0.03,
                         kLeastGainOfWaves = 0.1;
 /// The part of the cost that workers must save which share tiles: more than the model errs, and
 /// than the clock falls where no SM is idle.
