@@ -33,11 +33,11 @@ SMS, WARPGROUPS, DEPTH = 132, 128, 128
 MOST_DIRECT_TILES, FIVE_STAGES = 4 * SMS, 52.7
 #: A start for each rate of WeightRates, in the order of the struct; two kernels of one SM share its
 #: clock.
-WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "shared": 1.7, "epilogueRow": 15,
-           "launch": 2000, "memoryBytes": 1600, "workspace": 3000, "workspaceRow": 20, "cluster": 2000,
-           "clusterRow": 10, "share": 5000, "shareRow": 80}
+WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "shared": 1.7, "slice": 0.7, "epilogueRow": 15,
+           "launch": 2000, "overlapped": 1000, "memoryBytes": 2000, "workspace": 3000, "workspaceRow": 20,
+           "cluster": 2000, "clusterRow": 10, "clusterRange": 200, "share": 5000, "shareRow": 80}
 #: Besides the rates of the struct: a kernel that dequantizes the activations before.
-PREPARATION = 1500.0
+PREPARATION = 2100.0
 #: The same of PromotedRates.
 PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
             "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
@@ -57,10 +57,11 @@ KINDS = {"halves": ("bf16_nvfp4", "bf16_mxfp4", "nvfp4_nvfp4", "mxfp4_mxfp4"), "
          "promotedBytes": ("e4m3_mxfp4",), "fp8": ("fp8",)}
 COLUMNS = [{"name": name, "title": name.replace("_", " "), "unit": unit} for name, unit in (
     ("kind", None), ("form", None), ("m", None), ("n", None), ("k", None), ("rows", None), ("columns", None),
-    ("depth", None), ("splits", None), ("workers", None), ("us", "us"), ("mhz", "MHz"))]
+    ("depth", None), ("splits", None), ("workers", None), ("slices", None), ("resident", None), ("us", "us"), ("mhz", "MHz"))]
 KEY = [column["name"] for column in COLUMNS[:-2]]
 CASE = re.compile(r"(?P<form>[a-z_]*, )?(split_k (?P<splits>\d+)|stream_k (?P<workers>\d+)x\d+x\d+), "
-                  r".*tile = \[(?P<tile>[\d, ]+)\]")
+                  r".*tile = \[(?P<tile>[\d, ]+)\](.*, k_slices = (?P<slices>\d), sliced_k)?"
+                  r"(.*, ctas_per_sm = (?P<resident>\d))?.*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Kernel:
     depth: int
     splits: int
     workers: int  # that share the tiles, or 0
+    slices: int  # of K in a CTA, with warpgroups of their own
     cycles: float
     us: float
     card: str
@@ -95,7 +97,8 @@ def collect(target: pathlib.Path, sources: list[pathlib.Path]) -> None:
                 tile = dict(zip(("rows", "columns", "depth"), map(int, found["tile"].split(","))))
                 row = {"kind": problem["kind"], "form": (found["form"] or "").rstrip(", "), "m": problem["m"],
                        "n": problem["n"], "k": problem["k"], **tile, "splits": int(found["splits"] or 1),
-                       "workers": int(found["workers"] or 0), "us": round(result["us"], 2), "mhz": round(result["mhz"])}
+                       "workers": int(found["workers"] or 0), "slices": int(found["slices"] or 1),
+                       "resident": int(found["resident"] or 0), "us": round(result["us"], 2), "mhz": round(result["mhz"])}
                 rows[tuple(row[name] for name in KEY)] = row
     machine = report["machine"]
     head = {"area": "gemm-tiles", "card": re.search(r"H\d+", machine["device"])[0], "device": machine["device"],
@@ -120,39 +123,56 @@ def read(paths: list[pathlib.Path], kind: str) -> list[Kernel]:
                 continue
             name = f"{report['card']} {row['kind']} {row['m']} {row['n']} {row['k']}"
             kernel = Kernel(name, row["form"] == "prepacked", 16 if row["kind"].endswith("nvfp4") else 32, row["m"],
-                            row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"], row.get("workers", 0),
+                            row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"], row.get("workers", 0), row.get("slices", 1),
                             row["us"] * row["mhz"], row["us"], report["card"])
-            key = name, *(row.get(part, 0) for part in ("rows", "columns", "splits", "workers")), row["depth"] if kind == "fp8" else 0
+            key = name, *(row.get(part, 0) for part in ("rows", "columns", "splits", "workers", "slices")), row["depth"] if kind == "fp8" else 0
             if key not in best or kernel.us < best[key].us:
                 best[key] = kernel
     return list(best.values())
 
 
+def joined(power: int, *parts: float) -> float:
+    """The time of parts that wait for each other: `joinedTime` of CostModel.cpp."""
+    most = max(parts)
+    return float(most * sum((part / most) ** power for part in parts) ** (1 / power))
+
+
 def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
     """Predicts cycles: cyclesOfWeights of lib/Plans/WeightTiles.cpp."""
-    rows, wide = kernel.rows, kernel.columns // WARPGROUPS
-    ctas = -(-kernel.m // rows) * (kernel.n // kernel.columns) * kernel.splits
-    places = SMS * (2 if ctas > SMS and rows <= 32 and wide == 1 else 1)
+    rows, wide, slices = kernel.rows, kernel.columns // WARPGROUPS, kernel.slices
+    along = -(-kernel.m // rows)
+    ctas = along * (kernel.n // kernel.columns) * kernel.splits // slices
+    places = SMS * (2 if ctas > SMS and rows <= 32 and wide == 1 and slices == 1 else 1)
     waves, memory = -(-ctas // places), rate["memoryBytes"] * MEMORY[kernel.card]
+    of_slices = 1 + (rate["slice"] if rows <= 8 else 1.05) * (slices - 1)
 
     def k_tile(running: int) -> float:
-        cycles = max(wide * (rate["wide"] if wide > 1 else 1) * (rate["convert"] + rate["convertRow"] * rows),
-                     wide * rate["multiplyRow"] * rows)
-        stored = WARPGROUPS * DEPTH // 2 + WARPGROUPS * DEPTH // kernel.block
-        return max(cycles * (rate["shared"] if running > SMS else 1), running * stored * wide / memory)
+        cycles = max(wide * (rate["wide"] if wide > 1 else 1) * (rate["convert"] + rate["convertRow"] * rows) * of_slices,
+                     slices * wide * rate["multiplyRow"] * rows)
+        stored = (WARPGROUPS * DEPTH // 2 + WARPGROUPS * DEPTH // kernel.block) / along
+        return joined(4, cycles * (rate["shared"] if running > SMS else 1), running * slices * stored * wide / memory)
 
     k_tiles = kernel.k / (DEPTH * kernel.splits)
     prepared = rate["launch"] + PREPARATION * kernel.converted
     if kernel.workers:
         of_tile = k_tiles * k_tile(kernel.workers) + rate["epilogueRow"] * rows * wide
         return float(prepared + ctas / kernel.workers * of_tile + rate["share"] + rate["shareRow"] * rows * wide)
-    cycles = prepared + waves * rate["epilogueRow"] * rows * wide
-    cycles += k_tiles * ((waves - 1) * k_tile(places) + k_tile(ctas - (waves - 1) * places))
-    if kernel.splits == 2 and rows <= 128 and wide == 1:
-        cycles += rate["cluster"] + rate["clusterRow"] * rows
-    elif kernel.splits > 1:
-        cycles += rate["workspace"] + rate["workspaceRow"] * rows * wide * kernel.splits
-    return float(cycles)
+    of_tile = rate["epilogueRow"] * rows * wide + (1000 + 8 * (slices - 1) * rows if slices > 1 else 0)
+    cycles = prepared - (rate["overlapped"] if 2 * ctas <= SMS else 0)
+    cycles += waves * (of_tile + of_reduction(kernel, rate, ctas, places))
+    return float(cycles + k_tiles * ((waves - 1) * k_tile(places) + k_tile(ctas - (waves - 1) * places)))
+
+
+def of_reduction(kernel: Kernel, rate: dict[str, float], ctas: int, places: int) -> float:
+    """Cycles of the reduction of split-K: cyclesOfReduction."""
+    ranges, wide = kernel.splits // kernel.slices, kernel.columns // WARPGROUPS
+    if ranges == 1:
+        return 0
+    has_room = ranges == 2 or 14 * places <= 20 * ctas <= 17 * places
+    if wide == 1 and kernel.rows <= 128 and has_room:
+        return (rate["cluster"] + rate["clusterRow"] * kernel.rows * kernel.slices + rate["clusterRange"] * (ranges - 2)
+                + (1500 if kernel.slices > 1 else 0))
+    return rate["workspace"] + rate["workspaceRow"] * kernel.rows * wide * kernel.splits
 
 
 def selecting(columns: int) -> int:
@@ -182,7 +202,7 @@ def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
         memory = (rows + columns) * DEPTH / rate["memoryBytes"] * (1 + rate["idle"] * (1 - running / SMS))
         if kernel.splits > 1:
             memory += running * min(m, kernel.m) * DEPTH / rate["rangeBytes"]
-        return max(warps, m * n * DEPTH / MULTIPLY_ADDS, (m + n) * DEPTH / rate["feedBytes"], memory)
+        return max(m * n * DEPTH / MULTIPLY_ADDS, joined(6, warps, (m + n) * DEPTH / rate["feedBytes"], memory))
 
     of_tile = rate["manyTile"] if is_many else rate["tile"] + rate["tileColumn"] * n
     if kernel.splits == 2 and m <= 128:

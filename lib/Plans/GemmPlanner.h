@@ -151,6 +151,8 @@ struct ReducedTile {
 };
 std::array<int64_t, 3> proposeReduction(const PlannedGemm &gemm, ReducedTile tile, int64_t tiles,
                                         int64_t resident = 1);
+/// Returns true when clusters of so many CTAs find room for all `ctas` in `places`.
+bool haveRoomForClusters(int64_t ctasOfCluster, int64_t ctas, int64_t places);
 llvm::LogicalResult checkReductionPlace(const PlannedGemm &gemm, ReducedTile tile);
 /// The most rows of reduced tiles of GEMMs whose weights are operand A: rows are columns of
 /// fragments.

@@ -113,11 +113,15 @@ LogicalResult fp4::checkClusterReduction(const PlannedGemm &gemm) {
 // Sums in registers
 //===----------------------------------------------------------------------===//
 
+/// Clusters of more than two CTAs have room if 70 to 85 % of the places for CTAs are taken. The SMs
+/// of a GPC are no multiple of a cluster, so that 256 CTAs take two waves in an H200's 264 places.
+/// With 128 CTAs, two share an SM and leave another idle (notebook/gemm-weights.md).
+bool fp4::haveRoomForClusters(int64_t ctasOfCluster, int64_t ctas, int64_t places) {
+  return ctasOfCluster == 2 || (14 * places <= 20 * ctas && 20 * ctas <= 17 * places);
+}
+
 /// Proposes a cluster that reduces split-K ranges, if shared memory fits the sums that its CTAs
-/// send beside their stages. Clusters of more than two CTAs have room if 70 to 85 % of the places
-/// for CTAs are taken. The SMs of a GPC are no multiple of a cluster, so that 256 CTAs take two
-/// waves in an H200's 264 places. With 128 CTAs, two share an SM and leave another idle
-/// (notebook/gemm-weights.md).
+/// send beside their stages.
 std::array<int64_t, 3> fp4::proposeReduction(const PlannedGemm &gemm, ReducedTile tile,
                                              int64_t tiles, int64_t resident) {
   const KernelPlan &partial = gemm.plan;
@@ -125,9 +129,8 @@ std::array<int64_t, 3> fp4::proposeReduction(const PlannedGemm &gemm, ReducedTil
     return partial.cluster;
   int64_t blocksOfTile = gemm.size.splits / partial.split.kSlices.value_or(1),
           blocks = tiles * blocksOfTile, places = resident * gemm.target.sms;
-  bool haveRoom = blocksOfTile == 2 || (14 * places <= 20 * blocks && 20 * blocks <= 17 * places);
   bool joins = blocksOfTile > 1 && blocksOfTile <= gemm.target.limits.maxClusterSize &&
-               tile.rows <= tile.mostRows && haveRoom;
+               tile.rows <= tile.mostRows && haveRoomForClusters(blocksOfTile, blocks, places);
   return joins ? std::array<int64_t, 3>{blocksOfTile, 1} : std::array<int64_t, 3>{};
 }
 

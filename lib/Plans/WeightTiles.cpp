@@ -83,27 +83,30 @@ static int64_t residentOf(const MatmulSize &size, std::array<int64_t, 2> tile) {
 }
 
 /// Time of the k tiles of `slices` k slices with warpgroups of their own, by that of one. With
-/// mma.sync, warps wait most of the time for results of their own, and other warps go on. Beside
+/// mma.sync, warps wait part of the time for results of their own, and other warps go on. Beside
 /// wgmma the pipes that convert weights are busy (an H200, docs/performance/gemm-weights.md).
-static double timeOfSlices(int64_t slices, int64_t rows) {
+static double timeOfSlices(int64_t slices, int64_t rows, const hw::WeightRates &rates) {
   constexpr int64_t rowsOfWarpMmas = 8;
-  constexpr double withWarpMmas = 0.5, besideWgmma = 1.05;
-  return 1 + (rows <= rowsOfWarpMmas ? withWarpMmas : besideWgmma) * double(slices - 1);
+  constexpr double besideWgmma = 1.05;
+  return 1 + (rows <= rowsOfWarpMmas ? rates.slice : besideWgmma) * double(slices - 1);
 }
 
-/// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM, or of the
-/// weights from memory.
+/// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM and of the
+/// weights from memory, `bytesOfTile` for each 128 columns, which wait for each other where both
+/// take nearly as long. One curve of CTAs and bytes has them (notebook/gemm-weights.md).
 static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t slices,
-                            int64_t bytesOfTile, const hw::WeightRates &rates,
+                            double bytesOfTile, const hw::WeightRates &rates,
                             const hw::TargetModel &target) {
+  constexpr double power = 4;
   auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
   double wide = columns > 1 ? rates.wide : 1;
   double cycles = std::max(columns * wide * (rates.convert + rates.convertRow * rows) *
-                               timeOfSlices(slices, tile[0]),
+                               timeOfSlices(slices, tile[0], rates),
                            double(slices) * columns * rates.multiplyRow * rows);
   if (ctas > int64_t(target.sms))
     cycles *= rates.shared;
-  return std::max(cycles, double(ctas * slices * bytesOfTile) * columns / rates.memoryBytes);
+  double memory = double(ctas * slices) * bytesOfTile * columns / rates.memoryBytes;
+  return joinedTime({cycles, memory}, power);
 }
 
 /// Cycles of a tile because of its k slices: more channels that fill before the first k tile, and
@@ -114,17 +117,18 @@ static double cyclesOfSlices(int64_t slices, int64_t rows) {
   return slices > 1 ? wait + ofRow * double((slices - 1) * rows) : 0;
 }
 
-/// Cycles of the reduction of split-K. A cluster reduces two ranges of a tile of 128 columns, and
-/// waits longer for those of k slices (an H200: 1024 x 4096 to 6144 x 4096 of one row).
-static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> tile,
-                                const hw::WeightRates &rates) {
+/// Cycles of the reduction of split-K, where a cluster has the ranges or a workspace. Clusters wait
+/// longer for those of k slices (an H200: 1024 x 4096 to 6144 x 4096 of one row).
+static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> tile, int64_t ctas,
+                                int64_t places, const hw::WeightRates &rates) {
   constexpr double ofSlices = 1500;
   auto [rows, columns] = tile;
-  if (size.splits == size.sliced)
+  int64_t ranges = size.splits / size.sliced;
+  if (ranges == 1)
     return 0;
-  if (size.splits == 2 * size.sliced && rows <= kMostReducedRows && columns == kTileN)
+  if (rows <= kMostReducedRows && columns == kTileN && haveRoomForClusters(ranges, ctas, places))
     return rates.cluster + rates.clusterRow * double(rows * size.sliced) +
-           (size.sliced > 1 ? ofSlices : 0);
+           rates.clusterRange * double(ranges - 2) + (size.sliced > 1 ? ofSlices : 0);
   return rates.workspace +
          rates.workspaceRow * double(rows * columns / kTileN) * double(size.splits);
 }
@@ -156,7 +160,10 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   int64_t ctas = countCtas(size, tile);
   int64_t places = target.sms * (ctas > int64_t(target.sms) ? residentOf(size, tile) : 1);
   int64_t waves = llvm::divideCeil(ctas, places), last = ctas - (waves - 1) * places;
-  int64_t bytes = kTileN * depth / 2 + kTileN * depth / size.block;
+  // Tiles along m of a group have the same weights.
+  int64_t groups = std::max<int64_t>(1, int64_t(size.groups.size()));
+  double alongM = std::max(1.0, double(tilesOfRows(size, rows)) / double(groups));
+  double bytes = double(kTileN * depth / 2 + kTileN * depth / size.block) / alongM;
   double kTiles = double(size.k) / double(depth * size.splits);
   auto ofWave = [&](int64_t count) {
     return cyclesOfKTile(count, tile, size.sliced, bytes, rates, target);
@@ -164,10 +171,12 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   if (size.sharers)
     return cyclesOfShares(size, tile, kTiles * ofWave(size.sharers), rates);
   double ofWaves = double(waves - 1) * ofWave(places) + ofWave(last);
-  return rates.launch + kTiles * ofWaves +
-         double(waves) * (rates.epilogueRow * double(rows * columns / kTileN) +
-                          cyclesOfSlices(size.sliced, rows)) +
-         cyclesOfReduction(size, tile, rates);
+  // The next kernel begins on SMs of its own beside a half of them.
+  double launch = rates.launch - (2 * ctas <= int64_t(target.sms) ? rates.overlapped : 0);
+  double ofTile = rates.epilogueRow * double(rows * columns / kTileN) +
+                  cyclesOfSlices(size.sliced, rows) +
+                  cyclesOfReduction(size, tile, ctas, places, rates);
+  return launch + kTiles * ofWaves + double(waves) * ofTile;
 }
 
 std::array<int64_t, 2> fp4::fastestTile(const MatmulSize &size, const hw::WeightRates &rates,

@@ -6,9 +6,9 @@
 
 // Dynamic rows get a factor for each range of rows, and a kernel ends where a factor does.
 // CHECK-LABEL: @rows
-// CHECK: dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm>, #fp4.case<m = [33, 256], split_k = 2 : tile_gemm>, #fp4.case<m = [257, ?] : tile_gemm>]
+// CHECK: dispatch = [#fp4.case<m = [1, 16], split_k = 3 : tile_gemm>, #fp4.case<m = [17, 32], split_k = 6 : tile_gemm>, #fp4.case<m = [33, 64], split_k = 3 : tile_gemm>, #fp4.case<m = [65, 256], split_k = 2 : tile_gemm>, #fp4.case<m = [257, ?] : tile_gemm>]
 // PLAN-LABEL: @rows
-// PLAN: dispatch = [{{.*}}, 32], split_k = 4 : {{.*}}, 256], split_k = 2 : {{.*}}#fp4.case<m = [257, ?] :
+// PLAN: dispatch = [{{.*}}, 32], split_k = 6 : {{.*}}, 256], split_k = 2 : {{.*}}#fp4.case<m = [257, ?] :
 !w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @rows(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
@@ -20,8 +20,8 @@ func.func @rows(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
 
 // A plan of the program becomes that of all cases, and a case that holds where a factor ends becomes two.
 // CHECK-LABEL: @said
-// CHECK: dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm, stages = 3>, #fp4.case<m = [33, 256], split_k = 2 : tile_gemm, stages = 3>, #fp4.case<m = [257, ?] : tile_gemm, stages = 3>]
-// CHECK: dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm>, #fp4.case<m = [33, 64], split_k = 2 : tile_gemm>, #fp4.case<m = [65, 256], split_k = 2 : tile_gemm, stages = 3>, #fp4.case<m = [257, ?] : tile_gemm, stages = 3>]
+// CHECK: dispatch = [#fp4.case<m = [1, 16], split_k = 3 : tile_gemm, stages = 3>, #fp4.case<m = [17, 32], split_k = 6 : tile_gemm, stages = 3>, #fp4.case<m = [33, 64], split_k = 3 : tile_gemm, stages = 3>, #fp4.case<m = [65, 256], split_k = 2 : tile_gemm, stages = 3>, #fp4.case<m = [257, ?] : tile_gemm, stages = 3>]
+// CHECK: dispatch = [#fp4.case<m = [1, 16], split_k = 3 : tile_gemm>, #fp4.case<m = [17, 32], split_k = 6 : tile_gemm>, #fp4.case<m = [33, 64], split_k = 3 : tile_gemm>, #fp4.case<m = [65, 256], split_k = 2 : tile_gemm, stages = 3>, #fp4.case<m = [257, ?] : tile_gemm, stages = 3>]
 !w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @said(%x: tensor<?x7168xbf16>, %w: !w) -> (tensor<?x4096xbf16>, tensor<?x4096xbf16>) {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, fp4.plan = #fp4.plan<tile_gemm, stages = 3>}
@@ -35,9 +35,9 @@ func.func @said(%x: tensor<?x7168xbf16>, %w: !w) -> (tensor<?x4096xbf16>, tensor
 
 // The policy fixed has one factor for any number of rows, as few of them want it.
 // CHECK-LABEL: @fixed
-// CHECK: work = #fp4.work<split_k = 4>
+// CHECK: work = #fp4.work<split_k = 3>
 // CHECK-LABEL: @fixed_rows
-// CHECK: work = #fp4.work<split_k = 4>
+// CHECK: work = #fp4.work<split_k = 3>
 !w = tensor<32x112x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @fixed(%x: tensor<?x7168xbf16>, %w: !w) -> tensor<?x4096xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fixed>}
@@ -246,6 +246,26 @@ func.func @fast_rows(%a: !c, %sa: !sc, %b: !b, %sb: !sb, %bias: tensor<1x4096xf3
     fp4.yield %rounded : bf16
   } {work = #fp4.work<split_k = fastest>} : (!lhs2, !rhs, tensor<1x4096xf32>) -> tensor<64x4096xbf16>
   return %y : tensor<64x4096xbf16>
+}
+
+// -----
+
+// Two k slices in 80 CTAs gain nothing with e4m3: three ranges have all SMs, and a cluster of four reduces those of
+// 7168 columns.
+!f = tensor<80x40x8704xi8, #fp4.weight_layout<wgmma_rows>>
+!h = tensor<56x256x4352xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @few_bytes
+// CHECK: work = #fp4.work<split_k = 3>
+// CHECK-LABEL: @few_halves
+// CHECK: work = #fp4.work<split_k = 4>
+func.func @few_bytes(%x: tensor<4x5120xf8E4M3FN>, %w: !f) -> tensor<4x10240xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<4x5120xf8E4M3FN>, !f) -> tensor<4x10240xbf16>
+  return %y : tensor<4x10240xbf16>
+}
+func.func @few_halves(%x: tensor<1x16384xbf16>, %w: !h) -> tensor<1x7168xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<1x16384xbf16>, !h) -> tensor<1x7168xbf16>
+  return %y : tensor<1x7168xbf16>
 }
 
 // -----

@@ -19,8 +19,8 @@ func.func @given(%x: tensor<4x2880xbf16>, %p: tensor<92x45x4352xi8, #fp4.weight_
 
 // The policy `fastest` cuts K where few rows leave SMs idle, and no group of many rows.
 // CHECK-LABEL: @few
-// CHECK: tile = [8, 128, 256], k_slices = 2, sliced_k,
-// CHECK-SAME: split_k = 2
+// CHECK: tile = [8, 128, 256], k_slices = 3, sliced_k,
+// CHECK-SAME: split_k = 3
 // CHECK-LABEL: @many
 // CHECK-NOT: split_k
 func.func @few(%x: tensor<4x2880xbf16>, %p: tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>, %o: tensor<33xi64>) -> tensor<4x2944xbf16> {

@@ -39,9 +39,9 @@ func.func @few(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_la
 // Split-K fills them, and a cluster reduces it.
 // CHECK-LABEL: @ranges
 // CHECK: tile = [128, 128, 128], cluster = [2, 1], schedule = #pipe.static_persistent<along_m>
-func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
+func.func @ranges(%x: tensor<256x2048xbf16>, %p: tensor<64x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x8192xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
-      : (tensor<256x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
+      : (tensor<256x2048xbf16>, tensor<64x32x4608xi8, #fp4.weight_layout<wgmma>>)
       -> tensor<256x8192xbf16>
   return %y : tensor<256x8192xbf16>
 }
@@ -51,11 +51,11 @@ func.func @ranges(%x: tensor<256x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight
 // Tiles of half of the rows give work to twice as many SMs.
 // CHECK-LABEL: @joined
 // CHECK: tile = [64, 128, 256], cluster = [2, 1]
-func.func @joined(%x: tensor<128x512xbf16>, %p: tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x8192xbf16> {
+func.func @joined(%x: tensor<128x2048xbf16>, %p: tensor<32x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<128x4096xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>}
-      : (tensor<128x512xbf16>, tensor<64x8x4608xi8, #fp4.weight_layout<wgmma>>)
-      -> tensor<128x8192xbf16>
-  return %y : tensor<128x8192xbf16>
+      : (tensor<128x2048xbf16>, tensor<32x32x4608xi8, #fp4.weight_layout<wgmma>>)
+      -> tensor<128x4096xbf16>
+  return %y : tensor<128x4096xbf16>
 }
 
 // -----
@@ -321,4 +321,25 @@ func.func @asked_cluster(%x: tensor<4096x4096xbf16>, %w: !w) -> tensor<4096x8192
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = 2>, fp4.plan = #fp4.plan<tile_gemm, cluster = [2, 1]>}
       : (tensor<4096x4096xbf16>, !w) -> tensor<4096x8192xbf16>
   return %y : tensor<4096x8192xbf16>
+}
+
+// -----
+
+// An SM has room for a CTA of the next launch beside one of 128, unless a conversion before that launch takes places.
+// CHECK-LABEL: @room
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = waits
+// CHECK-LABEL: @converted
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = both
+!w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
+!x = tensor<4x8192xf4E2M1FN>
+!s = tensor<4x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!scaled = !fp4.scaled<nvfp4, !x, !s>
+func.func @room(%x: tensor<4x8192xbf16>, %p: !w) -> tensor<4x8192xbf16> {
+  %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 2>} : (tensor<4x8192xbf16>, !w) -> tensor<4x8192xbf16>
+  return %y : tensor<4x8192xbf16>
+}
+func.func @converted(%x: !x, %s: !s, %p: !w) -> tensor<4x8192xbf16> {
+  %scaled = fp4.scaled %x, %s : !scaled
+  %y = fp4.matmul %scaled, %p {work = #fp4.work<split_k = 2>} : (!scaled, !w) -> tensor<4x8192xbf16>
+  return %y : tensor<4x8192xbf16>
 }

@@ -21,12 +21,15 @@ struct WeightRates {
   double multiplyRow;         ///< the MMAs of a k tile, for each row
   double wide;                ///< time of each half of a tile of 256 columns, by that of 128
   double shared;              ///< time of two CTAs that share an SM, by that of one
+  double slice;               ///< time of a further k slice of few rows, by that of the first
   double epilogueRow;         ///< the epilogue of 128 columns, for each row
   double launch;              ///< a kernel besides its tiles
+  double overlapped;          ///< the part of it beside which the next kernel has its own SMs
   double memoryBytes;         ///< bytes that memory delivers to all SMs in a cycle
   double workspace, workspaceRow; ///< a reduction of split-K in a workspace, and for each row of
                                   ///< 128 columns and each range
-  double cluster, clusterRow;     ///< a reduction of two ranges in a cluster, and for each row
+  double cluster, clusterRow;     ///< a reduction in a cluster, and for each row
+  double clusterRange;            ///< each range of it behind the second
   double share, shareRow; ///< the parts of tiles that CTAs share (stream-K), and for each row of
                           ///< 128 columns; 0 where they are not measured
   Mark mark;
