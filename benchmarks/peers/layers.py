@@ -45,12 +45,12 @@ def drawn(text: str) -> list[Problem]:
 
 
 def named(text: str) -> Problem:
-    """The problem of "KIND:MxNxK". Raises ValueError."""
+    """The problem of "KIND:MxNxK", or of "contiguous:MxNxKxGROUPS". Raises ValueError."""
     kind, _, sizes = text.partition(":")
     try:
-        m, n, k = map(int, sizes.split("x"))
+        m, n, k, *groups = map(int, sizes.split("x"))
     except ValueError:
         raise ValueError(f"--shape expects KIND:MxNxK, such as bf16_nvfp4:64x6144x4096, but got '{text}'") from None
-    if kind not in DRAWN:
-        raise ValueError(f"--shape expects one of {', '.join(DRAWN)}, but got '{kind}'")
-    return Problem(kind, m, n, k)
+    if kind not in (*DRAWN, "contiguous") or len(groups) != (kind == "contiguous"):
+        raise ValueError(f"--shape expects one of {', '.join(DRAWN)}, or contiguous:MxNxKxGROUPS, but got '{text}'")
+    return Problem(kind, m, n, k, *groups)

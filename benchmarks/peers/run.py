@@ -15,7 +15,8 @@ The exit code of `run` is 1 where something that is there failed.
 
   --problems REGEX    those whose name matches; `list` prints the names
   --random SEED:COUNT in place of the usual problems: so many of layers of published models
-  --shape KIND:MxNxK  in place of the usual problems; may be repeated, also beside --random
+  --shape KIND:MxNxK  in place of the usual problems; may be repeated, also beside --random; that of
+                      "contiguous" ends with its number of groups
   --libraries A,B     only these
   --space             prepare: besides, fp4's GEMMs with each legal plan of plan_space.py: the
                       compiler's regret is what the fastest of them saves

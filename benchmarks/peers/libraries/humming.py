@@ -1,12 +1,14 @@
 """Humming (vllm-project/humming): GEMMs of quantized weights, compiled at run time with NVRTC.
 
 `prepare` takes the wheels of humming-kernels and of what it needs and the machine lacks; nothing is
-compiled then. Tiles are those of its own heuristics. The layers quantize no activations here: e4m3
-ones come with scales."""
+compiled then. Tiles are those of its own heuristics, of which only that of a problem's rows is
+compiled: a layer that is not told its rows compiles the tiles of all numbers of rows. The layers
+quantize no activations here: e4m3 ones come with scales."""
 from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -44,9 +46,9 @@ class Humming(Library):
         check_module(folder / "site", "humming.layer", "unpacks")
 
     def warm(self, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
+        asked = [_request(p) for p in problems if self.cases(folder, p)]
         pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
-        work = [pool.submit(_compile, p) for p in problems if self.cases(folder, p)]
-        concurrent.futures.wait(work, WARM_SECONDS)
+        concurrent.futures.wait([pool.submit(_compile, *request) for request in asked], WARM_SECONDS)
         pool.shutdown(wait=False, cancel_futures=True)  # `run` compiles what is left
 
     def cases(self, folder: pathlib.Path, problem: Problem) -> list[str]:
@@ -58,12 +60,27 @@ class Humming(Library):
         return Prepared([_launch(_layer(s), s, r) for s, r in zip(sets, results)], results)
 
 
-def _compile(problem: Problem) -> None:
-    """A first call, which compiles. A failure repeats in `run`, which reports it."""
-    operands = make_operands(problem, 0)
-    result = torch.empty(problem.m, problem.n, dtype=torch.bfloat16, device="cuda")
+def _request(problem: Problem) -> tuple[str, str]:
+    """Returns the layer and the tile of the problem's rows, for which a kernel is compiled."""
+    layer = _layer(make_operands(problem, 0))
+    return layer.humming_config.to_str(), _tile(layer, problem.m)
+
+
+def _compile(layer: str, tile: str) -> None:
+    """A failure repeats in `run`, which reports it."""
+    from humming.kernel.humming import HummingKernel
+
     with contextlib.suppress(Exception):
-        _launch(_layer(operands), operands, result)()
+        HummingKernel.prepare_kernels(layer, None, tile, 0)
+
+
+def _tile(layer: Any, rows: int) -> str:
+    """The entry of the heuristics' list that a call with so many rows takes: the list has the tiles
+    of 1, 2, 4 and multiples of 8 rows, each for the rows up to its own."""
+    from humming.tune import get_heuristics_config
+
+    listed = rows if rows in (1, 2, 4) else -(-rows // 8) * 8
+    return json.dumps(get_heuristics_config(layer.humming_config, listed, device=0), default=lambda number: number.item())
 
 
 def _layer(operands: Operands) -> Any:
@@ -83,9 +100,10 @@ def _layer(operands: Operands) -> Any:
 
 
 def _launch(layer: Any, operands: Operands, result: Any) -> Callable[[], None]:
+    tile = _tile(layer, operands.problem.m)
     if operands.row_scales is None:
-        return lambda: layer(operands.x, outputs=result)
+        return lambda: layer(operands.x, outputs=result, tuning_config=tile)
     rows = operands.row_scales.shape[0]
     storage = torch.zeros(-(-rows // 4) * 4, 1, device=result.device)  # as its own quantizer allocates them
     storage[:rows] = operands.row_scales
-    return lambda: layer(operands.x, outputs=result, input_scale=storage[:rows])
+    return lambda: layer(operands.x, outputs=result, input_scale=storage[:rows], tuning_config=tile)
