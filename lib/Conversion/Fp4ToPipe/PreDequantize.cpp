@@ -153,6 +153,10 @@ namespace {
 /// Beside prepacked weights, whose elements follow one another. A thread converts a word of codes.
 /// With groups, whose scales have whole scale tiles each, the table of the GEMM says where the
 /// scales of its tiles are.
+///
+/// A thread converts several words, kItemThreads apart, if the GPU has fewer threads at a time than
+/// there are words, and loads all of them first: with one, the GPU waits for loads most of the
+/// time.
 class OrderedKernel {
 public:
   OrderedKernel(ItemKernel &kernel, const Gemm &gemm, const hw::TargetModel &target)
@@ -162,13 +166,14 @@ public:
     Int32 rows = kernel.size(gemm.m());
     if (gemm.problem.dynamicDepth())
       depth = kernel.size(gemm.problem.depth);
-    Int32 item = kernel.item(), perRow(b, itemsOfRow()), line = item / perRow,
-          place = item % perRow;
-    if (gemm.problem.groups)
-      convertOfGroup(line, place, rows, perRow);
+    Int32 perRow(b, itemsOfRow());
+    if (int64_t count = wordsOfThread(gemm, target); count > 1)
+      convertWords(rows * perRow, perRow, count);
     else
-      kernel.when(line < rows, [&] { convert({item, line, line, place}); });
+      convertWord(rows, perRow);
   }
+
+  static int64_t wordsOfThread(const Gemm &gemm, const hw::TargetModel &target);
 
 private:
   /// A word of codes: its number, its row and the row of its scales, and its place in the row.
@@ -183,8 +188,13 @@ private:
     return Int32(b, int64_t(llvm::divideCeil(gemm.problem.depth, unit)));
   }
   Value itemsOfRow() { return depthIn(hw::codesPerWord); }
+  void convertWords(Int32 words, Int32 perRow, int64_t count);
+  void convertWord(Int32 rows, Int32 perRow);
   void convertOfGroup(Int32 line, Int32 place, Int32 rows, Int32 perRow);
-  void convert(const Word &word);
+  /// The word and, in the lowest byte of a word, its scale.
+  std::pair<Value, Value> loadWord(const Word &word);
+  void convert(const Word &word) { store(word, loadWord(word)); }
+  void store(const Word &word, std::pair<Value, Value> loaded);
   Value wordOf(const Word &word);
   Value scaleOf(Int32 row, Int32 block);
 
@@ -196,6 +206,38 @@ private:
   Value codes, scales, elements;
 };
 } // namespace
+
+/// Returns one if the GPU has as many threads at a time, or if the number of words is unknown.
+int64_t OrderedKernel::wordsOfThread(const Gemm &gemm, const hw::TargetModel &target) {
+  constexpr int64_t many = 4, ofWord = hw::codesPerWord;
+  const auto &problem = gemm.problem;
+  if (problem.groups || problem.dynamicRows() || problem.dynamicDepth() ||
+      problem.depth % (many * ofWord))
+    return 1;
+  int64_t threads = int64_t(target.sms) * int64_t(target.limits.maxThreadsPerSM);
+  return gemm.m() * (problem.depth / ofWord) > threads ? many : 1;
+}
+
+/// Converts `count` words. A thread without a word loads the last one in its place.
+void OrderedKernel::convertWords(Int32 words, Int32 perRow, int64_t count) {
+  Int32 first = kernel.cta() * (kItemThreads * count) + kernel.thread();
+  SmallVector<std::pair<Word, std::pair<Value, Value>>> loaded;
+  for (int64_t i = 0; i < count; ++i) {
+    Int32 number = minimum(first + i * kItemThreads, words - 1), row = number / perRow;
+    Word word = {number, row, row, number % perRow};
+    loaded.push_back({word, loadWord(word)});
+  }
+  for (auto [i, one] : llvm::enumerate(loaded))
+    kernel.when(first + int64_t(i) * kItemThreads < words, [&] { store(one.first, one.second); });
+}
+
+void OrderedKernel::convertWord(Int32 rows, Int32 perRow) {
+  Int32 item = kernel.item(), line = item / perRow, place = item % perRow;
+  if (gemm.problem.groups)
+    convertOfGroup(line, place, rows, perRow);
+  else
+    kernel.when(line < rows, [&] { convert({item, line, line, place}); });
+}
 
 /// Converts a word of row `line` of the tiles of the table, whose tiles have as many rows as those
 /// of the GEMM (GroupTiles.h).
@@ -235,12 +277,16 @@ Value OrderedKernel::scaleOf(Int32 row, Int32 block) {
   return arith::ShRUIOp::create(b, word, block % ofTile * 8);
 }
 
+std::pair<Value, Value> OrderedKernel::loadWord(const Word &word) {
+  Value eight = load(b, b.getI32Type(), wordOf(word), 4);
+  int64_t wordsOfBlock = gemm.problem.block / int64_t(hw::codesPerWord);
+  return {eight, scaleOf(word.scaleRow, word.place / wordsOfBlock)};
+}
+
 /// A power of two is all that HalfOperands leaves to restore of an element: the element is bf16 all
 /// the same.
-void OrderedKernel::convert(const Word &word) {
-  Value eight = load(b, b.getI32Type(), wordOf(word), 4);
-  Value scale =
-      scaleOf(word.scaleRow, word.place / (gemm.problem.block / int64_t(hw::codesPerWord)));
+void OrderedKernel::store(const Word &word, std::pair<Value, Value> loaded) {
+  auto [eight, scale] = loaded;
   Value factor = halves.factors(scale, 1).front();
   auto format =
       gemm.problem.block == 16 ? numerics::BlockFormat::NVFP4 : numerics::BlockFormat::MXFP4;
@@ -254,8 +300,8 @@ void OrderedKernel::convert(const Word &word) {
     words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
   }
   auto four = VectorType::get(4, b.getI32Type());
-  store(b, vector::FromElementsOp::create(b, four, words), address(b, elements, word.number, 16),
-        16);
+  fp4::store(b, vector::FromElementsOp::create(b, four, words),
+             address(b, elements, word.number, 16), 16);
 }
 
 static gpu::GPUFuncOp buildKernel(RewriterBase &rewriter, BlockScaledMatmulOp op, const Gemm &gemm,
@@ -306,8 +352,9 @@ Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, const U
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   };
   gpu::GPUFuncOp kernel = buildKernel(rewriter, op, gemm, target);
-  int64_t ofItem =
-      gemm.prepackedB() ? int64_t(hw::codesPerWord) : int64_t(ConvertKernel::kElements);
+  int64_t ofItem = gemm.prepackedB()
+                       ? int64_t(hw::codesPerWord) * OrderedKernel::wordsOfThread(gemm, target)
+                       : int64_t(ConvertKernel::kElements);
   Value perRow = gemm.problem.dynamicDepth()
                      ? arith::DivUIOp::create(rewriter, loc, lhs.depth, index(ofItem)).getResult()
                      : index(gemm.problem.depth / ofItem);
