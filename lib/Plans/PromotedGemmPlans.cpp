@@ -48,6 +48,13 @@ static constexpr int64_t kFewestStoredTiles = 4, kStoredPanel = 8;
 /// (predicted by simulation, for 128 x 32 and 256 x 128).
 static constexpr int64_t kScaleLoadCycles = 170;
 
+/// Cycles of a wave behind the first in which tensor maps load rows of scales in sets: 24 rows of
+/// 8192 x 5376 in two waves took 3337 and 1166 more than the rates say with two scale blocks in a
+/// stage and with one, and in one wave 543 and 1313 (an H200, 30 November 2026).
+static constexpr int64_t kSetCycles = 1400;
+/// The part of the cycles by which rates cannot tell tiles apart.
+static constexpr double kSameTime = 0.005;
+
 /// Rows, columns and depth of a tile.
 using Tile = std::array<int64_t, 3>;
 
@@ -72,6 +79,12 @@ static bool hasMany(const MatmulSize &size, const Tile &tile, bool loadsScales) 
   bool isMany = !size.groups.empty() || size.m > kMostPartRows;
   return isMany && tile[0] > kTileMs.front() && tile[1] % kStoredColumns == 0 && size.splits == 1 &&
          !loadsScales;
+}
+
+/// Returns true when TMA loads rows of scales in sets, by several tensor maps for each operand.
+static bool loadsRowSets(const MatmulSize &size) {
+  auto blocks = int64_t(llvm::divideCeil(size.k, kTileK));
+  return size.splits == 1 && hw::RowSets{blocks % hw::RowSets::unit}.count() > 1;
 }
 
 /// Returns true when results of a tile of many rows leave through shared memory, in GEMMs that may
@@ -157,7 +170,8 @@ static double cyclesOf(const MatmulSize &size, const Tile &tile, bool loadsScale
   double ofTile = isMany ? rates.manyTile : rates.tile.once + rates.tile.column * double(n);
   double ofLoads = loadsScales ? blocks * double(partsOf(m) * kScaleLoadCycles) : 0;
   double ofReduction = cyclesOfReduction(size, tile, rates);
-  return (waves == 1 ? rates.launch : rates.overlapped) +
+  double ofSets = loadsRowSets(size) && !loadsScales ? double((waves - 1) * kSetCycles) : 0;
+  return ofSets + (waves == 1 ? rates.launch : rates.overlapped) +
          double(waves) * (ofTile + ofLoads + ofReduction) +
          blocks * (double(waves - 1) * cyclesOfBlock(size, tile, loadsScales, sms, rates, sms) +
                    cyclesOfBlock(size, tile, loadsScales, last, rates, sms));
@@ -215,6 +229,27 @@ static std::vector<SizedTile> promotedTiles(const PlannedGemm &gemm) {
   return loading;
 }
 
+/// The tile with the rows and the depth of the fastest one that gives an SM the least work, of
+/// those that take as good as the same time.
+static Tile leastWork(const PlannedGemm &gemm, ArrayRef<SizedTile> tiles) {
+  const MatmulSize &size = gemm.size;
+  auto time = [&](const SizedTile &tile) { return tile.cost(size); };
+  SizedTile best = cheapest(tiles, time);
+  const Tile fastest = best.plan.tile;
+  const double most = (1 + kSameTime) * time(best);
+  auto work = [&](const Tile &tile) {
+    int64_t count = tilesAlongM(size, tile[0]) * int64_t(llvm::divideCeil(size.n, tile[1]));
+    return int64_t(llvm::divideCeil(count * size.splits, gemm.target.sms)) * tile[1];
+  };
+  for (const SizedTile &other : tiles) {
+    const Tile &tile = other.plan.tile;
+    bool isAlike = tile[0] == fastest[0] && tile[2] == fastest[2];
+    if (isAlike && time(other) <= most && work(tile) < work(best.plan.tile))
+      best = other;
+  }
+  return best.plan.tile;
+}
+
 /// The best tile; of equals, the one with the fewest rows and then the most columns. Tiles of which
 /// no row of a half exists are only for plans that ask for them, and for groups. A plan may ask for
 /// tiles that are never the best (checkPromoted).
@@ -238,7 +273,7 @@ static Tile chooseTile(const PlannedGemm &gemm) {
       size = size ? size : usual;
     return asked;
   }
-  return cheapest(tiles, [&](const SizedTile &tile) { return tile.cost(size); }).plan.tile;
+  return leastWork(gemm, tiles);
 }
 
 /// Stages that fit, as a power of two: the stage of a k tile is then its lower bits, which a
@@ -298,13 +333,6 @@ static std::optional<PdlMode> pdlOf(const PlannedGemm &gemm, const KernelPlan &p
   return works > most ? PdlMode::Both : PdlMode::Waits;
 }
 
-/// Returns true when TMA loads rows of scales in sets, by several tensor maps for each operand.
-static bool loadsRowSets(const PlannedGemm &gemm) {
-  auto blocks = int64_t(llvm::divideCeil(gemm.size.k, kTileK));
-  return !hasDynamicDepth(gemm.op) && gemm.size.splits == 1 &&
-         hw::RowSets{blocks % hw::RowSets::unit}.count() > 1;
-}
-
 /// Registers of the roles. The largest tiles leave the loading warp no registers of theirs if they
 /// load scales, too. With 24 registers, a warp that loads rows in sets spills
 /// (validation/spills.py, forms of 42 and 43 blocks).
@@ -314,7 +342,7 @@ static const RegisterShares &sharesOf(const PlannedGemm &gemm, const KernelPlan 
   bool isFull =
       loadsScales(gemm, unit, gemm.size.splits) && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
   bool isKnown = gemm.op.getLhs().getType().hasStaticShape() && !gemm.hasDynamicSizes();
-  return (isKnown && !loadsRowSets(gemm)) || isFull ? kFewBeside : kMoreBeside;
+  return (isKnown && !loadsRowSets(gemm.size)) || isFull ? kFewBeside : kMoreBeside;
 }
 
 /// The order of tiles. With tall tiles whose results leave in boxes, panels of kStoredPanel were
