@@ -2,11 +2,12 @@
 """Writes the results of random layers (`benchmarks/peers/run.py run --random --json`) as two dated
 results: each problem with the fastest case of fp4 and the best peer, and a summary by operands.
 
-  benchmarks/analysis/random_layers.py DATE COMMAND REPORT.json...
+  benchmarks/analysis/random_layers.py DATE COMMAND REPORT.json... [--limits RESULT.json]
 
 A ratio is the time of the best peer by that of fp4. Cases whose names have " old " are left out,
 and those with one scale for each tensor where fp4 has scales of blocks. The reports are of one
-card.
+card. RESULT has a row for each layer whose limit is known, and names it: what the same kernel takes
+without a part that it cannot leave out, or what the MMAs of its waves of tiles take alone.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ NAMES = {"bf16_nvfp4": "bf16 x NVFP4", "bf16_mxfp4": "bf16 x MXFP4", "e4m3_mxfp4
 LEAST = 0.97  # a problem below is one that a peer wins
 TITLES = {"operands": "operands", "problems": "layers", "mean": "geometric mean", "worst": "worst", "best": "best",
           "won": "at least 0.97", "weights": "N x K", "rows": "rows", "fp4_us": "fp4", "peer_us": "best peer",
-          "peer": "peer", "ratio": "ratio"}
+          "peer": "peer", "ratio": "ratio", "limited": "below, at a limit", "limit": "limit"}
 
 
 def fastest(results: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
@@ -46,21 +47,36 @@ def rows_of(report: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+def is_won(row: dict[str, Any]) -> bool:
+    return bool(row["peer_us"] / row["fp4_us"] >= LEAST)
+
+
+def add_limits(rows: Sequence[dict[str, Any]], path: pathlib.Path) -> None:
+    """Names the limit of each row that has one and is below LEAST."""
+    key = ("operands", "weights", "rows")
+    limits = {tuple(row[name] for name in key): row["limit"] for row in json.loads(path.read_text())["rows"]}
+    for row in rows:
+        if (limit := limits.get(tuple(row[name] for name in key))) and not is_won(row):
+            row["limit"] = limit
+
+
 def summary_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each kind of operands, and one for all."""
     found = []
     for name in [*NAMES.values(), "all"]:
-        ratios = [row["peer_us"] / row["fp4_us"] for row in rows if name in ("all", row["operands"])]
+        those = [row for row in rows if name in ("all", row["operands"])]
+        ratios = [row["peer_us"] / row["fp4_us"] for row in those]
         if ratios:
-            found.append({"operands": name, "problems": len(ratios), "won": sum(r >= LEAST for r in ratios),
+            found.append({"operands": name, "problems": len(ratios), "won": sum(map(is_won, those)),
+                          "limited": sum(bool(row.get("limit")) for row in those),
                           "mean": round(statistics.geometric_mean(ratios), 2), "worst": round(min(ratios), 2),
                           "best": round(max(ratios), 2)})
     return found
 
 
 def write(area: str, head: dict[str, Any], rows: Sequence[dict[str, Any]], key: Sequence[str]) -> pathlib.Path:
-    columns = [{"name": name, "title": TITLES[name], "unit": "us" if name.endswith("_us") else None}
-               for name in rows[0]]
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = [{"name": name, "title": TITLES[name], "unit": "us" if name.endswith("_us") else None} for name in names]
     text = ",\n ".join(f"{json.dumps(name)}: {json.dumps(value)}"
                        for name, value in ({"area": area} | head | {"columns": columns, "key": list(key)}).items())
     path = ROOT / f"{area.replace('-', '_')}_{head['card'].lower()}_{head['date']}.json"
@@ -73,6 +89,7 @@ def main() -> int:
     parser.add_argument("date", metavar="YYYY-MM-DD")
     parser.add_argument("command")
     parser.add_argument("reports", type=pathlib.Path, nargs="+")
+    parser.add_argument("--limits", type=pathlib.Path, metavar="RESULT.json")
     options = parser.parse_args()
     reports = [json.loads(report.read_text()) for report in options.reports]
     machine = reports[0]["machine"]
@@ -81,6 +98,8 @@ def main() -> int:
             "clock": "libraries in turns, limited by power", "command": options.command, "program": None,
             "evidence": "measured"}
     rows = [row for report in reports for row in rows_of(report)]
+    if options.limits:
+        add_limits(rows, options.limits)
     print(write("gemm-random-layers", head, rows, ("operands", "weights", "rows")))
     print(write("gemm-random", head, summary_of(rows), ("operands",)))
     return 0
