@@ -36,8 +36,8 @@ Value PackedBytes::exponentOf(Value row, int64_t step) {
   return call("llvm.nvvm.idp4a.u.u", {nibbles, constant(1U << (ofByte * (step / 2))), constant(0)});
 }
 
-Value PackedBytes::upperHalfOf(Value word) {
-  if (fields == Fields::Shifted)
+Value PackedBytes::upperHalfOf(Value word, int64_t step) {
+  if (fields == Fields::Shifted || (fields == Fields::Mixed && step > 0))
     return arith::ShRUIOp::create(b, word, constant(16));
   // Bytes 0 and 1 of the second operand are the factors of both halves of the first.
   constexpr uint32_t upper = 0x0100;
@@ -60,7 +60,7 @@ std::pair<Value, Value> PackedBytes::convertWord(Value codes, Value row, int64_t
     return arith::OrIOp::create(b, magnitudes, arith::AndIOp::create(b, signs, constant(kSigns)));
   };
   return {pick(selectors, codes),
-          pick(upperHalfOf(selectors), arith::ShLIOp::create(b, codes, constant(4)))};
+          pick(upperHalfOf(selectors, step), arith::ShLIOp::create(b, codes, constant(4)))};
 }
 
 SmallVector<Value> PackedBytes::convertTile(ValueRange codes, ValueRange rows) {

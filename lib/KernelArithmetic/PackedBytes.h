@@ -16,8 +16,9 @@ namespace fp4 {
 
 class PackedBytes {
 public:
-  /// The way by which fields come out of their words.
-  enum class Fields : uint8_t { Shifted, Dotted };
+  /// The way by which fields come out of their words. Mixed: the upper nibbles of all instructions
+  /// of a tile but the first by shifts, other fields by dot products.
+  enum class Fields : uint8_t { Shifted, Mixed, Dotted };
   explicit PackedBytes(mlir::ImplicitLocOpBuilder &b, Fields fields = Fields::Shifted)
       : b(b), fields(fields) {}
 
@@ -35,7 +36,7 @@ public:
 private:
   std::pair<mlir::Value, mlir::Value> convertWord(mlir::Value codes, mlir::Value row, int64_t step);
   mlir::Value exponentOf(mlir::Value row, int64_t step);
-  mlir::Value upperHalfOf(mlir::Value word);
+  mlir::Value upperHalfOf(mlir::Value word, int64_t step);
   mlir::Value constant(uint32_t value);
   mlir::Value call(llvm::StringRef intrinsic, mlir::ValueRange arguments);
 

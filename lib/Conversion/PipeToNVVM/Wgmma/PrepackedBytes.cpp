@@ -83,13 +83,22 @@ private:
     storeElements(b, adaptor.getAccumulator(), acc);
   }
 
+  /// The tensor core bounds tiles whose stages have one tile of weights. Multiplications of
+  /// integers beside it delay its MMAs. Beside tiles of many rows the pipe of multiplications is
+  /// busier than that of logic (notebook/gemm-weights.md).
+  static PackedBytes::Fields fieldsOf(pipe::MmaOp op, int64_t count) {
+    constexpr int64_t manyRows = 128;
+    if (count == 1)
+      return PackedBytes::Fields::Shifted;
+    return op.getB().getType().getRows() < manyRows ? PackedBytes::Fields::Dotted
+                                                    : PackedBytes::Fields::Mixed;
+  }
+
   void accumulate(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                   int64_t count) const {
     constexpr int64_t parts = pipe::kBytePartsOfTile, steps = hw::byteSteps / parts;
     SmallVector<PrepackedWords> words = loadTiles(b, op, adaptor, first, count);
-    // The tensor core bounds tiles whose stages have one tile of weights. Multiplications of
-    // integers beside it delay its MMAs.
-    PackedBytes bytes(b, count > 1 ? PackedBytes::Fields::Dotted : PackedBytes::Fields::Shifted);
+    PackedBytes bytes(b, fieldsOf(op, count));
     multiplyParts(b, op, adaptor, state, {parts * first, parts * count, steps}, [&](int64_t i) {
       const PrepackedWords &tile = words[size_t(i / parts)];
       return bytes.convertSteps(tile.codes, tile.scales, i % parts * steps, steps);
