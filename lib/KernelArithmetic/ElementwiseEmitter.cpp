@@ -422,17 +422,45 @@ SmallVector<Value> emitPacked(ImplicitLocOpBuilder &b, const Program &program, c
   });
 }
 
-/// Emits quick steps, and behind a branch all of them; results are packed.
+/// Moves operations behind `last` up to `end` to `block`, but for those that `condition` needs.
+void moveBehind(Value condition, Operation *last, Operation *end, Block &block) {
+  llvm::DenseSet<Operation *> needed = {condition.getDefiningOp()};
+  for (Operation *op = end; op != last;) {
+    Operation *before = op->getPrevNode();
+    if (!needed.contains(op))
+      op->moveBefore(&block, block.begin());
+    else
+      op->walk([&](Operation *inner) { // regions read what is around them
+        for (Value operand : inner->getOperands())
+          needed.insert(operand.getDefiningOp());
+      });
+    op = before;
+  }
+}
+
+/// Where the branch between quick steps and all steps stands.
+enum class BranchPlace { BeforeSteps, BehindSteps };
+
+/// Emits quick steps and a branch in which all of them are taken where those are wrong; results are
+/// packed.
 SmallVector<Value> emitBranch(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
-                              const QuickElements &quick) {
+                              const QuickElements &quick, BranchPlace place) {
   Value holds, none;
+  auto lastOp = [&] {
+    bool isFirst = b.getInsertionPoint() == b.getInsertionBlock()->begin();
+    return isFirst ? nullptr : &*std::prev(b.getInsertionPoint());
+  };
+  Operation *before = lastOp();
   SmallVector<Value> values = emitPacked(b, program, inputs, &quick, holds);
+  Operation *end = lastOp();
   Value isLikely = arith::ConstantOp::create(b, b.getBoolAttr(true));
   Value expected = LLVM::ExpectOp::create(b, holds, isLikely);
   auto branch =
       scf::IfOp::create(b, TypeRange(ValueRange(values)), expected, /*withElseRegion=*/true);
+  if (place == BranchPlace::BeforeSteps)
+    moveBehind(holds, before, end, *branch.thenBlock());
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
+  b.setInsertionPointToEnd(branch.thenBlock());
   scf::YieldOp::create(b, values);
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
@@ -441,6 +469,18 @@ SmallVector<Value> emitBranch(ImplicitLocOpBuilder &b, const Program &program, c
 
 /// Lanes that branch together: more would take registers for their arguments.
 constexpr int64_t kLanesOfBranch = 8;
+
+SmallVector<Value> emitQuick(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
+                             BranchPlace place) {
+  QuickElements quick(program.body, program.end);
+  Value none;
+  if (quick.empty())
+    return unpackPairs(b, program.results, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
+  return unpackPairs(b, program.results,
+                     emitInGroups(b, inputs, kLanesOfBranch, [&](const Inputs &some) {
+                       return emitBranch(b, program, some, quick, place);
+                     }));
+}
 
 } // namespace
 
@@ -458,19 +498,12 @@ SmallVector<Value> fp4::emitQuickElementwise(ImplicitLocOpBuilder &b, Block &bod
                                              ValueRange arguments, int64_t atOnce,
                                              ValueRange loops) {
   SmallVector<Value> results = elementwiseResults(body);
-  return emitQuickElementwise(b, body, arguments, results, body.getTerminator(), atOnce, loops);
+  return emitQuick(b, {body, results, body.getTerminator(), atOnce}, {arguments, loops},
+                   BranchPlace::BeforeSteps);
 }
 
 SmallVector<Value> fp4::emitQuickElementwise(ImplicitLocOpBuilder &b, Block &body,
                                              ValueRange arguments, ValueRange results,
                                              Operation *end, int64_t atOnce, ValueRange loops) {
-  Program program{body, results, end, atOnce};
-  Inputs inputs{arguments, loops};
-  QuickElements quick(body, end);
-  Value none;
-  if (quick.empty())
-    return unpackPairs(b, results, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
-  return unpackPairs(b, results, emitInGroups(b, inputs, kLanesOfBranch, [&](const Inputs &some) {
-                       return emitBranch(b, program, some, quick);
-                     }));
+  return emitQuick(b, {body, results, end, atOnce}, {arguments, loops}, BranchPlace::BehindSteps);
 }

@@ -56,3 +56,32 @@ func.func @stream(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> ten
   %z = arith.addf %x, %y : tensor<4096x4096xbf16>
   return %z : tensor<4096x4096xbf16>
 }
+
+// All loads of a gate come first, then the condition of quick steps: ptxas moves loads behind arithmetic, and
+// those of the second operand would wait for the first one.
+// RUN: FileCheck %s --check-prefix=GATE < %t/gate_elementwise_0.ptx
+// GATE-COUNT-4: ld.global.nc.v{{(4.b32|2.b64)}}
+// GATE-NOT: {{ld.global|fma.rn|rcp}}
+// GATE: @%p{{[0-9]+}} bra
+// GATE: fma.rn
+func.func @gate(%g: tensor<4096x4096xbf16>, %u: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+  %e = tensor.empty() : tensor<4096x4096xbf16>
+  %z = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%g, %u : tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) outs(%e : tensor<4096x4096xbf16>) {
+  ^bb0(%gate: bf16, %up: bf16, %out: bf16):
+    %wide = arith.extf %gate : bf16 to f32
+    %by = arith.extf %up : bf16 to f32
+    %one = arith.constant 1.0 : f32
+    %limit = arith.constant 7.0 : f32
+    %slope = arith.constant -1.702 : f32
+    %x = arith.minimumf %wide, %limit : f32
+    %scaled = arith.mulf %x, %slope : f32
+    %exp = math.exp %scaled : f32
+    %below = arith.addf %exp, %one : f32
+    %glu = arith.divf %x, %below : f32
+    %y = arith.mulf %glu, %by : f32
+    %narrow = arith.truncf %y : f32 to bf16
+    linalg.yield %narrow : bf16
+  } -> tensor<4096x4096xbf16>
+  return %z : tensor<4096x4096xbf16>
+}

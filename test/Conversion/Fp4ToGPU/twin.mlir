@@ -23,3 +23,22 @@ func.func @f(%x: tensor<?x4096xbf16>, %a: tensor<f32>) -> (tensor<?x4096xf4E2M1F
       : (tensor<?x4096xbf16>, tensor<f32>) -> (tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>)
   return %q, %s : tensor<?x4096xf4E2M1FN>, tensor<?x256xf8E4M3FN>
 }
+
+// An elementwise operation: four loads of 16 bytes, and two stores.
+// CHECK-LABEL: gpu.module @g_elementwise_0
+// CHECK-COUNT-4: llvm.load {{.*}} -> vector<8xbf16>
+// CHECK-NOT:     {{math|mulf}}
+// CHECK:         arith.xori
+// CHECK-COUNT-2: llvm.store {{.*}} : vector<8xbf16>
+// CHECK-NOT:     {{math|mulf}}
+#all = affine_map<(i, j) -> (i, j)>
+func.func @g(%x: tensor<8x4096xbf16>, %y: tensor<8x4096xbf16>) -> tensor<8x4096xbf16> {
+  %e = tensor.empty() : tensor<8x4096xbf16>
+  %z = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %y : tensor<8x4096xbf16>, tensor<8x4096xbf16>) outs(%e : tensor<8x4096xbf16>) {
+  ^bb0(%a: bf16, %b: bf16, %out: bf16):
+    %p = arith.mulf %a, %b : bf16
+    linalg.yield %p : bf16
+  } -> tensor<8x4096xbf16>
+  return %z : tensor<8x4096xbf16>
+}

@@ -450,7 +450,9 @@ SmallVector<Value> RowElements::results(linalg::GenericOp op, const Chunk &chunk
   SmallVector<Value> arguments;
   for (const Operand &operand : operandsOf[op])
     arguments.push_back(argument(operand, chunk));
-  return emitQuickElementwise(b, *op.getBody(), arguments, kLanesAtOnce, loopsOf(op, chunk));
+  Block &body = *op.getBody();
+  return emitQuickElementwise(b, body, arguments, elementwiseResults(body), body.getTerminator(),
+                              kLanesAtOnce, loopsOf(op, chunk));
 }
 
 Value RowElements::elements(Value tensor, const Chunk &chunk) {
