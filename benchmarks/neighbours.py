@@ -7,8 +7,8 @@
 
 Kinds are the names of KINDS (neighbour_chains.py). `pack` needs PyTorch, and `run` also a Hopper
 GPU. Each program equals the reference with 200 rows, and with more those of 1280, before it is
-timed with a cold L2 beside its twin without arithmetic and a copy of as many bytes. With vllm_C.so
-in FOLDER, kernels of vLLM are timed, too (neighbour_peers.py). A line of JSON for each cell has
+timed with a cold L2 beside its twin without arithmetic and a copy of as many bytes; and
+neighbour_peers.py times kernels of other libraries beside it. A line of JSON for each cell has
 microseconds.
 """
 import argparse
@@ -157,7 +157,6 @@ def measure(folder, kinds, cells, compiled, processes):
             except Exception as error:
                 yield {"kind": kind, "rows": rows, "columns": columns, "error": str(error)[:500]}
             torch.cuda.empty_cache()
-    yield from time_peers(folder, kinds, cells, flush, torch)
     for rows, columns in compiled:
         for kind in kinds:
             if neighbour_chains.KINDS[kind].function:
@@ -165,17 +164,6 @@ def measure(folder, kinds, cells, compiled, processes):
                        "compiled": time_compiled(kind, rows, columns, flush, torch)}
     if equal != list(kinds):
         sys.exit("error: kinds differ from the reference")
-
-
-def time_peers(folder, kinds, cells, flush, torch):
-    """Times kernels of vLLM, with few rows on so many tensors that none is in the L2 cache."""
-    ops = neighbour_peers.load(folder, torch)
-    for rows, columns in cells if ops else []:
-        for kind in kinds:
-            calls = [neighbour_peers.call(ops, kind, rows, columns, torch) for _ in range(60 if rows <= norms.FEW else 1)]
-            if calls[0]:
-                yield {"kind": kind, "rows": rows, "columns": columns,
-                       "vllm": time_graph(calls) if rows <= norms.FEW else norms.time_torch(calls[0], [()], flush, torch)}
 
 
 def time_compiled(kind, rows, columns, flush, torch):
