@@ -438,7 +438,7 @@ void moveBehind(Value condition, Operation *last, Operation *end, Block &block) 
   }
 }
 
-/// Where the branch between quick steps and all steps stands.
+/// The place of the branch between quick steps and all steps.
 enum class BranchPlace { BeforeSteps, BehindSteps };
 
 /// Emits quick steps and a branch in which all of them are taken where those are wrong; results are

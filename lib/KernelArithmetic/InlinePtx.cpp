@@ -200,6 +200,26 @@ SmallVector<Value> fp4::loadOnce(ImplicitLocOpBuilder &b, Value pointer) {
   return fieldsOf(b, b.getLoc(), access.getRes(), types.size());
 }
 
+Value fp4::lastingPolicy(ImplicitLocOpBuilder &b, Value isLarge) {
+  Value flag = LLVM::ZExtOp::create(b, b.getI32Type(), isLarge);
+  return emit(b, b.getLoc(), b.getI64Type(), flag,
+              "{\n.reg .pred p;\n.reg .b64 last, normal;\nsetp.ne.b32 p, $1, 0;\n"
+              "createpolicy.fractional.L2::evict_last.b64 last, 1.0;\n"
+              "createpolicy.fractional.L2::evict_normal.b64 normal, 1.0;\n"
+              "selp.b64 $0, last, normal, p;\n}",
+              "=l,r", /*hasSideEffects=*/false)
+      .getRes();
+}
+
+SmallVector<Value> fp4::loadUnder(ImplicitLocOpBuilder &b, Value policy, Value pointer) {
+  SmallVector<Type> types(4, b.getI32Type());
+  auto access =
+      emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
+           ValueRange{integerOf(b, pointer), policy},
+           "ld.global.nc.L2::cache_hint.v4.b32 {$0, $1, $2, $3}, [$4], $5;", "=r,=r,=r,=r,l,l");
+  return fieldsOf(b, b.getLoc(), access.getRes(), types.size());
+}
+
 void fp4::storeOnce(ImplicitLocOpBuilder &b, ValueRange words, Value pointer) {
   SmallVector<Value> operands(words);
   operands.push_back(integerOf(b, pointer));

@@ -1,6 +1,9 @@
 //===- KernelBuilder.cpp - One streaming kernel and its launch ------------===//
 #include "KernelBuilder.h"
 
+#include "InlinePtx.h"
+#include "Int32.h"
+
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowNumbers.h"
@@ -9,6 +12,7 @@
 #include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/Dialect/Utils/StridedArguments.h"
+#include "fp4/ISA/TargetCaches.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -56,9 +60,9 @@ static StringRef pdlOf(Operation *op, const KernelPlan &plan) {
 }
 
 KernelBuilder::KernelBuilder(Operation *op, StringRef kind, LoweringContext &context)
-    : op(op), plan(context.plan), buffers(context.buffers), overlap(pdlOf(op, context.plan)),
-      hostBuilder(op->getLoc(), op), bodyBuilder(op->getLoc(), op->getContext()),
-      module(createModule(op, kind, context.symbols)) {
+    : op(op), target(context.target), plan(context.plan), buffers(context.buffers),
+      overlap(pdlOf(op, context.plan)), hostBuilder(op->getLoc(), op),
+      bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), bodyBuilder.getUnitAttr());
@@ -69,6 +73,14 @@ KernelBuilder::KernelBuilder(Operation *op, StringRef kind, LoweringContext &con
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       bodyBuilder.getI32IntegerAttr(static_cast<int32_t>(*plan.ctasPerSm)));
   bodyBuilder.setInsertionPointToStart(&function.getBody().front());
+}
+
+Value KernelBuilder::policyOfLoads(Value units, int64_t bytes) {
+  if (!hw::gainsFromLastingLoads(target) || bytes <= 0)
+    return {};
+  Int32 fewest(bodyBuilder, int64_t(llvm::divideCeil(target.l2Bytes, uint64_t(bytes))));
+  return lastingPolicy(
+      bodyBuilder, arith::CmpIOp::create(bodyBuilder, arith::CmpIPredicate::uge, units, fewest));
 }
 
 Value KernelBuilder::buffer(Value tensor) {

@@ -73,6 +73,11 @@ public:
   bool hasStages() const { return plan.pipeline.stages.has_value(); }
   /// Rows at the end that have a CTA each.
   int64_t singleRows() const { return plan.stream.singleRows.value_or(0); }
+  /// The cache policy (i64) of loads that nobody repeats, in a kernel of `units` (i32) units with
+  /// so many bytes of loads each; null where they need none. An H200 writes lines back in a better
+  /// order where loads outlast stores: 127 us in place of 132 for RMSNorm of 16384 x 8192 bf16, and
+  /// a copy takes 128. Fewer bytes than the L2 cache has leave room there for the next kernel.
+  mlir::Value policyOfLoads(mlir::Value units, int64_t bytes);
   /// Work items of the threads of a CTA.
   int64_t itemsPerCta() const { return *plan.threads * *plan.stream.itemsPerThread; }
 
@@ -148,6 +153,7 @@ private:
                                      std::optional<mlir::gpu::KernelDim3> cluster = {});
 
   mlir::Operation *op;
+  const hw::TargetModel &target;
   KernelPlan plan;
   llvm::DenseMap<mlir::Value, mlir::Value> &buffers; ///< LoweringContext::buffers
   llvm::StringRef overlap; ///< attribute of the launch (LaunchAttributes.h)

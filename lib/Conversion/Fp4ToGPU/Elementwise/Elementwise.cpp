@@ -2,14 +2,15 @@
 //
 // A linalg.generic that did not go into another kernel. A thread computes a run of elements of a
 // row: as many as 32 bytes of the narrowest tensor hold, where that divides the row. Each operand
-// is read in accesses of 16 bytes, or as one number where it is the same for the row. Where the
-// lanes of a warp have runs of one row, a run is two pieces, and lanes access pieces that are
-// neighbours, whole sectors: an H200 takes 189 us for GELU(g) * u of 16384 x 8192 bf16, and 223
+// is read in accesses of 16 bytes, or as one number where it is the same for the row. Lanes of a
+// warp that have runs of one row access pieces that are neighbours, two of a run, and so whole
+// sectors: an H200 takes 189 us for GELU(g) * u of 16384 x 8192 bf16, and 223
 // where a lane has both halves of a sector. Pieces are computed and stored one by one, so that few
 // numbers are in registers at a time.
 //
 //===----------------------------------------------------------------------===//
 #include "ElementwiseEmitter.h"
+#include "InlinePtx.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
 #include "Lowering.h"
@@ -69,7 +70,9 @@ public:
     for (Value output : op.getResults())
       outputs.push_back(kernel.output(output, rows, lastColumns));
     Value items = countItems({rows, lastColumns});
-    kernel.forEachItem(kernel.scalar(items), {}, [&](Value item, ValueRange) {
+    Value count = kernel.scalar(items);
+    policy = kernel.policyOfLoads(count, bytesOfRun());
+    kernel.forEachItem(count, {}, [&](Value item, ValueRange) {
       lowerRun(inputs, outputs, item);
       return SmallVector<Value>();
     });
@@ -77,6 +80,15 @@ public:
   }
 
 private:
+  /// Bytes that a run loads of tensors that have its elements each.
+  int64_t bytesOfRun() {
+    int64_t bytes = 0;
+    for (OpOperand *input : op.getDpsInputOperands())
+      if (op.getMatchingIndexingMap(input).isIdentity())
+        bytes += run * bytesOf(typeOf(input->get()));
+    return bytes;
+  }
+
   int64_t narrowestBytes() {
     int64_t narrowest = kRunBytes;
     for (Value value : llvm::concat<Value>(op.getInputs(), op.getResults()))
@@ -130,7 +142,7 @@ private:
     return values;
   }
 
-  /// What a twin stores: words of all operands.
+  /// The results of a twin: words of all operands.
   SmallVector<Value> mixed(ArrayRef<Value> loaded) {
     SmallVector<Value> results;
     for (Value tensor : op.getResults()) {
@@ -194,9 +206,16 @@ private:
       same = vector::BroadcastOp::create(b, ofPiece(type),
                                          fp4::load(b, type.getElementType(), from, bytesOf(type)));
     for (auto [piece, values] : llvm::enumerate(pieces))
-      values.push_back(
-          same ? same
-               : fp4::load(b, ofPiece(type), pieceOf(from, int64_t(piece), type), alignment(type)));
+      values.push_back(same ? same : loadPiece(pieceOf(from, int64_t(piece), type), type));
+  }
+
+  Value loadPiece(Value from, RankedTensorType type) {
+    if (!policy || width * bytesOf(type) != kAccessBytes)
+      return fp4::load(b, ofPiece(type), from, alignment(type));
+    SmallVector<Value> words = loadUnder(b, policy, from);
+    auto ofWords = VectorType::get(int64_t(words.size()), b.getI32Type());
+    Value whole = vector::FromElementsOp::create(b, ofWords, words);
+    return vector::BitCastOp::create(b, ofPiece(type), whole);
   }
 
   void store(Value value, Value pointer, Value item, int64_t piece, RankedTensorType type) {
@@ -216,6 +235,7 @@ private:
   ImplicitLocOpBuilder &b;
   RankedTensorType result;
   bool noArithmetic;
+  Value policy; ///< KernelBuilder::policyOfLoads, or null
   int64_t columns, run;
   int64_t width; ///< elements of a piece: a run, or half of one
 };

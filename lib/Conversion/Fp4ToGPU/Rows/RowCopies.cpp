@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -32,6 +33,28 @@ void RowElements::beginCopies() {
 
 int64_t RowElements::bytesOfRow(const Source &source) {
   return rowTeam.columns() * source.type.getElementTypeBitWidth() / 8;
+}
+
+/// Returns true when loads of rows may have a policy. With one, an H200 takes 153 us in place of
+/// 144 for the gradient of a cross entropy of 16384 x 8192 bf16, whose elements take exponentials,
+/// and 140 in place of 139 for a rotation, which reads other columns.
+bool RowElements::streamsRows() {
+  auto takesExponentials = [](auto &step) {
+    auto exponentials = step.second.getBody()->template getOps<math::ExpOp>();
+    return exponentials.begin() != exponentials.end();
+  };
+  auto readsOtherColumns = [](auto &source) { return bool(source.second.operand.column); };
+  return !kernel.hasStrips() && llvm::none_of(stepOf, takesExponentials) &&
+         llvm::none_of(sources, readsOtherColumns);
+}
+
+/// Bytes of a row of all matrices that registers keep.
+int64_t RowElements::bytesOfRows() {
+  int64_t bytes = 0;
+  for (auto &[key, source] : sources)
+    if (isKeptRow(source))
+      bytes += bytesOfRow(source);
+  return bytes;
 }
 
 void RowElements::copyRow() {

@@ -91,6 +91,8 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
                           wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords);
   if (!kept)
     loadTogether();
+  else if (streamsRows())
+    policy = kernel.policyOfLoads(rows, bytesOfRows());
 }
 
 /// Has loops over chunks load the rows of several chunks at once: as many as registers take, where
@@ -321,7 +323,8 @@ SmallVector<Value> RowElements::loadRow(const Source &source, const Chunk &chunk
     return loadIndexed(rowTeam, rowOf(source), indexedRowOf(source), chunk);
   int64_t access = std::gcd(rowTeam.columns() * bytes, source.rows.widestAccess(kAccessBytes));
   if (!rowTeam.residue())
-    return loadWords(b, placeOf(source, chunk, 0), all / 4, access);
+    return loadWords(b, placeOf(source, chunk, 0), all / 4, access,
+                     isKeptRow(source) ? policy : Value());
   SmallVector<Value> words;
   Value start = placeOf(source, chunk, 0), half;
   for (int64_t byte = 0; byte < all; byte += access) {
@@ -556,31 +559,6 @@ void RowElements::clearBehindRow(MutableArrayRef<Value> words, int64_t perWord,
 }
 
 /// Words in which every bit that is loaded takes part: those of a twin without arithmetic.
-SmallVector<Value> RowElements::mixed(RankedTensorType type, const Chunk &chunk) {
-  SmallVector<Value> words(kChunk * bytesOf(type) / 4, constI32(b, 0));
-  auto mix = [&](ArrayRef<Value> loaded) {
-    for (auto [i, word] : llvm::enumerate(loaded))
-      words[i % words.size()] = arith::XOrIOp::create(b, words[i % words.size()], word);
-  };
-  for (auto &[key, source] : sources)
-    if (source.operand.hasColumns)
-      mix(load(source.operand, chunk));
-  for (auto &[tensor, elements] : given)
-    mix(packedWords(b, elements));
-  return words;
-}
-
-Value RowElements::mixedNumber() {
-  Value mixedBits = constI32(b, 0);
-  auto type = RankedTensorType::get({}, b.getF32Type());
-  if (kept)
-    forEachChunk([&](const Chunk &chunk) {
-      for (Value word : mixed(sources.empty() ? type : sources.begin()->second.type, chunk))
-        mixedBits = arith::XOrIOp::create(b, mixedBits, word);
-    });
-  return arith::BitcastOp::create(b, b.getF32Type(), mixedBits);
-}
-
 SmallVector<Value> RowElements::packed(Value vector, RankedTensorType type) {
   if (type.getElementType().isInteger())
     return packedWords(b, vector);

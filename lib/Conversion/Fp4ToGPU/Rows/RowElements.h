@@ -135,6 +135,8 @@ private:
   void addStep(mlir::linalg::GenericOp op);
   void addSource(const Operand &operand);
   int64_t wordsOfThread(bool ofRowsAlone);
+  bool streamsRows();
+  int64_t bytesOfRows();
   int64_t chunksOf(const Operand &operand);
   void visitTogether(int64_t count);
   std::optional<Chunk> halfOf(const Operand &operand, const Chunk &chunk);
@@ -186,6 +188,7 @@ private:
   RowTeam rowTeam;
   bool noArithmetic, kept = false, keepsColumns = false;
   mlir::Value copies;                               ///< the mbarrier of copyRow
+  mlir::Value policy;                               ///< KernelBuilder::policyOfLoads, or null
   llvm::SmallVector<mlir::linalg::GenericOp> steps; ///< prologues, producers first
   /// Operands of operations as they are before results get their buffers.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Operand>> operandsOf;

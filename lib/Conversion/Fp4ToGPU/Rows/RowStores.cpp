@@ -29,6 +29,31 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 
 } // namespace
 
+SmallVector<Value> RowElements::mixed(RankedTensorType type, const Chunk &chunk) {
+  SmallVector<Value> words(kChunk * bytesOf(type) / 4, constI32(b, 0));
+  auto mix = [&](ArrayRef<Value> loaded) {
+    for (auto [i, word] : llvm::enumerate(loaded))
+      words[i % words.size()] = arith::XOrIOp::create(b, words[i % words.size()], word);
+  };
+  for (auto &[key, source] : sources)
+    if (source.operand.hasColumns)
+      mix(load(source.operand, chunk));
+  for (auto &[tensor, elements] : given)
+    mix(packedWords(b, elements));
+  return words;
+}
+
+Value RowElements::mixedNumber() {
+  Value mixedBits = constI32(b, 0);
+  auto type = RankedTensorType::get({}, b.getF32Type());
+  if (kept)
+    forEachChunk([&](const Chunk &chunk) {
+      for (Value word : mixed(sources.empty() ? type : sources.begin()->second.type, chunk))
+        mixedBits = arith::XOrIOp::create(b, mixedBits, word);
+    });
+  return arith::BitcastOp::create(b, b.getF32Type(), mixedBits);
+}
+
 Value RowElements::existsIn(const Chunk &chunk, const ResultRow &to) {
   return chunk.exists ? arith::AndIOp::create(b, to.exists, chunk.exists).getResult() : to.exists;
 }

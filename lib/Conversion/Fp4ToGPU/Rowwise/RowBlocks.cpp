@@ -23,12 +23,17 @@ static constexpr int64_t kAccessBytes = 32;
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> fp4::loadWords(ImplicitLocOpBuilder &b, Value pointer, int64_t count,
-                                  int64_t accessBytes) {
+                                  int64_t accessBytes, Value policy) {
   int64_t perLoad = std::min(count, accessBytes / 4);
   auto type = VectorType::get(perLoad, b.getI32Type());
   SmallVector<Value> words;
   for (int64_t first = 0; first < count; first += perLoad) {
-    Value data = fp4::load(b, type, advance(b, pointer, first * 4), perLoad * 4);
+    Value from = advance(b, pointer, first * 4);
+    if (policy && perLoad == 4) {
+      llvm::append_range(words, loadUnder(b, policy, from));
+      continue;
+    }
+    Value data = fp4::load(b, type, from, perLoad * 4);
     for (int64_t lane = 0; lane < perLoad; ++lane)
       words.push_back(vector::ExtractOp::create(b, data, lane));
   }

@@ -122,8 +122,10 @@ private:
 /// Stores `values` (of one type) in the widest stores.
 void storeValues(mlir::ImplicitLocOpBuilder &b, llvm::ArrayRef<mlir::Value> values,
                  mlir::Value pointer);
-/// `count` i32 words from `pointer`, in loads of at most `accessBytes`.
+/// `count` i32 words from `pointer`, in loads of at most `accessBytes`, under a cache policy if
+/// there is one (KernelBuilder::policyOfLoads).
 llvm::SmallVector<mlir::Value> loadWords(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
-                                         int64_t count, int64_t accessBytes);
+                                         int64_t count, int64_t accessBytes,
+                                         mlir::Value policy = {});
 
 } // namespace fp4
