@@ -67,8 +67,8 @@ private:
   double endOf(const Ticket &ticket, double &firstStage);
   /// `least`, or the end of the last ticket that this one comes after.
   double endOfThoseBefore(const Ticket &ticket, double least) const;
-  /// The same without the arrivals of commits: a commit waits for the MMAs before it, and not for
-  /// the way of an earlier arrival to its mbarrier.
+  /// `least`, or the end of the last ticket before, without the arrivals of commits: a commit waits
+  /// for MMAs, and not for the way of an earlier arrival to its mbarrier.
   double lastReached(const Ticket &ticket, double least) const;
   double copyIn(const Ticket &ticket);
   double copyOut(const Ticket &ticket);

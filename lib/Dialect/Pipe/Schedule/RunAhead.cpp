@@ -1,4 +1,4 @@
-//===- RunAhead.cpp - What other roles wait for comes first ---------------===//
+//===- RunAhead.cpp - Early writes, and waits for sums that come last -----===//
 //
 // A loop that begins with the write of what the iteration before has computed ends with it instead.
 // LLVM rounds numbers where they are written, behind all waits of the iteration, and other
@@ -12,8 +12,8 @@
 //   acquire, write x, commit
 //
 // The loop acquires as early as there is a stage that nobody reads any more: in front of all else
-// if there are several, or else behind the last wait in front of the numbers. Where another wait
-// follows these, the only stage may be free no earlier, and the write stays behind it.
+// if there are several, or else behind the last wait in front of the numbers. A write of the only
+// stage stays behind another wait that follows the numbers: the stage may be free no earlier.
 //
 // An MMA that adds to sums which threads have left waits for them last: whatever else it waits for
 // is there before.

@@ -160,7 +160,7 @@ def ElectThreads : Pass<"pipe-elect-threads", "::mlir::ModuleOp"> {
 }
 
 def RunAhead : Pass<"pipe-run-ahead", "::mlir::ModuleOp"> {
-  let summary = "Write tiles where they are computed, not in the next iteration";
+  let summary = "Write tiles where they are computed";
   let description = [{
     **Why.** Numbers are rounded where they are written, and the tensor core waits for them.
 
