@@ -47,6 +47,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BLOCK = {"nvfp4": 16, "mxfp4": 32, "mxfp6_e2m3": 32, "mxfp8_e4m3": 32, "fp8_block128": 128}
 SCALE = {"nvfp4": "f8E4M3FN", "fp8_block128": "f32"}  # others have f8E8M0FNU
 ELEMENT = {"mxfp6_e2m3": "f6E2M3FN", "mxfp8_e4m3": "f8E4M3FN", "fp8_block128": "f8E4M3FN"}  # others have f4E2M1FN
+SMS = 148  # of a B200
 CONTEST, DEEPGEMM, TRITON = "gpu-mode", "DeepGEMM #348", "triton #9697"
 
 
@@ -97,12 +98,14 @@ OPERANDS = {"bf16": Operands("bf16", "bf16"), "FP8": Operands("f8E4M3FN", "f8E4M
 class Attention:
     """Attention of 16384 tokens in all, and of 2048 elements of all heads, as in papers; a causal
     mask counts half. A maximum may grow by 2^growth before sums are scaled; None: as the compiler
-    chooses."""
+    chooses. With `sms`, so many SMs have their share of the heads: grids of CTAs with different
+    work are simulated whole, and these tiles come in rounds of the same length."""
     length: int
     elements: int
     mask: str
     format: str = "bf16"
     growth: int | None = None
+    sms: int = 0
     kind: str = "attention"
     published: float | None = None
     source: str = "-"
@@ -110,15 +113,24 @@ class Attention:
     @property
     def name(self) -> str:
         growth = "" if self.growth is None else f", growth {self.growth}"
-        return f"{16384 // self.length} x {self.length}, heads of {self.elements}{', causal' if self.mask else ''}{growth}"
+        share = f", the share of {self.sms} SMs" if self.sms else ""
+        return f"{16384 // self.length} x {self.length}, heads of {self.elements}{', causal' if self.mask else ''}{growth}{share}"
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Sequences and heads."""
+        batches, heads = 16384 // self.length, 2048 // self.elements
+        return (1, round(batches * heads * self.sms / SMS)) if self.sms else (batches, heads)
 
     @property
     def flops(self) -> float:
-        return 4.0 * 16384 * self.length * 2048 * (0.5 if self.mask else 1)
+        batches, heads = self.sizes
+        share = self.sms / SMS if self.sms else 1
+        return 4.0 * batches * heads * self.length**2 * self.elements * (0.5 if self.mask else 1) / share
 
     @property
     def text(self) -> str:
-        batches, heads, form = 16384 // self.length, 2048 // self.elements, OPERANDS[self.format]
+        (batches, heads), form = self.sizes, OPERANDS[self.format]
         matrix = f"{batches}x{self.length}x{heads}x{self.elements}x"
         arguments = {"q": f"tensor<{matrix}{form.keys}>", "k": f"tensor<{matrix}{form.keys}>", "v": f"tensor<{matrix}{form.values}>"}
         if form.values == "f4E2M1FN":
@@ -131,8 +143,7 @@ class Attention:
                 scales["vs"] = f"tensor<{batches * heads * 128}x{self.length // 16}{layout}"
         names = lambda some: ", ".join(f"%{name}" for name in some)
         clause = f"block_scales({names(scales)} : {', '.join(scales.values())}) " if scales else ""
-        keys = 128 if self.elements <= 64 else 64
-        order = "" if self.growth is None else f" order <in_blocks = {keys}, growth = {self.growth}.0>"
+        order = "" if self.growth is None else f" order <in_blocks = 64, growth = {self.growth}.0>"
         result = f"tensor<{matrix}bf16>"
         return (f"func.func @f({', '.join(f'%{name}: {kind}' for name, kind in (arguments | scales).items())}) -> {result} {{\n"
                 f"  %o = fp4.attention {names(arguments)} {clause}scale {self.elements ** -0.5:.9e} {self.mask}{order}\n"
@@ -170,7 +181,8 @@ def problems() -> list[Problem | Attention]:
                               (4096, 4096, 7168), (8192, 8192, 8192))]
     found += [Problem("grouped", rows * count, n, k, None, "-", [rows] * count, format="fp8_block128")
               for rows, count, n, k in ((4096, 4, 4096, 7168), (192, 4, 4096, 7168))]
-    found += [Attention(4096, elements, mask, form) for form in OPERANDS for elements in (64, 128) for mask in ("", "causal")]
+    found += [Attention(4096, elements, "", form) for form in OPERANDS for elements in (64, 128)]
+    found += [Attention(4096, elements, "causal", form, sms=40) for form in OPERANDS for elements in (64, 128)]
     found += [Attention(4096, elements, "", form, 8) for form in OPERANDS if form != "bf16" for elements in (64, 128)]
     return found
 
@@ -285,11 +297,11 @@ def planned(build: pathlib.Path, source: pathlib.Path, row: Row) -> None:
         row.plan = f"{plan[1]}, {plan[2]}"[:60]
 
 
-def timed(build: pathlib.Path, source: pathlib.Path, limit: float, mix: str) -> dict[str, object] | str:
-    """The report of `--time-only`, which samples large grids, for the one kernel; a line that says
-    why there is none."""
+def timed(build: pathlib.Path, source: pathlib.Path, limit: float, mix: str, sms: int = 0) -> dict[str, object] | str:
+    """The report of `--time-only`, which samples large grids, for the one kernel on `sms` SMs, or
+    on all; a line that says why there is none."""
     command = [build / "bin/fp4-runner", source, "--target=sm_100a", "--device=sim", "--time-only", "--json", "--no-verify",
-               "--check=off", "--dist=zeros", "--mix", mix]
+               "--check=off", "--dist=zeros", "--mix", mix, *([f"--sms={sms}"] if sms else [])]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
     except subprocess.TimeoutExpired:
@@ -315,7 +327,7 @@ def plan_rows(build: pathlib.Path, only: str, limit: float, mix: str) -> list[Ro
             row, source = Row(problem), pathlib.Path(scratch) / "p.mlir"
             source.write_text(program(problem))
             planned(build, source, row)
-            found = row.note or timed(build, source, limit, mix)
+            found = row.note or timed(build, source, limit, mix, getattr(problem, "sms", 0))
             if isinstance(found, dict):
                 row.timed = float(str(found["microseconds"]))
                 row.bound = row.bound or str(found["bound"])
