@@ -84,23 +84,59 @@ Value fp4::narrowTo(ImplicitLocOpBuilder &b, Value value, Type element) {
 
 namespace {
 
+/// When quick steps are right.
+struct Condition {
+  Value holds;    ///< an i1; null without a condition
+  Value divisors; ///< the sum (f32) of the divisors of quotients that bounds stand for, or null
+
+  void add(ImplicitLocOpBuilder &b, Value other) {
+    holds = holds ? arith::AndIOp::create(b, holds, other).getResult() : other;
+  }
+
+  /// Returns the whole condition.
+  Value close(ImplicitLocOpBuilder &b) {
+    if (!divisors)
+      return holds;
+    Value most = arith::ConstantOp::create(b, b.getF32FloatAttr(QuickElements::kMostDivisor));
+    add(b, arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, divisors, most));
+    divisors = {};
+    return holds;
+  }
+};
+
 class Emitter {
 public:
-  /// With `quick`, what is emitted is right where `holds` is.
+  /// With `quick`, what is emitted is right where `condition` is.
   Emitter(ImplicitLocOpBuilder &b, VectorType type, const QuickElements *quick)
       : b(b), type(type), quick(quick) {}
 
   IRMapping values;
-  Value holds; ///< an i1; null without a condition
+  Condition condition;
 
   void emit(Operation &op) {
-    Value exact = emitExact(op);
-    Type element = op.getResult(0).getType();
-    if (element.isBF16() || element.isF16())
-      exact = extendToF32(b, narrowTo(b, exact, element)); // which a later rounding folds
-    else if (isa<Float8E4M3FNType>(element) && !isWithin464(op.getOperand(0)))
-      exact = orNaN({b, exact}); // the yielding op rounds
-    values.map(op.getResult(0), exact);
+    if (quick && quick->isInBounded(&op))
+      return;
+    if (Operation *exponential = quick ? quick->exponentialOfBounded(&op) : nullptr)
+      return emitBounds(op, *exponential);
+    if (isBounded(op))
+      return emitBoth(op);
+    values.map(op.getResult(0), emitRounded(op));
+  }
+
+  /// Adds to the condition that both bounds of `result` are the same bf16.
+  void expectSame(Value result) {
+    Value upper = uppers.lookupOrNull(result);
+    if (!upper)
+      return;
+    int64_t lanes = type.getNumElements();
+    auto words = lanes % 2 ? VectorType::get(lanes, b.getI16Type())
+                           : VectorType::get(lanes / 2, b.getI32Type());
+    auto wordsOf = [&](Value value) {
+      return vector::BitCastOp::create(b, words, narrowTo(b, value, b.getBF16Type())).getResult();
+    };
+    Value lower = wordsOf(lookup(result));
+    upper = wordsOf(upper);
+    expectAll(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lower, upper));
   }
 
   /// Returns the emitted value that stands for a value of the region, also for a constant that the
@@ -112,6 +148,63 @@ public:
   }
 
 private:
+  IRMapping uppers; ///< the other bounds of numbers of which `values` has one
+
+  Value emitRounded(Operation &op) {
+    Value exact = emitExact(op);
+    Type element = op.getResult(0).getType();
+    if (element.isBF16() || element.isF16())
+      exact = extendToF32(b, narrowTo(b, exact, element)); // which a later rounding folds
+    else if (isa<Float8E4M3FNType>(element) && !isWithin464(op.getOperand(0)))
+      exact = orNaN({b, exact}); // the yielding op rounds
+    return exact;
+  }
+
+  bool isBounded(Operation &op) {
+    return llvm::any_of(op.getOperands(), [&](Value value) { return uppers.contains(value); });
+  }
+
+  /// Emits a step of a number that has two bounds.
+  void emitBoth(Operation &op) {
+    Value lower = emitRounded(op);
+    SmallVector<std::pair<Value, Value>> lowers;
+    for (Value operand : op.getOperands())
+      if (Value upper = uppers.lookupOrNull(operand)) {
+        lowers.push_back({operand, lookup(operand)});
+        values.map(operand, upper);
+      }
+    uppers.map(op.getResult(0), emitRounded(op));
+    for (auto [operand, value] : lowers)
+      values.map(operand, value);
+    values.map(op.getResult(0), lower);
+  }
+
+  /// Emits both bounds of a quotient. The sum of all divisors says whether one is too large: it
+  /// takes another pipe than comparisons do.
+  void emitBounds(Operation &op, Operation &exponential) {
+    constexpr float log2e = 0x1.715476p+0f;
+    Float32 x = operand(op, 0), y = operand(exponential, 0);
+    Float32 power = approximate("llvm.nvvm.ex2.approx.ftz.f", y * like(y, log2e));
+    Float32 above = like(y, 1 + QuickElements::kBoundMargin);
+    Float32 divisor = fma(power, above, above);
+    for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
+      Value one = vector::ExtractOp::create(b, divisor, lane);
+      condition.divisors =
+          condition.divisors ? arith::AddFOp::create(b, condition.divisors, one).getResult() : one;
+    }
+    Float32 inverse = approximate("llvm.nvvm.rcp.approx.ftz.f", divisor);
+    values.map(op.getResult(0), Value(x * inverse));
+    uppers.map(op.getResult(0), Value(x * (inverse * like(y, QuickElements::kBoundFactor))));
+  }
+
+  /// Adds all lanes of `conditions` to the condition.
+  void expectAll(Value conditions) {
+    for (int64_t lane = 0; lane < cast<VectorType>(conditions.getType()).getNumElements(); ++lane) {
+      Value one = vector::ExtractOp::create(b, conditions, lane);
+      condition.add(b, one);
+    }
+  }
+
   /// Returns true when a clamp to 464 is behind `value`, so that its conversion to e4m3 is the one
   /// that saturates.
   static bool isWithin464(Value value) {
@@ -167,19 +260,16 @@ private:
     Value magnitude = LLVM::FAbsOp::create(b, type, x);
     Value isSmall = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, magnitude,
                                           constant(quick->limitOf(&op)));
-    for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
-      Value one = vector::ExtractOp::create(b, isSmall, lane);
-      holds = holds ? arith::AndIOp::create(b, holds, one).getResult() : one;
-    }
+    expectAll(isSmall);
     return numerics::exponentialOfSmall(x);
   }
 
   /// The steps of QuickDivisions.cpp, whose remainder has the other sign: the quotient of -0 is -0.
   Value emitQuickQuotient(Operation &op) {
     Float32 x = operand(op, 0), y = operand(op, 1), one = like(x, 1.f);
-    Float32 approximate = reciprocalApprox(y);
-    Float32 rest = fma(minus(y), approximate, one);
-    Float32 inverse = fma(approximate, rest, approximate);
+    Float32 reciprocal = approximate("llvm.nvvm.rcp.approx.ftz.f", y);
+    Float32 rest = fma(minus(y), reciprocal, one);
+    Float32 inverse = fma(reciprocal, rest, reciprocal);
     if (matchPattern(op.getOperand(0), m_OneFloat()))
       return inverse;
     Float32 quotient = x * inverse;
@@ -188,8 +278,9 @@ private:
 
   Float32 minus(Float32 x) { return {b, arith::NegFOp::create(b, x)}; }
 
-  Float32 reciprocalApprox(Float32 x) {
-    StringAttr name = b.getStringAttr("llvm.nvvm.rcp.approx.ftz.f");
+  /// An instruction that approximates, for each lane.
+  Float32 approximate(StringRef intrinsic, Float32 x) {
+    StringAttr name = b.getStringAttr(intrinsic);
     SmallVector<Value> lanes;
     for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
       Value one = vector::ExtractOp::create(b, x, lane);
@@ -315,9 +406,9 @@ struct Inputs {
 };
 
 SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
-                             const QuickElements *quick, Value &holds) {
+                             const QuickElements *quick, Condition &condition) {
   Emitter emitter(b, cast<VectorType>(inputs.arguments.front().getType()), quick);
-  emitter.holds = holds;
+  emitter.condition = condition;
   for (auto [argument, value] : llvm::zip(program.body.getArguments(), inputs.arguments))
     emitter.values.map(argument,
                        argument.getType().isInteger(32) ? Value(bitsOf({b, value})) : value);
@@ -331,7 +422,9 @@ SmallVector<Value> emitPiece(ImplicitLocOpBuilder &b, const Program &program, co
     else
       emitter.emit(op);
   }
-  holds = emitter.holds;
+  for (Value result : program.results)
+    emitter.expectSame(result);
+  condition = emitter.condition;
   return llvm::map_to_vector(program.results, [&](Value v) { return emitter.lookup(v); });
 }
 
@@ -417,9 +510,12 @@ SmallVector<Value> unpackPairs(ImplicitLocOpBuilder &b, ValueRange results,
 /// are right.
 SmallVector<Value> emitPacked(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
                               const QuickElements *quick, Value &holds) {
-  return emitInGroups(b, inputs, program.atOnce, [&](const Inputs &piece) {
-    return packPairs(b, program.results, emitPiece(b, program, piece, quick, holds));
+  Condition condition;
+  SmallVector<Value> values = emitInGroups(b, inputs, program.atOnce, [&](const Inputs &piece) {
+    return packPairs(b, program.results, emitPiece(b, program, piece, quick, condition));
   });
+  holds = condition.close(b);
+  return values;
 }
 
 /// Moves operations behind `last` up to `end` to `block`, but for those that `condition` needs.
@@ -442,7 +538,7 @@ void moveBehind(Value condition, Operation *last, Operation *end, Block &block) 
 enum class BranchPlace { BeforeSteps, BehindSteps };
 
 /// Emits quick steps and a branch in which all of them are taken where those are wrong; results are
-/// packed.
+/// packed. Where bounds differ, quick steps without bounds come before all steps.
 SmallVector<Value> emitBranch(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
                               const QuickElements &quick, BranchPlace place) {
   Value holds, none;
@@ -463,7 +559,12 @@ SmallVector<Value> emitBranch(ImplicitLocOpBuilder &b, const Program &program, c
   b.setInsertionPointToEnd(branch.thenBlock());
   scf::YieldOp::create(b, values);
   b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
+  if (quick.hasBounds()) {
+    QuickElements withoutBounds(program.body, program.end, /*results=*/{});
+    scf::YieldOp::create(b, emitBranch(b, program, inputs, withoutBounds, place));
+  } else {
+    scf::YieldOp::create(b, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
+  }
   return SmallVector<Value>(branch.getResults());
 }
 
@@ -472,7 +573,7 @@ constexpr int64_t kLanesOfBranch = 8;
 
 SmallVector<Value> emitQuick(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
                              BranchPlace place) {
-  QuickElements quick(program.body, program.end);
+  QuickElements quick(program.body, program.end, program.results);
   Value none;
   if (quick.empty())
     return unpackPairs(b, program.results, emitPacked(b, program, inputs, /*quick=*/nullptr, none));
@@ -488,7 +589,7 @@ SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body, Va
                                         int64_t atOnce, ValueRange loops) {
   SmallVector<Value> results = elementwiseResults(body);
   Program program{body, results, body.getTerminator(), atOnce};
-  Value none;
+  Condition none;
   return emitInGroups(b, {arguments, loops}, atOnce, [&](const Inputs &piece) {
     return emitPiece(b, program, piece, /*quick=*/nullptr, none);
   });

@@ -75,9 +75,24 @@ bool isQuick(Value dividend, math::ExpOp exponential) {
          ofExponent(kLarge, Magnitudes().most).least > kOfDivisor;
 }
 
+/// Returns true when only products are between `value` and results of bf16, which `end` or the
+/// terminator alone reads.
+bool leadsToBF16(Value value, ValueRange results, Operation *end) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<arith::MulFOp>(user))
+      return leadsToBF16(user->getResult(0), results, end);
+    if (!isa<arith::TruncFOp>(user) || !llvm::is_contained(results, user->getResult(0)))
+      return false;
+    return user->getResult(0).getType().isBF16() &&
+           llvm::all_of(user->getResult(0).getUsers(), [&](Operation *reader) {
+             return reader == end || reader->hasTrait<OpTrait::IsTerminator>();
+           });
+  });
+}
+
 } // namespace
 
-QuickElements::QuickElements(Block &body, Operation *end) {
+QuickElements::QuickElements(Block &body, Operation *end, ValueRange results) {
   for (Operation &op : body) {
     if (&op == end)
       return;
@@ -89,5 +104,12 @@ QuickElements::QuickElements(Block &body, Operation *end) {
       continue;
     limits[exponential] = kOfDivisor;
     quotients.insert(&op);
+    Value divisor = quotient.getRhs();
+    bool isAlone = bounded.empty() && exponential->hasOneUse() && divisor.hasOneUse();
+    if (isAlone && leadsToBF16(quotient, results, end)) {
+      bounded[&op] = exponential;
+      inside.insert(exponential);
+      inside.insert(divisor.getDefiningOp());
+    }
   }
 }

@@ -100,6 +100,24 @@ TEST(Elementwise, ExponentialsOfSmallNumbersHaveTheSameBits) {
     EXPECT_TRUE(haveSameBits(exponentialOfSmall(x), exponential(x))) << x;
 }
 
+// The divisor 1 + exp(y) and the one by an exact ex2 of the rounded y * log2(e): what bounds of
+// quotients (QuickElements.h) leave to the instruction is the rest of their margin.
+TEST(Elementwise, DivisorsOfBoundedQuotientsAreClose) {
+  constexpr float log2e = 0x1.715476p+0f, most = 11;
+  double largest = 0;
+  for (int exponent = -30; exponent < 8; ++exponent)
+    for (uint32_t step = 0; step < 20011; ++step)
+      for (float sign : {1.f, -1.f}) {
+        const float y = sign * std::ldexp(1.f + static_cast<float>(step) / 20011.f, exponent);
+        if (y > most)
+          continue;
+        double exact = 1 + std::exp2(static_cast<double>(y * log2e));
+        largest = std::max(largest, std::fabs(1 + exponential(y) - exact) / exact);
+      }
+  EXPECT_LT(largest, 8.9 * 0x1p-24);
+  EXPECT_GT(largest, 8.5 * 0x1p-24);
+}
+
 TEST(Elementwise, TranscendentalsOfSpecialNumbers) {
   EXPECT_EQ(exponential(0.f), 1.f);
   EXPECT_EQ(exponential(-0.f), 1.f);
