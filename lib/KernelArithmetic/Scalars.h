@@ -78,7 +78,9 @@ public:
   mlir::Value shiftLeft(mlir::Value x, unsigned count);
   /// For a kernel that gains nothing or has no registers for the factors of these multiplications:
   /// it shifts, and clamps what packAlignedE2M1Stochastic rounds.
-  void saveRegisters() { savesRegisters = true; }
+  void saveRegisters() { savesRegisters = clampsRandom = true; }
+  /// For a kernel that only clamps.
+  void clampRandom() { clampsRandom = true; }
   /// A call of an LLVM intrinsic without side effects.
   mlir::Value callIntrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands);
 
@@ -147,7 +149,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   const hw::TargetModel &target;
   QuickDivisions *quick = nullptr;
-  bool savesRegisters = false;
+  bool savesRegisters = false, clampsRandom = false;
 };
 
 } // namespace fp4

@@ -77,7 +77,7 @@ static std::pair<Value, Value> emulateEight(Scalars &s, ImplicitLocOpBuilder &b,
 
 Value Scalars::packAlignedE2M1Stochastic(ArrayRef<Value> values, ArrayRef<Value> random,
                                          bool belowSeven) {
-  auto [even, odd] = emulateEight(*this, b, values, random, belowSeven && !savesRegisters);
+  auto [even, odd] = emulateEight(*this, b, values, random, belowSeven && !clampsRandom);
   return mergeNibbles(even, odd);
 }
 

@@ -48,7 +48,7 @@ RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &ro
     : op(op), kernel(kernel), b(kernel.body()), row(row), input(op.getInput()), s(b, context.target),
       element(typeOf(op.getInput()).getElementType()), noArithmetic(context.noArithmetic),
       rows(rows) {
-  s.saveRegisters();
+  s.clampRandom();
   if (op.hasF32Scales())
     ofTensor = {s.constant(0)};
   if (amax && !op.getPerRow()) // under way while the row is reduced

@@ -237,7 +237,9 @@ public:
     amax = op.getAmax() ? kernel.input(op.getAmax()) : Value();
     rng = op.getRng() ? kernel.input(op.getRng()) : Value();
     // Other kernels wait for memory, or, with Philox, for the pipe that multiplies integers.
-    if (op.getRecipe().getDecisions().adaptive == numerics::Adaptive::Off)
+    if (source.isComputed())
+      s.clampRandom();
+    else if (op.getRecipe().getDecisions().adaptive == numerics::Adaptive::Off)
       s.saveRegisters();
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
     scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
