@@ -538,7 +538,8 @@ void moveBehind(Value condition, Operation *last, Operation *end, Block &block) 
 enum class BranchPlace { BeforeSteps, BehindSteps };
 
 /// Emits quick steps and a branch in which all of them are taken where those are wrong; results are
-/// packed. Where bounds differ, quick steps without bounds come before all steps.
+/// packed. Quick steps without bounds come between for lanes whose bounds
+/// differ.
 SmallVector<Value> emitBranch(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
                               const QuickElements &quick, BranchPlace place) {
   Value holds, none;

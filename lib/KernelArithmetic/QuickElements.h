@@ -7,10 +7,10 @@
 //
 // A quotient x / (1 + exp(y)) that only products lead to results of bf16 needs no last bits: two
 // bounds of it are enough where both give the same results, because rounding is monotone. The
-// bounds are x times those of 1 / (1 + exp(y)), which come from ex2.approx and rcp.approx. Where y
-// is at most 11, the approximate divisor differs from the reference's by 13 u at most, u = 2^-24 of
-// it: by 8.9 u for the rounding of y * log2(e), the constant's, and the reference's steps
-// (unittests/Numerics/ElementwiseTest.cpp), and by 4 u, two last places, for ex2.approx. Its
+// bounds are x times those of 1 / (1 + exp(y)), which come from ex2.approx and rcp.approx. For y up
+// to 11 the approximate divisor differs from the reference's by 13 u at most, u = 2^-24 of it: by
+// 8.9 u for the rounding of y * log2(e), the constant's, and the reference's steps
+// (unittests/Numerics/ElementwiseTest.cpp), and by 4 u, two last places, for ex2.approx. The
 // product with 1 + kBoundMargin rounds by 1 u, and rcp.approx has 2 u, one last place: so 16 u make
 // a lower bound of the reciprocal, and kBoundFactor, 34 u, an upper one of it. About one result in
 // 2700 differs between bounds, and one of ten groups of 8 elements and 32 lanes has some.

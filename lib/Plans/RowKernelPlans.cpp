@@ -76,12 +76,46 @@ bool addsSomeLongRows(Operation *op, int64_t chunks) {
   return isa<linalg::GenericOp>(op) && chunks >= kMost && words >= fewest && words <= most;
 }
 
-/// Proposes CTAs on an SM for a rotation and its quantizer, which ptxas gives more registers than
-/// they need: an H200 takes 117 us in place of 126 for NVFP4 of 16384 rows of 8192 elements, and
-/// behind a norm of heads 142 in place of 152.
-void limitRotation(Operation *op, KernelPlan &plan, const KernelPlan &partial) {
-  if (isa<QuantizeOp>(op) && *plan.threads == kFew && !partial.threads && readsOtherColumns(op))
-    plan.ctasPerSm = readsOtherColumnsAlone(op) ? 6 : 5;
+/// Heads of a thread that rotates many of them: they have the angles of their token together. An
+/// H200 takes 104 us in place of 117 for NVFP4 of 16384 rows of 8192 elements with four, 106 in
+/// place of 123 for FP8, and behind a norm of heads 134 in place of 147 with two; bf16 takes as
+/// long with one.
+int64_t headsOfThread(Operation *op) {
+  int64_t heads = readsOtherColumnsAlone(op) ? (isa<QuantizeOp>(op) ? 4 : 1) : 2;
+  bool haveToken = llvm::any_of(sourcesOf(op), [&](const RowSource &source) {
+    return sharesRows(std::get<1>(source), heads);
+  });
+  return haveToken && keptWordsOfChunk(op, heads) <= kMostRowWords ? heads : 1;
+}
+
+/// CTAs on an SM for the registers of a thread with several heads.
+constexpr int64_t kCtasOfHeads = 3;
+
+/// The fewest heads with which threads that have several of them fill all SMs.
+int64_t fewestOfHeads(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
+  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
+  int64_t together = 2 * *plan.threads / std::max<int64_t>(2, threadsOfChunks(chunks));
+  return int64_t(target.sms) * kCtasOfHeads * together * *plan.stream.itemsPerThread;
+}
+
+/// Proposes heads of a thread and CTAs on an SM for a rotation, which ptxas gives more registers
+/// than it needs.
+void planRotation(Operation *op, KernelPlan &plan, const KernelPlan &partial,
+                  const hw::TargetModel &target) {
+  if (*plan.threads != kFew || partial.threads || !readsOtherColumns(op))
+    return;
+  KernelPlan several = plan;
+  several.stream.itemsPerThread = headsOfThread(op);
+  several.ctasPerSm = kCtasOfHeads;
+  bool gains = *several.stream.itemsPerThread > 1 && !partial.stream.itemsPerThread;
+  if (gains && mostRowsOf(op, partial).value_or(INT64_MAX) >= fewestOfHeads(op, several, target)) {
+    plan = several;
+    return;
+  }
+  if (gains)
+    plan.stream.itemsPerThread = 1;
+  if (isa<QuantizeOp>(op))
+    plan.ctasPerSm = 5;
 }
 
 /// Threads of a CTA: each warp has a count for each expert in shared memory.
@@ -388,7 +422,9 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
   int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1)), cluster = partial.cluster[1];
   if (readsOtherColumnsAlone(op)) { // an H200: rotations of 4096 columns in 74 us instead of 92
     plan.threads = addsSomeLongRows(op, chunks) ? kMost : kFew;
-    limitRotation(op, plan, partial);
+    if (hasFewRows(op, partial, target))
+      plan.threads = std::clamp(threadsOfChunks(chunks), kFew, kMost);
+    planRotation(op, plan, partial, target);
     return plan;
   }
   if (chunks > 2 * kMost && mayHaveCluster(op)) {
@@ -411,7 +447,7 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
     plan.ctasPerSm = 2;
   else if (*plan.threads == kSome && isOfTwoMatrices(op)) // NVFP4 of 8192 columns in 220 and 244
     plan.ctasPerSm = 3;
-  limitRotation(op, plan, partial);
+  planRotation(op, plan, partial, target);
   return plan;
 }
 
@@ -432,8 +468,10 @@ LogicalResult checkRowsOfThread(Operation *op, const KernelPlan &plan) {
   constexpr int64_t warp = 32;
   if (chunksOfRow(widestMatrixOf(op).getDimSize(1)) > warp)
     return checkAtMost(op, "rows_per_thread", rows, most);
-  return checkAtMost(op, "rows_per_thread", rows,
-                     std::clamp<int64_t>(kMostRowWords / keptWordsOfChunk(op), 1, most));
+  int64_t kept = std::min(rows, most);
+  while (kept > 1 && keptWordsOfChunk(op, kept) > kMostRowWords)
+    --kept;
+  return checkAtMost(op, "rows_per_thread", rows, kept);
 }
 
 LogicalResult checkCluster(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
@@ -525,8 +563,9 @@ SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &las
                                             const hw::TargetModel &target) {
   if (!whyNoRowCases(op).empty() || chunksOfRow(widestMatrixOf(op).getDimSize(1)) > 2 * kMost)
     return {};
+  bool hasHeads = !last.strip && last.stream.itemsPerThread.value_or(1) > 1;
   KernelPlan few = planOfFamily(KernelFamily::ReduceRows);
-  few.guard.m.most = int64_t(target.sms);
+  few.guard.m.most = hasHeads ? fewestOfHeads(op, last, target) - 1 : int64_t(target.sms);
   few = few.orElse(proposeRows(op, few, target));
   if (few.fieldsUnlike(last).empty() || failed(checkRows(op, few, target)))
     return {};

@@ -53,6 +53,16 @@ int64_t fp4::keptWordsOfChunk(Operation *op) {
   return std::max<int64_t>(1, words);
 }
 
+int64_t fp4::keptWordsOfChunk(Operation *op, int64_t rows) {
+  int64_t columns = widestMatrixOf(op).getDimSize(1), ofRow = 0, ofAll = 0;
+  for (auto [tensor, row, column] : sourcesOf(op)) {
+    if (rows > 1 && readsOtherHalf(column, columns, kRowChunk))
+      continue;
+    (sharesRows(row, rows) ? ofAll : ofRow) += int64_t(wordsOfChunk(tensor));
+  }
+  return std::max<int64_t>(1, ofAll + rows * ofRow);
+}
+
 bool fp4::quantizesOneMatrix(Operation *op) {
   constexpr int64_t words = kRowChunk / 2;
   return isa<QuantizeOp>(op) && keptWordsOfChunk(op) <= words;

@@ -24,6 +24,10 @@ double wordsOfChunk(mlir::Value matrix);
 /// Words that a thread keeps for a chunk of the row of `op`.
 int64_t keptWordsOfChunk(mlir::Operation *op);
 
+/// Words that a thread keeps for a chunk of `rows` rows that follow each other. Heads have the
+/// angles of their token together, and what a rotation reads of the other half is its own.
+int64_t keptWordsOfChunk(mlir::Operation *op, int64_t rows);
+
 /// Returns true when a quantizer reads the words of one matrix of bf16 at most.
 bool quantizesOneMatrix(mlir::Operation *op);
 

@@ -5,6 +5,32 @@
 
 #all = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
+#partner = affine_map<(i, j) -> (i, (j + 3584) mod 7168)>
+
+// Threads that wait for no other thread are as many as a row has chunks where rows are few.
+// CHECK-LABEL: func @few_of_other_columns
+// CHECK: #fp4.plan<reduce_rows, threads = 448>
+func.func @few_of_other_columns(%x: tensor<64x7168xbf16>) -> tensor<64x7168xbf16> {
+  %e = tensor.empty() : tensor<64x7168xbf16>
+  %y = linalg.generic {indexing_maps = [#all, #partner, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %x : tensor<64x7168xbf16>, tensor<64x7168xbf16>) outs(%e : tensor<64x7168xbf16>) {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    %t = arith.mulf %a, %b : bf16
+    linalg.yield %t : bf16
+  } -> tensor<64x7168xbf16>
+  return %y : tensor<64x7168xbf16>
+}
+
+// CHECK-LABEL: func @many_of_other_columns
+// CHECK: #fp4.plan<reduce_rows, threads = 128>
+func.func @many_of_other_columns(%x: tensor<640x7168xbf16>) -> tensor<640x7168xbf16> {
+  %e = tensor.empty() : tensor<640x7168xbf16>
+  %y = linalg.generic {indexing_maps = [#all, #partner, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %x : tensor<640x7168xbf16>, tensor<640x7168xbf16>) outs(%e : tensor<640x7168xbf16>) {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    %t = arith.mulf %a, %b : bf16
+    linalg.yield %t : bf16
+  } -> tensor<640x7168xbf16>
+  return %y : tensor<640x7168xbf16>
+}
 
 // CHECK-LABEL: func @eight
 // CHECK: #fp4.plan<reduce_rows, cluster = [1, 4], threads = 512, ctas_per_sm = 3>

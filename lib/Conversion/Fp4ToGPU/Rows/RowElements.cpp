@@ -170,9 +170,11 @@ RowElements::Key RowElements::keyOf(const Operand &operand) {
 int64_t RowElements::wordsOfThread(bool ofRowsAlone) {
   int64_t words = 0;
   for (auto &[key, source] : sources)
-    if (source.operand.hasColumns && (!ofRowsAlone || source.operand.hasRows))
+    if (source.operand.hasColumns && (!ofRowsAlone || source.operand.hasRows)) {
+      bool isOfOne = !source.operand.hasRows || isOfAllRows(source.operand);
       words += kChunk * bytesOf(source.type) / 4 * chunksOf(source.operand) *
-               (source.operand.hasRows ? rowTeam.rowsOfThread() : 1);
+               (isOfOne ? 1 : rowTeam.rowsOfThread());
+    }
   return words;
 }
 
@@ -196,7 +198,7 @@ void RowElements::begin(Value hostRows, llvm::function_ref<void()> meanwhile) {
       stored.push_back({step, kernel.output(step.getResult(0), hostRows)});
   for (auto &[key, source] : sources)
     if (source.rows.table)
-      rowTeam.forEachRow([&, &source = source] { findGathered(source); });
+      forEachRowOf(source, [&, &source = source] { findGathered(source); });
   keepWords();
   for (auto &[key, source] : sources)
     if (!source.operand.hasColumns)
@@ -213,12 +215,12 @@ void RowElements::begin(Value hostRows, llvm::function_ref<void()> meanwhile) {
 void RowElements::keepWords() {
   for (auto &[key, source] : sources) {
     if (!source.operand.hasColumns || !(source.operand.hasRows ? kept : keepsColumns) ||
-        !source.kept.empty() || source.shared)
+        !source.kept.empty() || source.shared || isOfOwnHalves(source.operand))
       continue;
     auto keep = [&, &source = source](const Chunk &chunk) {
       source.kept.push_back(load(source, chunk));
     };
-    if (source.operand.hasRows)
+    if (source.operand.hasRows && !isOfAllRows(source.operand))
       forEachChunk(keep);
     else
       rowTeam.forEachChunk(kept, keep);
@@ -262,32 +264,11 @@ Int32 RowElements::rowIndexOf(const Operand &operand) {
 
 /// The address of the selected row of a source.
 Value RowElements::rowOf(const Source &source) {
-  return source.places.empty() ? placeOfRow(source) : source.places[rowTeam.selectedRow()];
+  return source.places.empty() ? placeOfRow(source) : source.places[placeOfSelected(source)];
 }
 
 Value RowElements::placeOfRow(const Source &source) {
   return source.operand.hasRows ? source.rows.at(b, rowIndexOf(source.operand)) : source.rows.base;
-}
-
-/// Loads the row number of the selected row of a gather. One that is negative reads row 0, which
-/// its zeros replace.
-void RowElements::findGathered(Source &source) {
-  Value index = source.operand.hasRows ? Value(rowIndexOf(source.operand)) : constI32(b, 0);
-  Value number = fp4::load(b, b.getI64Type(), address(b, source.rows.table, index, 8), 8);
-  Value zero = constI64(b, 0);
-  source.exist.push_back(arith::CmpIOp::create(b, arith::CmpIPredicate::sge, number, zero));
-  number = arith::MaxSIOp::create(b, number, zero);
-  InputRows rows = source.rows;
-  rows.table = {};
-  source.places.push_back(rows.at(b, arith::TruncIOp::create(b, b.getI32Type(), number)));
-}
-
-/// `loaded` of the selected row; zero where its number is negative.
-Value RowElements::unlessNegative(const Source &source, Value loaded) {
-  if (!source.rows.table)
-    return loaded;
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(loaded.getType()));
-  return arith::SelectOp::create(b, source.exist[rowTeam.selectedRow()], loaded, zero);
 }
 
 /// The place of an element of a chunk. Chunks that do not exist read the last one of the row.
@@ -348,7 +329,7 @@ SmallVector<Value> RowElements::load(const Operand &operand, const Chunk &chunk)
   Source &source = sourceOf(operand);
   if (source.kept.empty() || chunk.isOther)
     return load(source, chunk);
-  bool isOfRow = kept && source.operand.hasRows;
+  bool isOfRow = kept && source.operand.hasRows && !isOfAllRows(source.operand);
   int64_t before = isOfRow ? int64_t(rowTeam.selectedRow()) * rowTeam.chunksPerThread() : 0;
   return source.kept[size_t(before + chunk.index)];
 }
@@ -357,6 +338,12 @@ SmallVector<Value> RowElements::load(const Operand &operand, const Chunk &chunk)
 Value RowElements::loadElements(const Operand &operand, const Chunk &chunk) {
   if (Source &source = sourceOf(operand); source.shared && !chunk.isOther)
     return loadShared(source, chunk);
+  if (isOfOwnHalves(operand)) {
+    std::optional<ChunkWindow> window = chunkWindowOf(operand.column, rowTeam.columns(), kChunk);
+    std::optional<Chunk> half = halfOf(operand, chunk);
+    return inLaneOrder(b, loadElements({operand.tensor, true, true}, half.value_or(chunk)),
+                       *window);
+  }
   SmallVector<Value> words = load(operand, chunk);
   if (operand.column)
     return widenToF32(b, fp4::elementsOf(rowTeam, words, typeOf(operand.tensor).getElementType(),

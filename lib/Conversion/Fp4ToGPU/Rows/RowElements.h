@@ -152,6 +152,10 @@ private:
   void loadTogether();
   void forget();
   Source &sourceOf(const Operand &operand);
+  bool isOfAllRows(const Operand &operand);
+  bool isOfOwnHalves(const Operand &operand);
+  size_t placeOfSelected(const Source &source);
+  void forEachRowOf(const Source &source, llvm::function_ref<void()> body);
   Int32 rowIndexOf(const Operand &operand);
   mlir::Value rowOf(const Source &source);
   mlir::Value placeOfRow(const Source &source);

@@ -233,6 +233,15 @@ bool fp4::readsOtherHalf(AffineExpr column, int64_t columns, int64_t chunk) {
   });
 }
 
+bool fp4::sharesRows(AffineExpr row, int64_t rows) {
+  auto quotient = dyn_cast_if_present<AffineBinaryOpExpr>(row);
+  if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv ||
+      !isa<AffineDimExpr>(quotient.getLHS()))
+    return false;
+  auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+  return divisor && rows > 1 && divisor.getValue() % rows == 0;
+}
+
 bool fp4::repeatsInHalves(AffineExpr column, int64_t columns) {
   int64_t half = columns / 2;
   auto firstHalf = llvm::seq<int64_t>(0, half);

@@ -60,6 +60,9 @@ std::optional<ChunkWindow> chunkWindowOf(mlir::AffineExpr column, int64_t column
 /// Returns true where chunk n of the first half of a row reads chunk n of the second half, and the
 /// other way around: the partners of a rotation.
 bool readsOtherHalf(mlir::AffineExpr column, int64_t columns, int64_t chunk);
+/// Returns true where the expression `row` is one number for as many rows as `rows`, of which the
+/// first is a multiple of that: the token of several heads.
+bool sharesRows(mlir::AffineExpr row, int64_t rows);
 /// Returns true where both halves of a row read the same elements, and not one alone.
 bool repeatsInHalves(mlir::AffineExpr column, int64_t columns);
 
