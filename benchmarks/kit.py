@@ -138,6 +138,31 @@ def commands_of(documentation, gpus=None):
     return parser, commands, packing, commands.add_parser("run")
 
 
+def names(text):
+    return text.split(",")
+
+
+def numbers(text):
+    return [int(number) for number in text.split(",") if number]
+
+
+def shapes(text):
+    """Pairs of numbers: ROWSxCOLUMNS,..."""
+    return [tuple(numbers(cell.replace("x", ","))) for cell in text.split(",") if cell]
+
+
+def options_of(documentation, **lists):
+    """The options of `pack BUILD FOLDER` and `run FOLDER [--json=FILE]`, and of --NAME=... for each
+    of `lists`, which are how a text is read and what is taken without it."""
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("pack", "run"))
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--json")
+    for name, (read, default) in lists.items():
+        parser.add_argument(f"--{name}", type=read, default=default)
+    return parser.parse_args()
+
+
 def main(documentation, pack, measure):
     """The commands `pack BUILD FOLDER` and `run FOLDER [--json=FILE]`: measure(folder) gives rows,
     which are printed as lines of JSON."""

@@ -11,7 +11,6 @@ timed with a cold L2 beside its twin without arithmetic and a copy of as many by
 neighbour_peers.py times kernels of other libraries beside it. A line of JSON for each cell has
 microseconds.
 """
-import argparse
 import concurrent.futures
 import functools
 import os
@@ -184,18 +183,9 @@ def compile_together(folder, kinds, compiled, processes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("pack", "run"))
-    parser.add_argument("folders", nargs="+")
-    parser.add_argument("--json")
-    numbers = lambda text: [int(number) for number in text.split(",") if number]
-    shapes = lambda text: [tuple(int(number) for number in cell.split("x")) for cell in text.split(",") if cell]
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(neighbour_chains.KINDS))
-    parser.add_argument("--columns", type=numbers, default=COLUMNS)
-    parser.add_argument("--cells", type=shapes, default=CELLS)
-    parser.add_argument("--compiled", type=shapes, default=[COMPILED])
-    parser.add_argument("--processes", type=int, default=8, help="that compile for torch.compile before anything is timed")
-    options = parser.parse_args()
+    """--processes compile for torch.compile before anything is timed."""
+    options = kit.options_of(__doc__, kinds=(kit.names, list(neighbour_chains.KINDS)), columns=(kit.numbers, COLUMNS),
+                             cells=(kit.shapes, CELLS), compiled=(kit.shapes, [COMPILED]), processes=(int, 8))
     if options.command == "pack":
         pack(*options.folders, options.kinds, options.columns)
     else:

@@ -5,11 +5,10 @@
   benchmarks/norms.py run FOLDER [--json=FILE] [--kinds=... --columns=... --rows=... --compiled=...]
 
 `run` needs a Hopper GPU and PyTorch. Each program is verified with a plan for few rows and one for
-many, and timed with a cold L2 beside a copy of as many bytes, and then what torch.compile makes of
-the same function. A line of JSON for each program and shape has microseconds; FILE has each line as
-soon as it is measured.
+many, and timed with a cold L2 beside its twin without arithmetic and a copy of as many bytes, and
+then what torch.compile makes of the same function. A line of JSON for each program and shape has
+microseconds; FILE has each line as soon as it is measured.
 """
-import argparse
 import concurrent.futures
 import json
 import os
@@ -178,8 +177,10 @@ def pack(build, folder, kinds, columns_of):
     kit.begin(folder, os.path.join(build, "bin", "fp4-run"), *FILES)
     kit.copy_package(build, folder)
     save_amax(folder)
-    kit.compile_programs(build, folder, [(f"{kind}_{columns}", program(kind, columns))
-                                         for kind in kinds for columns in columns_of])
+    kit.write_revision(folder)
+    programs = [(f"{kind}_{columns}", program(kind, columns)) for kind in kinds for columns in columns_of]
+    kit.compile_programs(build, folder, programs)
+    kit.compile_programs(build, folder, [(f"{name}_twin", text) for name, text in programs], ["--no-arithmetic"])
 
 
 def fp4_run(folder, kind, rows, columns, *options):
@@ -239,12 +240,7 @@ def report(rows, path):
 def run_by_tokens(documentation, pack, measure, tokens):
     """The command line of a benchmark whose sizes are numbers of tokens: pack BUILD FOLDER, or run
     FOLDER, which reports what measure(folder, tokens) yields."""
-    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("pack", "run"))
-    parser.add_argument("folders", nargs="+")
-    parser.add_argument("--json")
-    parser.add_argument("--tokens", type=lambda text: [int(number) for number in text.split(",")], default=tokens)
-    options = parser.parse_args()
+    options = kit.options_of(documentation, tokens=(kit.numbers, tokens))
     if options.command == "pack":
         pack(*options.folders)
     else:
@@ -278,8 +274,9 @@ def listed(results):
     return results if isinstance(results, (tuple, list)) else [results]
 
 
-def time_many(program, kind, rows, columns, flush, torch):
-    """Times a program on tensors of torch, and a copy of as many bytes."""
+def time_many(program, twin, kind, rows, columns, flush, torch):
+    """Times a program on tensors of torch, its twin without arithmetic, and a copy of as many
+    bytes."""
     x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
     arguments = [x, *([x[0].contiguous()] if not kind.startswith("none") else [])]
     arguments += [x.flip(0)] if kind.startswith("add_rms") else []
@@ -289,6 +286,7 @@ def time_many(program, kind, rows, columns, flush, torch):
     half = torch.empty(bytes_of(kind, rows, columns) // 2, dtype=torch.uint8, device="cuda")
     other = torch.empty_like(half)
     return {"ours": time_torch(lambda: program(*arguments, out=results), [()], flush, torch),
+            "twin": time_torch(lambda: twin(*arguments, out=results), [()], flush, torch),
             "copy": time_torch(lambda: other.copy_(half), [()], flush, torch)}
 
 
@@ -305,8 +303,9 @@ def measure(folder, kinds, columns_of, rows_of, compiled_columns):
                 if rows <= FEW:
                     row.update(time_few(folder, kind, rows, columns))
                 else:
-                    library = fp4.load(os.path.join(folder, f"{kind}_{columns}.so"))
-                    row.update(time_many(library, kind, rows, columns, flush, torch))
+                    library, twin = (fp4.load(os.path.join(folder, f"{kind}_{columns}{end}.so")) for end in ("", "_twin"))
+                    row.update(time_many(library, twin, kind, rows, columns, flush, torch))
+                    torch.cuda.empty_cache()
                 yield row
     for columns in compiled_columns:
         for kind in kinds:
@@ -320,16 +319,9 @@ def measure(folder, kinds, columns_of, rows_of, compiled_columns):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("pack", "run"))
-    parser.add_argument("folders", nargs="+")
-    parser.add_argument("--json")
-    numbers = lambda text: [int(number) for number in text.split(",") if number]
-    parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
-    parser.add_argument("--rows", type=numbers, default=ROWS)
-    parser.add_argument("--columns", type=numbers, default=COLUMNS)
-    parser.add_argument("--compiled", type=numbers, default=(8192,), help="columns that torch.compile is timed with")
-    options = parser.parse_args()
+    """--compiled has the columns that torch.compile is timed with."""
+    options = kit.options_of(__doc__, kinds=(kit.names, KINDS), rows=(kit.numbers, ROWS), columns=(kit.numbers, COLUMNS),
+                             compiled=(kit.numbers, (8192,)))
     if options.command == "pack":
         pack(*options.folders, options.kinds, options.columns)
     else:
