@@ -538,8 +538,7 @@ void moveBehind(Value condition, Operation *last, Operation *end, Block &block) 
 enum class BranchPlace { BeforeSteps, BehindSteps };
 
 /// Emits quick steps and a branch in which all of them are taken where those are wrong; results are
-/// packed. Quick steps without bounds come between for lanes whose bounds
-/// differ.
+/// packed. Quick steps without bounds come between for lanes whose bounds differ.
 SmallVector<Value> emitBranch(ImplicitLocOpBuilder &b, const Program &program, const Inputs &inputs,
                               const QuickElements &quick, BranchPlace place) {
   Value holds, none;
