@@ -233,7 +233,7 @@ def time_all(functions, count, torch, rounds=8):
 def measure(folder, cell, programs, torch):
     """A row of `cell`, whose `programs` are names of columns and of libraries."""
     import fp4
-    torch.cuda.empty_cache()  # copies were up to 9 % slower in blocks that larger cells had left
+    torch.cuda.empty_cache()  # where buffers lie costs all who read them up to 10 %
     operands = Operands(cell, torch)
     functions, row = {}, dataclasses.asdict(cell)
     for name, library in programs.items():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What limits attention over caches: twins of its kernels that only load, and the kernels with so
+"""Limits of attention over caches: twins of its kernels that only load, and the kernels with so
 few keys that each warp has one step.
 
   benchmarks/micro/cache_twins.py pack BUILD FOLDER     compiles programs and twins for sm_90a
