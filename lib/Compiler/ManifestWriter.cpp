@@ -123,7 +123,8 @@ json::Object describeAttributes(Operation *op) {
   for (NamedAttribute attribute : op->getAttrs())
     // At an operation without properties, MLIR also calls attributes of a dialect, such as a plan,
     // inherent.
-    if (attribute.getNameDialect() || !op->getInherentAttr(attribute.getName()))
+    if (attribute.getNameDialect() || !op->getInherentAttr(attribute.getName()) ||
+        attribute.getName() == "resultSegmentSizes")
       continue; // such an attribute does not change the computed values
     else if (attribute.getName() == "operandSegmentSizes")
       object["operand_segments"] = spellSegments(attribute.getValue());

@@ -4,6 +4,7 @@
 #include "Float32.h"
 #include "InlinePtx.h"
 #include "QuickElements.h"
+#include "SmallBuilders.h"
 
 #include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
@@ -593,6 +594,23 @@ SmallVector<Value> fp4::emitElementwise(ImplicitLocOpBuilder &b, Block &body, Va
   return emitInGroups(b, {arguments, loops}, atOnce, [&](const Inputs &piece) {
     return emitPiece(b, program, piece, /*quick=*/nullptr, none);
   });
+}
+
+Value fp4::emitEpilogue(ImplicitLocOpBuilder &b, Region *region, ValueRange arguments,
+                        Type element) {
+  Value value = region ? emitElementwise(b, region->front(), arguments).front() : arguments.front();
+  return element.isF32() ? value : narrowTo(b, value, element);
+}
+
+SmallVector<Value> fp4::loadScalars(ImplicitLocOpBuilder &b, ValueRange pointers, TypeRange types,
+                                    int64_t count) {
+  SmallVector<Value> scalars;
+  for (auto [pointer, type] : llvm::zip_equal(pointers, types)) {
+    Value one = load(b, type, pointer, type.getIntOrFloatBitWidth() / 8);
+    Value all = vector::BroadcastOp::create(b, VectorType::get({count}, type), one);
+    scalars.push_back(widenToF32(b, all));
+  }
+  return scalars;
 }
 
 SmallVector<Value> fp4::emitQuickElementwise(ImplicitLocOpBuilder &b, Block &body,

@@ -38,6 +38,16 @@ llvm::SmallVector<mlir::Value> emitQuickElementwise(mlir::ImplicitLocOpBuilder &
                                                     mlir::ValueRange results, mlir::Operation *end,
                                                     int64_t atOnce, mlir::ValueRange loops = {});
 
+/// The elements, of type `element`, that an epilogue region gives of vectors of f32; or the first
+/// of these, rounded, without a region.
+mlir::Value emitEpilogue(mlir::ImplicitLocOpBuilder &builder, mlir::Region *region,
+                         mlir::ValueRange arguments, mlir::Type element);
+/// The scalar inputs of an epilogue region, of which `pointers` point to those of `types`, each as
+/// a vector of `count` f32.
+llvm::SmallVector<mlir::Value> loadScalars(mlir::ImplicitLocOpBuilder &builder,
+                                           mlir::ValueRange pointers, mlir::TypeRange types,
+                                           int64_t count);
+
 /// `value`, a vector or tensor of f32, bf16 or f16, as f32.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
 /// `value`, a vector of f32, as bf16, f16 or f8E4M3FN.

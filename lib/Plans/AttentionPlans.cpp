@@ -3,6 +3,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Fp4/IR/AttentionEpilogue.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
 #include "fp4/ISA/ClusterLimit.h"
@@ -36,6 +37,18 @@ LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
 
 /// Panels of 64 elements are as wide as a swizzle of 128 bytes, in 16 bits; wgmma reads those of 64
 /// bytes, too.
+LogicalResult fp4::requireQuantizer(AttentionOp op) {
+  EpilogueQuantizeOp quantize = op.getEpilogueQuantize();
+  if (!quantize)
+    return success();
+  std::string reason = whyNotQuantized(op, quantize.getRecipe(),
+                                       cast<RankedTensorType>(op.getQuantized()[1].getType()));
+  if (reason.empty())
+    return success();
+  return withNote(op.emitOpError() << "has no kernel for fp4.epilogue_quantize: " << reason,
+                  "quantize the result with fp4.quantize");
+}
+
 static LogicalResult requireHead(AttentionOp op, StringRef name, int64_t elements,
                                  const hw::TargetModel &target) {
   bool isHalved = route::hasCore(target, route::Core::Wgmma) && !op.isOfBytes();
@@ -51,7 +64,7 @@ static constexpr int64_t kPageUnit = 8;
 /// Heads that are rows of one tile, because they share keys: those of a group, rounded up to a
 /// power of two, where tokens are fewer than a tile has rows.
 static int64_t headsOfTile(AttentionOp op) {
-  if (op.isBlockScaled()) // scales are of rows of one head
+  if (op.isBlockScaled() || op.getEpilogueQuantize()) // scales are of rows of one head
     return 1;
   constexpr int64_t mostRows = 2 * kGroupRows;
   int64_t heads = int64_t(llvm::PowerOf2Ceil(uint64_t(op.getHeadsOfGroup())));
@@ -63,6 +76,8 @@ static int64_t headsOfTile(AttentionOp op) {
 /// those beyond the queries included, they take 85 % of the time of two on an H200, in e4m3 too,
 /// and 95 % with a causal mask, whose tiles end at other keys.
 static int32_t groupsOfTile(AttentionOp op) {
+  if (op.getEpilogueQuantize()) // of 128 rows, which threads gather
+    return 2;
   int64_t rows = op.getQueryTokens() * headsOfTile(op);
   if (rows <= kGroupRows)
     return 1;
@@ -261,7 +276,7 @@ static LogicalResult requireFormats(AttentionOp op, const hw::TargetModel &targe
 static LogicalResult requireShapes(AttentionOp op, const hw::TargetModel &target) {
   return failure(failed(requireHead(op, "query", op.getElements(), target)) ||
                  failed(requireHead(op, "value", op.getValueElements(), target)) ||
-                 failed(requirePages(op, kPageUnit)));
+                 failed(requirePages(op, kPageUnit)) || failed(requireQuantizer(op)));
 }
 
 /// Reports what no kernel of queries of f8E4M3FN has with wgmma.
@@ -431,7 +446,7 @@ static KernelPlan proposeFragments(Operation *op, const KernelPlan &partial,
 
 /// Heads of a token that are rows of one tile.
 static bool hasHeadsOfTile(AttentionOp op, int64_t heads) {
-  if (op.isBlockScaled())
+  if (op.isBlockScaled() || op.getEpilogueQuantize())
     return heads == 1;
   return heads == 1 || (heads >= op.getHeadsOfGroup() && heads <= kGroupRows &&
                         llvm::isPowerOf2_64(uint64_t(heads)));

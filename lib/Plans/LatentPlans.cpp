@@ -43,7 +43,7 @@ static LogicalResult requireLatent(Operation *operation, const KernelPlan &plan,
     return withNote(op.emitOpError() << "has kernels of 'latent' for 'in_blocks' " << kKeys
                                      << " and 'growth' 0, but got " << order,
                     "write 'order <in_blocks = " + Twine(kKeys) + ", growth = 0.0>'");
-  return requirePages(op, kPageUnit);
+  return failure(failed(requirePages(op, kPageUnit)) || failed(requireQuantizer(op)));
 }
 
 /// Heads of a token that are rows of one tile.

@@ -1,7 +1,8 @@
 //===- AttentionBuilder.h - The kernel of fp4.attention -------------------===//
 #pragma once
 
-#include "TileBuilder.h"
+#include "ResultStores.h"
+#include "SumConversion.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -55,7 +56,8 @@ struct OperandFormat {
 struct Attention {
   Attention(AttentionOp op, const KernelPlan &plan)
       : op(op), plan(plan), rows(plan.tile[0]), keys(plan.tile[1]), tileHeads(plan.tile[2]),
-        splits(std::max<int64_t>(1, plan.cluster[0])), slices(plan.split.kSlices.value_or(1)) {}
+        splits(std::max<int64_t>(1, plan.cluster[0])), slices(plan.split.kSlices.value_or(1)),
+        results(resultsOf(op)) {}
 
   AttentionOp op;
   const KernelPlan &plan;
@@ -63,6 +65,7 @@ struct Attention {
   int64_t tileHeads;  ///< heads of a token that are rows of a tile
   int64_t splits;     ///< CTAs that share the keys of a tile
   int64_t slices;     ///< parts of the keys of a tile, whose sums another kernel adds
+  Results results;    ///< what becomes of the elements
 
   /// Returns true when accumulators are in tensor memory: another role than that of the threads
   /// multiplies.
@@ -89,10 +92,14 @@ struct Attention {
   static mlir::Type scaleOf(mlir::Value scales) {
     return scales ? mlir::getElementTypeOrSelf(scales.getType()) : mlir::Type();
   }
-  mlir::Type resultElement() {
-    if (slices > 1)
-      return mlir::Float32Type::get(context());
-    return mlir::cast<mlir::RankedTensorType>(op.getResult().getType()).getElementType();
+  /// Columns of elements that threads convert, and quantize, at a time: those of 64 or 128 whose
+  /// rows two warpgroups of wgmma gather (pipe.gather_rows), or a thread has.
+  int64_t quantizedColumns() {
+    constexpr int64_t wide = 2 * kPanel;
+    bool isWide = hasLanes()
+                      ? results.quantizer->hasF32Scales()
+                      : valueElements() % wide == 0 && (!isPromoted() || partColumns() == wide);
+    return isWide ? wide : kPanel;
   }
   /// Returns true when operands have 8 bits, and powers are multiplied by a power of two.
   bool isOfBytes() { return op.isOfBytes(); }
@@ -273,6 +280,7 @@ struct AttentionArguments {
   AttentionArguments(Attention &attention, mlir::gpu::GPUFuncOp func);
 
   mlir::Value queries, keys, values, result; ///< tensor maps, and a buffer
+  mlir::Value rows;                          ///< null: inputs have no rows
   std::array<mlir::Value, 3> scales;         ///< of blocks of queries, keys and values
   mlir::Value lengths, pages;
   mlir::Value table, places;       ///< tiles of packed queries (GroupTiles.h), and their number
@@ -280,6 +288,8 @@ struct AttentionArguments {
   mlir::Value keyFactors, valueFactors;
   mlir::Value sinks, slopes, lse;
   mlir::Value wholes; ///< sums of powers of each slice, whose exponents are in `lse`
+  llvm::SmallVector<mlir::Value> inputs; ///< of the epilogue region
+  ResultArguments derived;
 };
 
 /// Sums of some columns of values: of all blocks, and of one in bytes, else null.
@@ -293,8 +303,8 @@ struct PackedRows {
 };
 
 /// Launches the kernel that adds the sums of slices of keys. `buffers` are the sums of values, the
-/// exponents of 2 that they are scaled by, the sums of powers, the sinks, if there are any, and the
-/// results.
+/// exponents of 2 that they are scaled by, the sums of powers, the sinks, if there are any, the
+/// results, and the inputs of the epilogue region.
 void combineSlices(mlir::RewriterBase &rewriter, Attention &attention,
                    const hw::TargetModel &target, mlir::ValueRange buffers);
 
@@ -345,7 +355,7 @@ class AttentionBuilder {
 public:
   AttentionBuilder(mlir::gpu::GPUFuncOp func, Attention &attention)
       : b(func, attention.plan, attention.op.getLoc()), attention(attention), args(attention, func),
-        loads(b, attention, args) {}
+        loads(b, attention, args), conversion(b, attention.results, args.inputs, args.rows) {}
   void build();
 
 private:
@@ -444,6 +454,7 @@ private:
   Value inverseOf(Value whole);
   void store(const QueryTile &tile, Value sums, int64_t first, int64_t columns, Value inverse);
   void storeColumns(const QueryTile &tile, Value sums, int64_t first, Value inverse);
+  void quantizeColumns(const QueryTile &tile, Value elements, Value column);
 
   // Tiles in registers.
   Value splat(int64_t columns, float number);
@@ -466,6 +477,8 @@ private:
   Attention &attention;
   AttentionArguments args;
   AttentionLoads loads;
+  SumConversion conversion;
+  std::optional<BlockStores> stores;        ///< codes and scales of the elements
   Value keyFactor;                          ///< factor of products of the tile (f32); null: 1
   llvm::SmallVector<PromotedSums> promoted; ///< sums of the tile, in bytes or latent
 };

@@ -1,5 +1,6 @@
 //===- AttentionHost.cpp - Arguments and launches of attention -------------===//
 #include "AttentionBuilder.h"
+#include "DynamicSizes.h"
 #include "Lowering.h"
 
 #include "fp4/Dialect/Utils/BufferTypes.h"
@@ -36,6 +37,7 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
       if (adaptor.getSinks())
         slices.push_back(adaptor.getSinks());
       llvm::append_range(slices, results);
+      llvm::append_range(slices, adaptor.getInputs());
       combineSlices(rewriter, attention, target, slices);
     }
     rewriter.replaceOp(op, results);
@@ -55,15 +57,13 @@ private:
       if (result)
         results.push_back(allocateBuffer(b, loc, cast<RankedTensorType>(result.getType()), rows));
     slices = sumsOfSlices(b, attention);
-    SmallVector<Value> arguments = {
-        mapOfQueries(b, adaptor.getQuery(), attention, rows),
-        mapOfKeys(b, adaptor.getKey(), attention, attention.boxOfKeys())};
-    if (op.hasValueRows())
+    bool hasResult = op.getResult() || !slices.empty();
+    Type f32 = b.getF32Type();
+    SmallVector<Value> arguments = mapsOf(b, adaptor, attention, rows);
+    if (hasResult)
       arguments.push_back(
-          mapOf(b, loc, attention.boxOfValues(), matrixOf(b, loc, adaptor.getValue(), 1)));
-    else if (!attention.isLatent())
-      arguments.push_back(mapOfKeys(b, adaptor.getValue(), attention, attention.boxOfValues()));
-    arguments.push_back(globalOf(b, loc, slices.empty() ? results[0] : slices[0], 2, rows));
+          slices.empty() ? globalOf(b, loc, results[0], /*inner=*/2, rows, attention.results.type)
+                         : globalOf(b, loc, slices[0], /*inner=*/2, rows, f32));
     addBlockScales(b, adaptor, attention, arguments);
     Value sinks = slices.empty() ? adaptor.getSinks() : Value();
     for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getKeyFactors(),
@@ -74,10 +74,44 @@ private:
       addPacked(b, adaptor, attention, arguments);
     if (!slices.empty())
       for (Value numbers : ArrayRef(slices).drop_front())
-        arguments.push_back(globalOf(b, loc, numbers, /*inner=*/1, rows));
+        arguments.push_back(globalOf(b, loc, numbers, /*inner=*/1, rows, f32));
     else if (op.getLse())
-      arguments.push_back(globalOf(b, loc, results[1], /*inner=*/1, rows));
+      arguments.push_back(
+          globalOf(b, loc, results[op.getResult() ? 1 : 0], /*inner=*/1, rows, f32));
+    if (slices.empty())
+      addEpilogue(b, adaptor, attention, results, arguments);
     return arguments;
+  }
+
+  /// The maps of queries, of keys and, unless they are columns of keys, of values.
+  static SmallVector<Value> mapsOf(OpBuilder &b, OpAdaptor adaptor, Attention &attention,
+                                   Value rows) {
+    SmallVector<Value> maps = {mapOfQueries(b, adaptor.getQuery(), attention, rows),
+                               mapOfKeys(b, adaptor.getKey(), attention, attention.boxOfKeys())};
+    if (attention.op.hasValueRows())
+      maps.push_back(mapOf(b, attention.op.getLoc(), attention.boxOfValues(),
+                           matrixOf(b, attention.op.getLoc(), adaptor.getValue(), 1)));
+    else if (!attention.isLatent())
+      maps.push_back(mapOfKeys(b, adaptor.getValue(), attention, attention.boxOfValues()));
+    return maps;
+  }
+
+  /// Adds the inputs of the epilogue region, codes and scales.
+  static void addEpilogue(OpBuilder &b, OpAdaptor adaptor, Attention &attention,
+                          ArrayRef<Value> results, SmallVector<Value> &arguments) {
+    AttentionOp op = attention.op;
+    Location loc = op.getLoc();
+    for (Value input : adaptor.getInputs()) {
+      auto type = cast<MemRefType>(input.getType());
+      arguments.push_back(fp4::viewOf(b, loc, GlobalType::get({}, type.getElementType()), input));
+    }
+    if (!attention.results.quantizer)
+      return;
+    int64_t rows = op.getResultRows();
+    auto types = attention.results.quantizer->typesOf(rows, op.getResultColumns(),
+                                                      attention.results.quantizer->tiledRows, rows);
+    for (auto [type, buffer] : llvm::zip_equal(types, results.take_back(types.size())))
+      arguments.push_back(fp4::viewOf(b, loc, type, buffer));
   }
 
   /// Adds the scales of blocks of all operands.
@@ -157,11 +191,12 @@ private:
         rows);
   }
 
-  /// The matrix of matrixOf as an argument.
-  static Value globalOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows) {
+  /// The matrix of matrixOf, of `element`, as an argument.
+  static Value globalOf(OpBuilder &b, Location loc, Value buffer, int64_t inner, Value rows,
+                        Type element) {
     Value matrix = matrixOf(b, loc, buffer, inner, rows);
     auto type = cast<MemRefType>(matrix.getType());
-    return ViewOp::create(b, loc, GlobalType::get(type.getShape(), type.getElementType()), matrix);
+    return ViewOp::create(b, loc, GlobalType::get(type.getShape(), element), matrix);
   }
 
   /// Numbers of all sequences, or of all heads.

@@ -35,7 +35,7 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
   take(queries);
   take(keys);
   take(values, !attention.isLatent());
-  take(result);
+  take(result, attention.results.storesElements || attention.slices > 1);
   if (attention.isBlockScaled())
     for (auto [argument, operand] :
          llvm::zip(scales, std::array<Value, 3>{op.getQueryScales(), op.getKeyScales(),
@@ -54,9 +54,18 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
     take(*argument, op.hasPackedKeys());
   take(lse, op.getLse() || !isWhole);
   take(wholes, !isWhole);
+  if (!isWhole) // another kernel has the epilogue
+    return;
+  inputs.resize(attention.results.inputs.size());
+  for (Value &input : inputs)
+    take(input);
+  for (Value *argument : derived.derived(attention.results))
+    take(*argument);
 }
 
 void AttentionBuilder::build() {
+  if (attention.results.quantizer)
+    stores.emplace(b, *attention.results.quantizer, args.derived, attention.op.getResultRows());
   bool isPacked = attention.isPacked();
   Value tiles = isPacked ? b.entry(args.table, args.places) : b.constant(attention.tiles());
   b.forEachWork(tiles, b.constant(attention.lists()),

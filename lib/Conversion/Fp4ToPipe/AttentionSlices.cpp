@@ -9,6 +9,7 @@
 #include "DynamicSizes.h"
 #include "ItemLaunch.h"
 
+#include "ElementwiseEmitter.h"
 #include "InlinePtx.h"
 #include "Scalars.h"
 #include "SmallBuilders.h"
@@ -63,6 +64,7 @@ private:
   Values sumsOfGroup(Values loaded);
   Value sharedSums();
   Values sumsOfAll(const Values &own);
+  Values argumentsOf(Value numbers);
   void storeRow(const Values &sums);
   void storeLogSum();
 
@@ -185,16 +187,34 @@ void SliceKernel::storeRow(const Values &sums) {
   Value isNone = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, whole, s.constant(0));
   Value inverse = arith::SelectOp::create(b, isNone, s.constant(0), s.divide(s.constant(1), whole));
   Values elements;
-  Type element = getElementTypeOrSelf(attention.op.getResult().getType());
   for (Value sum : sums)
-    elements.push_back(arith::TruncFOp::create(b, element, s.multiply(sum, inverse)));
-  Value packed = vector::FromElementsOp::create(b, VectorType::get(kColumns, element), elements);
+    elements.push_back(s.multiply(sum, inverse));
+  Type element = attention.results.type;
   unsigned argument = attention.op.getSinks() ? 4 : 3;
-  constexpr int64_t bytes = 2 * kColumns;
+  int64_t bytes = kColumns * element.getIntOrFloatBitWidth() / 8;
   kernel.when(group < 1, [&] {
+    Value numbers =
+        vector::FromElementsOp::create(b, VectorType::get(kColumns, b.getF32Type()), elements);
+    Value converted = vector::BitCastOp::create(
+        b, VectorType::get(bytes / 4, b.getI32Type()),
+        emitEpilogue(b, attention.results.region, argumentsOf(numbers), element));
     Int32 place = row * threads + column;
-    fp4::store(b, packed, address(b, kernel.pointer(argument), place, bytes), bytes);
+    fp4::store(b, converted, address(b, kernel.pointer(argument), place, bytes), unsigned(bytes));
   });
+}
+
+/// `numbers`, and the inputs of the epilogue region, which come behind the results.
+SliceKernel::Values SliceKernel::argumentsOf(Value numbers) {
+  AttentionOp op = attention.op;
+  unsigned next = (op.getSinks() ? 5 : 4) + bool(op.getLse());
+  Values pointers, all = {numbers};
+  SmallVector<Type> types;
+  for (const Results::Input &input : attention.results.inputs) {
+    pointers.push_back(kernel.pointer(next++));
+    types.push_back(input.type.getElementType());
+  }
+  llvm::append_range(all, loadScalars(b, pointers, types, kColumns));
+  return all;
 }
 
 void SliceKernel::storeLogSum() {
@@ -221,7 +241,7 @@ void fp4::combineSlices(RewriterBase &rewriter, Attention &attention, const hw::
   for (Value buffer : buffers) {
     auto type = cast<MemRefType>(buffer.getType());
     auto flat = pipe::GlobalType::get({type.getNumElements()}, type.getElementType());
-    auto list = MemRefType::get({type.getNumElements()}, type.getElementType());
+    auto list = MemRefType::get({type.getNumElements()}, type.getElementType()); // a scalar is one
     arguments.push_back(
         pipe::ViewOp::create(rewriter, loc, flat,
                              pipe::ViewOp::create(rewriter, loc, list, buffer, /*offset=*/0,

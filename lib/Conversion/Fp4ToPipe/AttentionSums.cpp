@@ -8,7 +8,9 @@
 //===----------------------------------------------------------------------===//
 #include "AttentionBuilder.h"
 
+#include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/PipeRows.h"
+#include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -32,7 +34,9 @@ void AttentionBuilder::finish(const QueryTile &tile, Value sums, Value maximum, 
     storeColumns(tile, read(part.sums), int64_t(number) * attention.partColumns(), inverse);
   if (attention.isPromoted())
     return;
-  int64_t columns = attention.hasLanes() ? kStoredColumns : attention.valueElements();
+  int64_t columns = stores                 ? attention.quantizedColumns()
+                    : attention.hasLanes() ? kStoredColumns
+                                           : attention.valueElements();
   for (int64_t first = 0; first < attention.valueElements(); first += columns)
     store(tile, sums, first, columns, inverse);
 }
@@ -167,22 +171,42 @@ void AttentionBuilder::store(const QueryTile &tile, Value sums, int64_t first, i
   storeColumns(tile, read(sums, first, columns), first, inverse);
 }
 
-/// Stores `sums` as columns of the result from `first` on; with a null `inverse` as they are.
+/// Stores `sums` as columns of the result from `first` on; those of slices as they are.
 void AttentionBuilder::storeColumns(const QueryTile &tile, Value sums, int64_t first,
                                     Value inverse) {
   int64_t columns = cast<RankedTensorType>(sums.getType()).getDimSize(1);
   Value scaled = sums;
   if (inverse)
     scaled = arith::MulFOp::create(b, sums, toColumns(inverse, columns));
-  if (inverse && !attention.resultElement().isF32())
-    scaled = rounded(scaled, attention.resultElement());
   Value column = b.mul(tile.head, attention.valueElements());
   if (first)
     column = b.add(column, b.constant(first));
+  if (attention.slices == 1)
+    scaled = conversion.convertSums({SumConversion::Sums{scaled, /*factor=*/Value()}},
+                                    {tile.row, column, /*group=*/Value(), /*transposed=*/false});
+  if (stores)
+    quantizeColumns(tile, scaled, column);
+  if (!args.result)
+    return;
   auto stored = StoreOp::create(b, scaled, args.result, tile.row, column, tile.rowsEnd);
   if (attention.tileHeads > 1)
     stored.setHeads(SmallVector<int64_t>{attention.tileHeads, attention.existingHeads(),
                                          attention.valueElements()});
+}
+
+/// Quantizes the elements of all rows from `column` on: threads have rows, or gather them.
+void AttentionBuilder::quantizeColumns(const QueryTile &tile, Value elements, Value column) {
+  auto type = cast<RankedTensorType>(elements.getType());
+  ResultPlace place{tile.row, column, tile.rowsEnd, /*scaleShift=*/Value()};
+  if (attention.hasLanes())
+    return stores->emitSegment(place, elements);
+  int64_t columns = type.getDimSize(1) * kGroupRows / GatherRowsOp::kRows;
+  auto segment = DistributionAttr::tensorOf(FragmentKind::Lanes, columns, type.getElementType());
+  Value zero = b.constant(0);
+  auto gathered = GatherRowsOp::create(b, segment, b.getI32Type(), elements, zero, zero,
+                                       /*transposed=*/UnitAttr(), /*place=*/IntegerAttr());
+  place.column = b.add(column, gathered.getFirst());
+  stores->emitSegment(place, gathered.getSegment());
 }
 
 //===----------------------------------------------------------------------===//

@@ -272,19 +272,25 @@ Type Gemm::result() const {
   return resultBuffer();
 }
 
+std::array<GlobalType, 2> ResultQuantizer::typesOf(int64_t rows, int64_t columns, bool isTiled,
+                                                   int64_t scaleRows) const {
+  MLIRContext *context = recipe.getContext();
+  Format format = formatOf(recipe.getDecisions().format);
+  int64_t blocks =
+      ShapedType::isDynamic(columns) ? columns : int64_t(llvm::divideCeil(columns, block()));
+  return {GlobalType::get({rows, columns}, fp4::dataType(context, format)),
+          GlobalType::get({scaleRows, blocks}, fp4::scaleType(context, format),
+                          isTiled ? Layout::Tiled128x4 : Layout::Linear)};
+}
+
 SmallVector<GlobalType> Gemm::derivedTypes() const {
   SmallVector<GlobalType> types;
   GlobalType scalar = GlobalType::get({}, f32());
   auto addSide = [&](int64_t rows, int64_t columns, bool isTiled) {
-    Format format = formatOf(results.quantizer->recipe.getDecisions().format);
-    int64_t blocks = ShapedType::isDynamic(columns)
-                         ? columns
-                         : int64_t(llvm::divideCeil(columns, results.quantizer->block()));
-    types.push_back(GlobalType::get({rows, columns}, fp4::dataType(context(), format)));
-    if (problem.groups && isTiled) // whole scale tiles of each
-      rows = problem.groupScaleRows;
-    types.push_back(GlobalType::get({rows, blocks}, fp4::scaleType(context(), format),
-                                    isTiled ? Layout::Tiled128x4 : Layout::Linear));
+    bool hasOwnRows = problem.groups && isTiled; // whole scale tiles of each
+    llvm::append_range(types,
+                       results.quantizer->typesOf(rows, columns, isTiled,
+                                                  hasOwnRows ? problem.groupScaleRows : rows));
   };
   if (results.quantizer && results.quantizer->hasAmax)
     types.push_back(scalar);

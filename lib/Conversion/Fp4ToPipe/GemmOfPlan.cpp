@@ -70,7 +70,26 @@ static std::optional<ResultQuantizer> quantizerOf(BlockScaledMatmulOp op) {
   return quantizer;
 }
 
-static Results resultsOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
+Results fp4::resultsOf(AttentionOp op) {
+  Results results;
+  results.type = op.getElementType();
+  results.alpha = Results::Alpha::None;
+  if (!op.getEpilogueBody().empty())
+    results.region = &op.getEpilogueBody();
+  for (Value input : op.getEpilogueInputs())
+    results.inputs.push_back(Results::inputOf(cast<RankedTensorType>(input.getType())));
+  results.storesElements = bool(op.getResult());
+  EpilogueQuantizeOp quantize = op.getEpilogueQuantize();
+  if (!quantize)
+    return results;
+  auto scales = cast<RankedTensorType>(op.getQuantized()[1].getType());
+  results.quantizer = ResultQuantizer{quantize.getRecipe(), bool(quantize.getAmax())};
+  results.quantizer->rows = true;
+  results.quantizer->tiledRows = scaleLayout(scales).has_value();
+  return results;
+}
+
+static Results resultsOfGemm(BlockScaledMatmulOp op, const KernelPlan &plan) {
   Results results;
   results.type = op.getElementType();
   results.alpha = alphaOf(op);
@@ -166,7 +185,7 @@ Gemm fp4::gemmOf(BlockScaledMatmulOp op, const KernelPlan &plan, const hw::Targe
   Gemm gemm;
   gemm.problem = problemOf(op, plan);
   gemm.record = &recordOf(op, plan, target);
-  gemm.results = resultsOf(op, plan);
+  gemm.results = resultsOfGemm(op, plan);
   setTile(gemm, plan);
   setWarpgroups(gemm, plan);
   gemm.tiling.loadsResidues = loadsResidues(gemm, op, plan, target);

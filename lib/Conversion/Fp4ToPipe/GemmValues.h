@@ -12,6 +12,8 @@
 #include "fp4/Numerics/Epilogue.h"
 #include "fp4/Numerics/StreamK.h"
 
+#include <array>
+
 namespace fp4 {
 
 /// The GEMM of the program: rows x columns = (rows x depth) (columns x depth)^T.
@@ -136,9 +138,12 @@ struct ResultQuantizer {
   int64_t columnsOfWord() const { return numerics::elementsOfScaleWord(format()); }
   bool hasF32Scales() const { return numerics::hasF32Scales(format()); }
   numerics::BlockFormat format() const { return recipe.getDecisions().format; }
+  /// The types of codes and of scales, of `scaleRows` rows.
+  std::array<pipe::GlobalType, 2> typesOf(int64_t rows, int64_t columns, bool isTiled,
+                                          int64_t scaleRows) const;
 };
 
-/// Results of a GEMM: what becomes of its sums.
+/// Results of a GEMM, or of an attention: what becomes of its sums.
 struct Results {
   mlir::Type type; ///< f32, bf16 or f16
   /// No alpha, one, one for each row of the result (M x 1), one for each column (1 x N), or one for
@@ -167,5 +172,8 @@ struct Results {
   bool derives() const { return quantizer || withAmax; }
   int64_t bits() const { return int64_t(type.getIntOrFloatBitWidth()); }
 };
+
+/// The results of an attention (GemmOfPlan.cpp).
+Results resultsOf(AttentionOp op);
 
 } // namespace fp4

@@ -18,6 +18,13 @@ static RankedTensorType lanesOf(int64_t columns, Type element) {
 
 ResultStores::ResultStores(TileBuilder &builder, const Gemm &gemm, const ResultArguments &to)
     : b(builder), gemm(gemm), to(to) {
+  if (gemm.results.quantizer)
+    blocks.emplace(b, *gemm.results.quantizer, this->to, gemm.problem.rows);
+}
+
+BlockStores::BlockStores(TileBuilder &builder, const ResultQuantizer &quantizer,
+                         const ResultArguments &to, int64_t rows)
+    : b(builder), quantizer(quantizer), to(to), rows(rows) {
   if (to.quantizeAmax)
     tensorAmax = LoadEntryOp::create(b, b.getF32Type(), to.quantizeAmax);
 }
@@ -55,10 +62,10 @@ void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements el
     if (to.amax)
       foldAmax(place, piece, inResult);
     if (to.columnCodes)
-      quantizeColumn(place, piece, inResult);
+      blocks->quantizeColumn(place, piece, inResult);
   }
   if (to.codes)
-    quantizeRow(place, pieces, b.add(place.column, column));
+    blocks->quantizeRow(place, pieces, b.add(place.column, column));
 }
 
 /// Emits a loop over the rows that exist, a chunk at a time. There is none if one amax takes the
@@ -87,14 +94,17 @@ void ResultStores::emitRows(const ResultPlace &place, Value row, Elements elemen
   if (to.amax)
     foldAmaxOfColumn(ofRows, piece);
   if (to.codes)
-    quantizeRows(ofRows, piece);
-  if (to.columnCodes) {
-    auto [codes, scales] = quantize(piece, /*columnwise=*/true);
-    Value block = b.div(ofRows.row, gemm.results.quantizer->block());
-    kept.push_back({codes, to.columnCodes, place.column, ofRows.row, Value(), false});
-    kept.push_back({scales, to.columnScales, place.column, block, Value(), false});
-  }
+    blocks->quantizeRows(ofRows, piece);
+  if (to.columnCodes)
+    blocks->quantizeRowsOfThread(ofRows, piece);
   storeKept();
+}
+
+void BlockStores::quantizeRowsOfThread(const ResultPlace &place, Value elements) {
+  auto [codes, scales] = quantize(elements, /*columnwise=*/true);
+  Value block = b.div(place.row, quantizer.block());
+  kept.push_back({codes, to.columnCodes, place.column, place.row, Value(), false});
+  kept.push_back({scales, to.columnScales, place.column, block, Value(), false});
 }
 
 /// The rows of `pipe.amax` are those of threads, columns of the result here.
@@ -106,15 +116,15 @@ void ResultStores::foldAmaxOfColumn(const ResultPlace &place, Value elements) {
 }
 
 /// Quantizes the columns that a warp has of a chunk of rows.
-void ResultStores::quantizeRows(const ResultPlace &place, Value elements) {
+void BlockStores::quantizeRows(const ResultPlace &place, Value elements) {
   auto columns = DistributionAttr::get(b.getContext(), FragmentKind::Columns);
   Type type = cast<RankedTensorType>(elements.getType()).cloneWithEncoding(columns);
   auto [codes, scales] = quantize(TransposeOp::create(b, type, elements), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, place.column, place.rows, true});
-  keepScales(place, scales, b.div(place.column, gemm.results.quantizer->block()), true);
+  keepScales(place, scales, b.div(place.column, quantizer.block()), true);
 }
 
-void ResultStores::emitSegment(const ResultPlace &place, Value elements) {
+void BlockStores::emitSegment(const ResultPlace &place, Value elements) {
   auto type = cast<RankedTensorType>(elements.getType());
   int64_t count = type.getDimSize(1), square = 32;
   for (int64_t first = 0; to.columnCodes && first < count; first += square) {
@@ -138,8 +148,8 @@ void ResultStores::foldAmax(const ResultPlace &place, Value elements, Value colu
                            /*transposed=*/false);
 }
 
-std::pair<Value, Value> ResultStores::quantize(Value elements, bool columnwise) {
-  RecipeAttr recipe = gemm.results.quantizer->recipe;
+std::pair<Value, Value> BlockStores::quantize(Value elements, bool columnwise) {
+  RecipeAttr recipe = quantizer.recipe;
   auto [codes, scales] =
       QuantizeBlocksOp::resultTypes(cast<RankedTensorType>(elements.getType()), recipe);
   auto quantized = QuantizeBlocksOp::create(
@@ -167,10 +177,10 @@ Value fp4::concatenateTiles(TileBuilder &b, ArrayRef<Value> pieces) {
   return b.fromVector(type.clone(shape, type.getElementType()), concatenate(b, vectors));
 }
 
-void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
+void BlockStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces, Value column) {
   auto [codes, scales] = quantize(concatenateTiles(b, pieces), /*columnwise=*/false);
   kept.push_back({codes, to.codes, place.row, column, place.rows, false});
-  int64_t block = gemm.results.quantizer->block();
+  int64_t block = quantizer.block();
   ResultPlace ofScales = place;
   if (cast<RankedTensorType>(codes.getType()).getDimSize(1) < block)
     ofScales.rows = rowsOfFirstPart(place, column);
@@ -179,35 +189,35 @@ void ResultStores::quantizeRow(const ResultPlace &place, ArrayRef<Value> pieces,
 
 /// The limit of rows for the thread that has the first part of a block, and none for the others,
 /// which have the same scale.
-Value ResultStores::rowsOfFirstPart(const ResultPlace &place, Value column) {
-  Value first = b.compare(arith::CmpIPredicate::eq, b.rem(column, gemm.results.quantizer->block()),
-                          b.constant(0));
-  Value rows = place.rows ? place.rows : b.constant(gemm.problem.rows);
-  return arith::SelectOp::create(b, first, rows, b.constant(0));
+Value BlockStores::rowsOfFirstPart(const ResultPlace &place, Value column) {
+  Value first =
+      b.compare(arith::CmpIPredicate::eq, b.rem(column, quantizer.block()), b.constant(0));
+  Value limit = place.rows ? place.rows : b.constant(rows);
+  return arith::SelectOp::create(b, first, limit, b.constant(0));
 }
 
 /// Keeps scales to store. Tiled scales of a group begin behind those of the group before.
-void ResultStores::keepScales(const ResultPlace &place, Value scales, Value column, bool isColumn) {
+void BlockStores::keepScales(const ResultPlace &place, Value scales, Value column, bool isColumn) {
   bool isList = place.scaleShift && cast<GlobalType>(to.scales.getType()).isScales();
   Value row = isList ? b.add(place.row, place.scaleShift) : place.row;
-  Value rows = isList ? b.add(place.rows, place.scaleShift) : place.rows;
-  kept.push_back({scales, to.scales, row, column, rows, isColumn});
+  Value limit = isList ? b.add(place.rows, place.scaleShift) : place.rows;
+  kept.push_back({scales, to.scales, row, column, limit, isColumn});
 }
 
 /// Quantizes the rows that a warp has of `column` and the next columns, which become rows of codes.
 /// The first row may be negative if the upper lanes begin at the first row too.
-void ResultStores::quantizeColumn(const ResultPlace &place, Value elements, Value column) {
+void BlockStores::quantizeColumn(const ResultPlace &place, Value elements, Value column) {
   auto columns = DistributionAttr::get(b.getContext(), FragmentKind::Columns);
   Type type = cast<RankedTensorType>(elements.getType()).cloneWithEncoding(columns);
   Value turned = TransposeOp::create(b, type, elements);
   auto [codes, scales] = quantize(turned, /*columnwise=*/true);
   kept.push_back({codes, to.columnCodes, column, place.row, Value(), true});
   Value rowBlock = arith::ShRSIOp::create(
-      b, place.row, b.constant(int64_t(llvm::Log2_64(uint64_t(gemm.results.quantizer->block())))));
+      b, place.row, b.constant(int64_t(llvm::Log2_64(uint64_t(quantizer.block())))));
   kept.push_back({scales, to.columnScales, column, rowBlock, Value(), true});
 }
 
-void ResultStores::storeKept() {
+void BlockStores::storeKept() {
   for (const Store &store : std::exchange(kept, {}))
     StoreOp::create(b, store.value, store.dest, store.row, store.column, store.rows,
                     /*transposed=*/store.isColumn);

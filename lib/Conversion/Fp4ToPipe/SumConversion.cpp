@@ -20,7 +20,7 @@ Value SumConversion::load(RankedTensorType type, Value global, Value rows, bool 
 
 Value SumConversion::loadAlphas(RankedTensorType sums, Value alphas, const Place &place) {
   return load(sums.clone(b.getF32Type()), alphas,
-              gemm.results.alpha == Results::Alpha::Rows ? args.rows : Value(),
+              results.alpha == Results::Alpha::Rows ? rows : Value(),
               /*ofGroup=*/false, place);
 }
 
@@ -34,12 +34,12 @@ Value SumConversion::timesPower(Value sums, int exponent) {
 
 /// The elements of the result that `sums` round to.
 Value SumConversion::narrow(Value sums) {
-  if (gemm.results.type.isF32())
+  if (results.type.isF32())
     return sums;
-  RankedTensorType type = cast<RankedTensorType>(sums.getType()).clone(gemm.results.type);
-  if (!isa<Float8E4M3FNType>(gemm.results.type))
+  RankedTensorType type = cast<RankedTensorType>(sums.getType()).clone(results.type);
+  if (!isa<Float8E4M3FNType>(results.type))
     return arith::TruncFOp::create(b, type, sums);
-  return b.fromVector(type, narrowTo(b, b.toVector(sums), gemm.results.type));
+  return b.fromVector(type, narrowTo(b, b.toVector(sums), results.type));
 }
 
 /// A step on sums; `factor` is their alpha.
@@ -65,7 +65,7 @@ Value SumConversion::loadInput(Value input, bool isOfGroups, RankedTensorType su
     Value scalar = LoadEntryOp::create(b, global.getElementType(), input);
     return widenToF32(b, b.splat(type, scalar));
   }
-  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? args.rows : Value();
+  Value limit = ShapedType::isDynamic(global.getShape()[0]) ? rows : Value();
   return widenToF32(b, load(type, input, limit, isOfGroups, place));
 }
 
@@ -73,14 +73,14 @@ Value SumConversion::emitRegion(ArrayRef<Value> sums, const Place &place) {
   auto type = cast<RankedTensorType>(sums.front().getType());
   int64_t count = vectorOfThread(type).getNumElements();
   auto arguments = llvm::map_to_vector(sums, [&](Value values) { return b.toVector(values); });
-  for (auto [input, given] : llvm::zip_equal(args.inputs, gemm.results.inputs))
+  for (auto [input, given] : llvm::zip_equal(inputs, results.inputs))
     arguments.push_back(b.toVector(loadInput(input, given.isOfGroups, type, place)));
   bool hasParts = count > regionWidth && llvm::isPowerOf2_64(count);
   int64_t width = hasParts ? regionWidth : count;
   SmallVector<Value> elements;
   for (int64_t first = 0; first < count; first += width)
     elements.push_back(emitRegionOf(arguments, first, width));
-  return b.fromVector(type.clone(gemm.results.type), concatenate(b, elements));
+  return b.fromVector(type.clone(results.type), concatenate(b, elements));
 }
 
 /// The elements of `width` sums from `first` on.
@@ -90,8 +90,7 @@ Value SumConversion::emitRegionOf(ArrayRef<Value> arguments, int64_t first, int6
       return argument;
     return vector::ExtractStridedSliceOp::create(b, argument, first, width, int64_t(1));
   });
-  Value element = emitElementwise(b, gemm.results.region->front(), parts).front();
-  return narrowTo(b, element, gemm.results.type);
+  return emitEpilogue(b, results.region, parts, results.type);
 }
 
 Value SumConversion::convertSums(ArrayRef<Sums> products, const Place &place) {
@@ -99,11 +98,11 @@ Value SumConversion::convertSums(ArrayRef<Sums> products, const Place &place) {
   for (auto [values, factor] : products) {
     Value element = values;
     for (numerics::EpilogueOp step :
-         numerics::epilogueSteps(gemm.results.alpha != Results::Alpha::None, gemm.results.steps))
-      if (!gemm.results.region ||
+         numerics::epilogueSteps(results.alpha != Results::Alpha::None, results.steps))
+      if (!results.region ||
           step != numerics::EpilogueOp::Round) // an epilogue region rounds by itself
         element = emitStep(step, element, factor);
     elements.push_back(element);
   }
-  return gemm.results.region ? emitRegion(elements, place) : elements.front();
+  return results.region ? emitRegion(elements, place) : elements.front();
 }

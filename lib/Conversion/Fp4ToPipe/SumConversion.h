@@ -1,7 +1,7 @@
 //===- SumConversion.h - Elements of the result from sums -----------------===//
 //
-// The epilogue of every matmul as far as it does not depend on where the sums are: alpha, named
-// steps, an epilogue region.
+// The epilogue of every matmul and attention as far as it does not depend on where the sums are:
+// alpha, named steps, an epilogue region.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -13,7 +13,13 @@ namespace fp4 {
 class SumConversion {
 public:
   using Value = mlir::Value;
-  explicit SumConversion(GemmKernel &kernel) : b(kernel.b), gemm(kernel.gemm), args(kernel.args) {}
+  explicit SumConversion(GemmKernel &kernel)
+      : SumConversion(kernel.b, kernel.gemm.results, kernel.args.inputs, kernel.args.rows) {}
+  /// `inputs` are those of the region, and `rows` the number of dynamic rows; the kernel keeps
+  /// both.
+  SumConversion(TileBuilder &b, const Results &results, const llvm::SmallVector<Value> &inputs,
+                const Value &rows)
+      : b(b), results(results), inputs(inputs), rows(rows) {}
 
   /// The place of sums in the result.
   struct Place {
@@ -46,8 +52,9 @@ private:
   Value narrow(Value sums);
 
   TileBuilder &b;
-  const Gemm &gemm;
-  const KernelArguments &args;
+  const Results &results;
+  const llvm::SmallVector<Value> &inputs;
+  const Value &rows;
 };
 
 } // namespace fp4

@@ -319,7 +319,7 @@ func.func @eight_bits(%a: !e, %s: !s) -> (tensor<128x128xf8E5M2>, tensor<128x4xf
 func.func @other_blocks(%a: !e, %s: !s) -> (tensor<192x192xf8E4M3FN>, tensor<192x1xf32>, tensor<192x192xf8E4M3FN>, tensor<2x2xf32>, tensor<192x192xf8E4M3FN>, tensor<192x2xf32>) {
   %a_scaled = fp4.scaled %a, %s : !operand
   %x = fp4.matmul %a_scaled, %a_scaled : (!operand, !operand) -> tensor<192x192xbf16>
-  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="blocks are whole rows, of which a tile of the matmul has some columns"
+  // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="blocks are whole rows, of which a tile has some columns"
   %q, %r = fp4.quantize %x {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 192>}
       : (tensor<192x192xbf16>) -> (tensor<192x192xf8E4M3FN>, tensor<192x1xf32>)
   // REMARKS: remark: [Missed] matmul+quantize | Category:fp4-fuse | Reason="square blocks span rows of several threads"

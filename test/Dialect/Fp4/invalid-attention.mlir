@@ -435,7 +435,7 @@ func.func @heads_first(%q: !q, %k: !k, %n: !n, %p: !p, %all: tensor<2x2x64x128xb
   // attention (C17)
   // expected-error @+2 {{heads_first must come with 'pages', but got none}}
   // expected-note @+1 {{heads are in front of tokens in pages alone}}
-  %1 = "fp4.attention"(%q, %all, %all) <{heads_first, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, scale = 1.0 : f32}> : (!q, tensor<2x2x64x128xbf16>, tensor<2x2x64x128xbf16>) -> !q
+  %1 = "fp4.attention"(%q, %all, %all) <{heads_first, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 0, 0>, scale = 1.0 : f32}> ({}) : (!q, tensor<2x2x64x128xbf16>, tensor<2x2x64x128xbf16>) -> !q
   return
 }
 

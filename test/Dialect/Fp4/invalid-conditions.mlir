@@ -24,7 +24,7 @@ func.func @integer(%a: tensor<256x256xf4E2M1FN>, %s: !s) -> tensor<256x256xf32> 
   %a_scaled = fp4.scaled %a, %s : !operand
   // matmul (C12)
   // expected-error @+2 {{epilogue region must be elementwise, but 'arith.fptosi' has no elementwise step; these have one: arith.addf}}
-  // expected-note @+1 {{compute the rest outside of the matmul; fp4-fuse puts into the region what it can}}
+  // expected-note @+1 {{compute the rest outside of the operation; fp4-fuse puts into the region what it can}}
   %y = fp4.matmul %a_scaled, %a_scaled epilogue() {
   ^bb0(%x: f32):
     %c = arith.fptosi %x : f32 to i64

@@ -25,7 +25,7 @@ func.func @other_value(%d: tensor<64x64xf4E2M1FN>, %s: tensor<64x2xf8E8M0FNU, #f
   } : (!a, !a) -> (tensor<64x64xf32>, tensor<f32>)
   // matmul (C44)
   // expected-error @+2 {{expects one fp4.epilogue_amax, of the element that the region yields, but got one of another value}}
-  // expected-note @+1 {{all results of the matmul are of one value}}
+  // expected-note @+1 {{all results are of one value}}
   %1:2 = fp4.matmul %a, %a epilogue() {
   ^bb0(%x: f32):
     %y = arith.mulf %x, %x : f32
@@ -63,7 +63,7 @@ func.func @order(%d: tensor<64x64xf4E2M1FN>, %s: tensor<64x2xf8E8M0FNU, #fp4.sca
   %a = fp4.scaled %d, %s : !a
   // matmul (C43)
   // expected-error @+2 {{epilogue region must yield the element where it is a result, then the results of fp4.epilogue_quantize and of fp4.epilogue_amax}}
-  // expected-note @+1 {{give the matmul a result for each, in this order}}
+  // expected-note @+1 {{give the operation a result for each, in this order}}
   %1:2 = fp4.matmul %a, %a epilogue() {
   ^bb0(%x: f32):
     %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<ocp_floor>} : (f32) -> (f4E2M1FN, f8E8M0FNU)

@@ -72,6 +72,8 @@ void WarpAttention::setOperands() {
         std::pair(&sinks, op.getSinks()), std::pair(&slopes, op.getSlopes())})
     if (operand)
       *pointer = kernel.input(operand);
+  for (Value operand : op.getEpilogueInputs())
+    epilogueInputs.push_back(kernel.input(operand));
   result = kernel.output(op.getResult(), /*rows=*/Value());
   if (op.getLse())
     lse = kernel.output(op.getLse(), /*rows=*/Value());

@@ -139,6 +139,7 @@ private:
   Int32 rowOfLane(int64_t row);
   void addSinks(WarpState &state);
   void store(WarpState &state);
+  Values wordsOf(const Values &numbers);
   void storeRow(const WarpState &state, int64_t row, Value inverse);
   void storeLogSum(WarpState &state, int64_t row);
 
@@ -152,6 +153,7 @@ private:
   /// Pointers; null where there are none.
   Value query, result, lengths, pages, keyFactors, valueFactors, sinks, slopes, lse;
   Value shared, maxima, ticket, workspace, counters;
+  Values epilogueInputs; ///< pointers
   std::optional<Int32> lane, warp;
   std::optional<Work> work;
   Value factor, valueFactor;  ///< f32 factors of scores, in the exponent of 2, and of results

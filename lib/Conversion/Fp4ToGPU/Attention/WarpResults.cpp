@@ -1,6 +1,8 @@
 //===- WarpResults.cpp - One state of all warps and CTAs, and its results --===//
 #include "Attention/WarpAttention.h"
 
+#include "ElementwiseEmitter.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -324,24 +326,44 @@ void WarpAttention::store(WarpState &state) {
   }
 }
 
+/// The elements that the epilogue region makes of the numbers of a lane, in words.
+WarpAttention::Values WarpAttention::wordsOf(const Values &numbers) {
+  auto count = int64_t(numbers.size());
+  Type type = op.getElementType();
+  Values arguments = {
+      vector::FromElementsOp::create(b, VectorType::get(count, b.getF32Type()), numbers)};
+  SmallVector<Type> types;
+  for (Value input : op.getEpilogueInputs())
+    types.push_back(getElementTypeOrSelf(input));
+  llvm::append_range(arguments, loadScalars(b, epilogueInputs, types, count));
+  Region *region = op.getEpilogueBody().empty() ? nullptr : &op.getEpilogueBody();
+  Value converted = emitEpilogue(b, region, arguments, type);
+  auto words = VectorType::get(count * type.getIntOrFloatBitWidth() / 32, b.getI32Type());
+  Value all = vector::BitCastOp::create(b, words, converted);
+  Values result;
+  for (int64_t i = 0; i < words.getNumElements(); ++i)
+    result.push_back(vector::ExtractOp::create(b, all, i));
+  return result;
+}
+
 void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse) {
   int64_t tile = row / kRowsOfLane, half = row % kRowsOfLane, chunk = values.chunk();
-  Values words, elements((size_t(chunk)));
+  Values elements((size_t(chunk)));
   for (int64_t i = 0; i < sizes.valueTiles(); ++i)
     for (int64_t upper : {0, 1}) {
       auto place = size_t((tile * sizes.valueTiles() + i) * kWarpSums + 2 * upper + half);
       elements[size_t(values.elementOfRows(2 * i + upper))] =
           s.multiply(state.results[place], inverse);
     }
-  for (int64_t i = 0; i < chunk; i += 2)
-    words.push_back(packed(elements[size_t(i)], elements[size_t(i + 1)], element));
+  Values words = wordsOf(elements);
   Int32 number = rowOfLane(row);
   emitWhen(b, number < sizes.rows, [&] {
-    Value ofRow = address(b, result, placeOf(number), 2 * sizes.valueElements);
-    Value first = address(b, ofRow, *lane / kLanesOfKey, 2 * chunk);
+    int64_t bytes = op.getElementType().getIntOrFloatBitWidth() / 8;
+    Value ofRow = address(b, result, placeOf(number), bytes * sizes.valueElements);
+    Value first = address(b, ofRow, *lane / kLanesOfKey, bytes * chunk);
     constexpr int64_t widestAccess = 16;
-    int64_t access = std::gcd(2 * chunk, widestAccess);
-    for (int64_t at = 0; at < 2 * chunk; at += access) {
+    int64_t access = std::gcd(bytes * chunk, widestAccess);
+    for (int64_t at = 0; at < bytes * chunk; at += access) {
       auto type = VectorType::get(access / 4, b.getI32Type());
       Value part = vector::FromElementsOp::create(
           b, type, ArrayRef(words).slice(size_t(at / 4), size_t(access / 4)));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Verify.h"
 
+#include "fp4/Dialect/Fp4/IR/AttentionEpilogue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
 #include <numbers>
@@ -60,6 +61,16 @@ void fp4::printAttentionScales(OpAsmPrinter &printer, Operation *, Value query, 
     return;
   printer << (query ? "block_scales(" : "scales(") << ValueRange(scales) << " : "
           << ValueRange(scales).getTypes() << ")";
+}
+
+ParseResult fp4::parseAttentionResult(OpAsmParser &parser, Type &result) {
+  OptionalParseResult parsed = parser.parseOptionalType(result);
+  return parsed.has_value() ? *parsed : success();
+}
+
+void fp4::printAttentionResult(OpAsmPrinter &printer, Operation *, Type result) {
+  if (result)
+    printer << result;
 }
 
 /// Places of the dimensions of an operand: of sequences or pages, which packed operands do not
@@ -413,6 +424,25 @@ static LogicalResult verifySoftmax(AttentionOp op) {
   return verifyWindow(op); // (C12)
 }
 
+std::string fp4::whyNotQuantized(AttentionOp op, RecipeAttr recipe, RankedTensorType scales) {
+  constexpr int64_t section = 64, rowsOfTile = 128; // elements of a row, and rows, of threads
+  int64_t elements = op.getValueElements(),
+          block = numerics::blockSizeOf(recipe.getDecisions().format);
+  int64_t tokens = op.getQueryTokens();
+  bool areTiled = scaleLayout(scales) == ScaleLayout::Tiled128x4;
+  bool mayShareTiles = op.isPacked() || (op.getBatches() > 1 && tokens % rowsOfTile);
+  if (op.getLatent())
+    return "latent values are columns of keys, of which several roles have parts";
+  if (op.isQuantized())
+    return "the kernel of a quantized cache has a row in several threads";
+  if (tokens < rowsOfTile)
+    return "queries of fewer than 128 tokens share tiles with those of other heads";
+  if (elements % section || elements % block)
+    return "heads of " + std::to_string(elements) + " elements are no whole blocks of " +
+           std::to_string(std::max(section, block));
+  return areTiled && mayShareTiles ? "sequences have parts of one tile of 128 rows of scales" : "";
+}
+
 double AttentionOp::getExponentFactor() {
   APFloat factor = getSoftcap().value_or(getScale());
   return factor.convertToDouble() * std::numbers::log2e;
@@ -446,7 +476,13 @@ LogicalResult AttentionOp::verify() {
     return failure();
   SmallVector<int64_t> shape(query.type.getShape());
   shape.back() = getValueElements();
-  Type ofResult = isOfBytes() ? BFloat16Type::get(getContext()) : element;
+  if (!getResult()) // which the epilogue region has not
+    return success();
+  Type ofResult = getEpilogueBody().empty() ? getPlainElementType() : getElementType();
   return verifyType(result(*this, "result", getResult()),
                     query.type.clone(shape, ofResult)); // attention (C6)
+}
+
+LogicalResult AttentionOp::verifyRegions() {
+  return verifyRegion(*this); // attention (C20), (C21)
 }

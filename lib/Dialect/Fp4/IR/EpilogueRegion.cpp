@@ -88,9 +88,8 @@ SmallVector<Value> fp4::elementwiseResults(Block &body) {
 // Accessors
 //===----------------------------------------------------------------------===//
 
-/// The one operation of a kind in the region of `op`; null where there is none.
-template <typename OpT> static OpT findInRegion(BlockScaledMatmulOp op) {
-  Region &region = op.getEpilogueBody();
+/// The one operation of a kind in an epilogue region; null where there is none.
+template <typename OpT> static OpT findInRegion(Region &region) {
   if (region.empty())
     return {};
   auto found = region.front().getOps<OpT>();
@@ -98,11 +97,11 @@ template <typename OpT> static OpT findInRegion(BlockScaledMatmulOp op) {
 }
 
 EpilogueQuantizeOp BlockScaledMatmulOp::getEpilogueQuantize() {
-  return findInRegion<EpilogueQuantizeOp>(*this);
+  return findInRegion<EpilogueQuantizeOp>(getEpilogueBody());
 }
 
 EpilogueAmaxOp BlockScaledMatmulOp::getEpilogueAmax() {
-  return findInRegion<EpilogueAmaxOp>(*this);
+  return findInRegion<EpilogueAmaxOp>(getEpilogueBody());
 }
 
 std::optional<RecipeAttr> BlockScaledMatmulOp::getQuantizeRecipe() {
@@ -154,12 +153,15 @@ ResultRange BlockScaledMatmulOp::getQuantized() {
 
 Value BlockScaledMatmulOp::getAmax() { return getWithAmax() ? getResults().back() : Value(); }
 
-Value BlockScaledMatmulOp::getYieldedElement() {
-  if (getEpilogueBody().empty())
+/// The value of an epilogue region that is the element; null without a region.
+static Value yieldedElement(Region &region) {
+  if (region.empty())
     return {};
-  SmallVector<Value> elements = elementwiseResults(getEpilogueBody().front());
+  SmallVector<Value> elements = elementwiseResults(region.front());
   return elements.empty() ? Value() : elements.front();
 }
+
+Value BlockScaledMatmulOp::getYieldedElement() { return yieldedElement(getEpilogueBody()); }
 
 Type BlockScaledMatmulOp::getElementType() {
   if (Value result = getResult())
@@ -167,9 +169,52 @@ Type BlockScaledMatmulOp::getElementType() {
   return getYieldedElement().getType();
 }
 
+EpilogueQuantizeOp AttentionOp::getEpilogueQuantize() {
+  return findInRegion<EpilogueQuantizeOp>(getEpilogueBody());
+}
+
+OperandRange AttentionOp::getEpilogueInputs() {
+  EpilogueQuantizeOp quantize = getEpilogueQuantize();
+  return getInputs().drop_back(quantize && quantize.getAmax() ? 1 : 0);
+}
+
+Type AttentionOp::getPlainElementType() {
+  return isOfBytes() ? BFloat16Type::get(getContext()) : getQueryType().getElementType();
+}
+
+Type AttentionOp::getElementType() {
+  if (getResult())
+    return rankedType(getResult()).getElementType();
+  return yieldedElement(getEpilogueBody()).getType();
+}
+
 //===----------------------------------------------------------------------===//
 // The region
 //===----------------------------------------------------------------------===//
+
+namespace {
+/// An epilogue region, and what of its operation it belongs to.
+struct Epilogue {
+  explicit Epilogue(BlockScaledMatmulOp op)
+      : op(op), region(op.getEpilogueBody()), inputs(op.getInputs()), sums(op.isDual() ? 2 : 1),
+        result(op.getResult()) {}
+  explicit Epilogue(AttentionOp op)
+      : op(op), region(op.getEpilogueBody()), inputs(op.getInputs()), sums(1),
+        result(op.getResult()) {}
+
+  Operation *op;
+  Region &region;
+  OperandRange inputs;
+  size_t sums;  ///< arguments in front of the inputs
+  Value result; ///< the elements; null where they are no result
+
+  Block &body() const { return region.front(); }
+  Value element() const { return yieldedElement(region); }
+  EpilogueQuantizeOp quantize() const { return findInRegion<EpilogueQuantizeOp>(region); }
+  EpilogueAmaxOp amax() const { return findInRegion<EpilogueAmaxOp>(region); }
+  bool hasAmaxInput() const { return quantize() && quantize().getAmax(); }
+};
+} // namespace
 
 /// Describes the arguments and results of an epilogue region, for an error.
 static std::string foundOf(Block &body, TypeRange yielded) {
@@ -187,39 +232,40 @@ static std::string foundOf(Block &body, TypeRange yielded) {
 
 /// matmul (C44): at most one operation of each kind, of the element, whose amax is the last
 /// argument and read by nothing else.
-static LogicalResult verifyEpilogueOps(BlockScaledMatmulOp op, Block &body) {
-  Value element = op.getYieldedElement();
+static LogicalResult verifyEpilogueOps(const Epilogue &epilogue) {
+  Block &body = epilogue.body();
+  EpilogueQuantizeOp quantize = epilogue.quantize();
   for (Operation &inner : body) {
     if (!isEpilogueOp(&inner))
       continue;
-    bool isFirst = &inner == op.getEpilogueQuantize() || &inner == op.getEpilogueAmax();
-    if (!isFirst || inner.getOperand(0) != element)
-      return withNote(op.emitOpError("expects one ")
+    bool isFirst = &inner == quantize || &inner == epilogue.amax();
+    if (!isFirst || inner.getOperand(0) != epilogue.element())
+      return withNote(epilogue.op->emitOpError("expects one ")
                           << inner.getName() << ", of the element that the region yields, but got "
                           << (isFirst ? "one of another value" : "several"),
-                      "all results of the matmul are of one value, which fp4.yield names first "
-                      "where the elements are a result");
+                      "all results are of one value, which fp4.yield names first where the "
+                      "elements are a result");
   }
-  EpilogueQuantizeOp quantize = op.getEpilogueQuantize();
-  if (!quantize || !quantize.getAmax())
+  if (!epilogue.hasAmaxInput())
     return success();
   bool isLast = body.getNumArguments() > 0 && quantize.getAmax() == body.getArguments().back() &&
-                quantize.getAmax().hasOneUse() && !op.getInputs().empty();
+                quantize.getAmax().hasOneUse() && !epilogue.inputs.empty();
   if (!isLast)
-    return withNote(op.emitOpError("expects the amax of fp4.epilogue_quantize as the last argument "
-                                   "of the epilogue region, which nothing else reads"),
-                    "pass the amax, a tensor<f32>, as the last epilogue input");
-  return verifyScalar(operand(op, "inputs", op.getInputs().back()));
+    return withNote(
+        epilogue.op->emitOpError("expects the amax of fp4.epilogue_quantize as the last argument "
+                                 "of the epilogue region, which nothing else reads"),
+        "pass the amax, a tensor<f32>, as the last epilogue input");
+  return verifyScalar(operand(epilogue.op, "inputs", epilogue.inputs.back()));
 }
 
 /// Values that the region must yield: the element where it is a result, codes and scales, amax.
-static SmallVector<Value> expectedYields(BlockScaledMatmulOp op) {
+static SmallVector<Value> expectedYields(const Epilogue &epilogue) {
   SmallVector<Value> values;
-  if (op.getResult())
-    values.push_back(op.getYieldedElement());
-  if (EpilogueQuantizeOp quantize = op.getEpilogueQuantize())
+  if (epilogue.result)
+    values.push_back(epilogue.element());
+  if (EpilogueQuantizeOp quantize = epilogue.quantize())
     llvm::append_range(values, quantize.getResults());
-  if (EpilogueAmaxOp amax = op.getEpilogueAmax())
+  if (EpilogueAmaxOp amax = epilogue.amax())
     values.push_back(amax.getAmax());
   return values;
 }
@@ -240,44 +286,97 @@ LogicalResult verify::verifyResultCount(BlockScaledMatmulOp op) {
   return diag;
 }
 
-/// matmul (C12): operands and results of the epilogue region.
-LogicalResult verify::verifyRegion(BlockScaledMatmulOp op) {
-  if (op.getEpilogueBody().empty())
-    return success();
-  Block &body = op.getEpilogueBody().front();
-  SmallVector<Type> types(op.isDual() ? 2 : 1, Float32Type::get(op.getContext()));
-  for (Value input : op.getInputs())
+/// Checks operands and results of an epilogue region.
+static LogicalResult verifyBody(const Epilogue &epilogue) {
+  Operation *op = epilogue.op;
+  Block &body = epilogue.body();
+  SmallVector<Type> types(epilogue.sums, Float32Type::get(op->getContext()));
+  for (Value input : epilogue.inputs)
     types.push_back(rankedType(input).getElementType());
   auto yield = dyn_cast_or_null<YieldOp>(body.empty() ? nullptr : &body.back());
-  Value value = yield ? op.getYieldedElement() : Value();
+  Value value = yield ? epilogue.element() : Value();
   Type yielded = value ? value.getType() : Type(), element = yielded;
-  if (op.getResult())
-    element = rankedType(op.getResult()).getElementType();
+  if (epilogue.result)
+    element = rankedType(epilogue.result).getElementType();
   if (isa_and_present<Float8E4M3FNType>(element) && yielded && yielded.isF32())
-    element = yielded; // the matmul rounds what the epilogue region yields
-  bool fits = op.getEpilogueBody().hasOneBlock() &&
+    element = yielded; // the operation rounds what the epilogue region yields
+  bool fits = epilogue.region.hasOneBlock() &&
               TypeRange(body.getArgumentTypes()) == TypeRange(types) && yield &&
               yielded == element && isResultType(element);
   if (!fits) // matmul (C12)
-    return withNote(op.emitOpError("epilogue region must take ")
+    return withNote(op->emitOpError("epilogue region must take ")
                         << types << " and yield " << element
                         << " in one block with fp4.yield, but got "
                         << foundOf(body, yielded ? TypeRange(yielded) : TypeRange()),
                     "the region takes the sum, in f32, that of 'rhs2' if there is one, and the "
                     "elements of the epilogue inputs");
-  if (failed(verifyEpilogueOps(op, body))) // matmul (C44)
+  if (failed(verifyEpilogueOps(epilogue))) // matmul (C44)
     return failure();
-  if (!llvm::equal(yield.getValues(), expectedYields(op)))
-    return withNote(op.emitOpError( // matmul (C43)
+  if (!llvm::equal(yield.getValues(), expectedYields(epilogue)))
+    return withNote(op->emitOpError( // matmul (C43)
                         "epilogue region must yield the element where it is a result, then the "
                         "results of fp4.epilogue_quantize and of fp4.epilogue_amax, but yields ")
                         << yield.getValues().getTypes(),
-                    "give the matmul a result for each, in this order");
-  unsigned inputs = body.getNumArguments() - (op.getQuantizeAmax() ? 1 : 0);
+                    "give the operation a result for each, in this order");
+  unsigned inputs = body.getNumArguments() - epilogue.hasAmaxInput();
   std::string reason = whyNotElementwise(body, inputs);
   if (reason.empty())
     return success();
-  return withNote(op.emitOpError("epilogue region must be elementwise, but ") << reason, // (C12)
-                  "compute the rest outside of the matmul; fp4-fuse puts into the region what it "
-                  "can");
+  return withNote(op->emitOpError("epilogue region must be elementwise, but ") << reason, // (C12)
+                  "compute the rest outside of the operation; fp4-fuse puts into the region what "
+                  "it can");
+}
+
+/// matmul (C12): operands and results of the epilogue region.
+LogicalResult verify::verifyRegion(BlockScaledMatmulOp op) {
+  return op.getEpilogueBody().empty() ? success() : verifyBody(Epilogue(op));
+}
+
+/// attention (C20): what comes with an epilogue region, and what it does not have.
+static LogicalResult verifyNeeds(AttentionOp op, const Epilogue &epilogue) {
+  for (Value input : op.getInputs())
+    if (rankedType(input).getRank() != 0)
+      return withNote(operand(op, "inputs", input).must("be scalars"), // attention (C20)
+                      "compute the rest behind the attention with an operation of its own");
+  if (epilogue.region.empty()) {
+    if (op.getInputs().empty() && op.getResult() && op.getQuantized().empty())
+      return success();
+    return withNote(op.emitOpError("expects an epilogue region beside 'inputs', 'quantized' or no "
+                                   "result, but got none"), // attention (C20)
+                    "the region says what becomes of the elements, and in which type");
+  }
+  EpilogueQuantizeOp quantize = epilogue.quantize();
+  if (epilogue.amax() || (quantize && quantize.quantizesColumns()))
+    return withNote(op.emitOpError("expects no ") // attention (C20)
+                        << (epilogue.amax() ? "fp4.epilogue_amax" : "columnwise outputs")
+                        << " in its epilogue region, but got one",
+                    "compute it behind the attention with an operation of its own");
+  size_t results = quantize ? quantize->getNumResults() : 0;
+  if (op.getQuantized().size() == results)
+    return success();
+  return withNote(op.emitOpError("expects ") // attention (C20)
+                      << results << " results 'quantized', those of fp4.epilogue_quantize, but got "
+                      << op.getQuantized().size(),
+                  "codes and scales are of one operation of the epilogue region");
+}
+
+/// attention (C20), (C21): the epilogue region, and the types of codes and scales.
+LogicalResult verify::verifyRegion(AttentionOp op) {
+  Epilogue epilogue(op);
+  if (failed(verifyNeeds(op, epilogue)) ||
+      (!epilogue.region.empty() && failed(verifyBody(epilogue))))
+    return failure();
+  EpilogueQuantizeOp quantize = epilogue.quantize();
+  if (!quantize)
+    return success();
+  const numerics::Recipe &recipe = quantize.getRecipe().getDecisions();
+  int64_t block = numerics::blockSizeOf(recipe.format), columns = op.getResultColumns();
+  if (columns % block) // attention (C21)
+    return withNote(op.emitOpError("expects a multiple of ")
+                        << block << " elements of all heads beside fp4.epilogue_quantize, but got "
+                        << columns,
+                    "quantize the result with fp4.quantize");
+  return verifyQuantizedSide(result(op, "data", op.getQuantized()[0]),
+                             result(op, "scales", op.getQuantized()[1]), formatOf(recipe.format),
+                             {op.getResultRows(), columns});
 }

@@ -43,8 +43,9 @@ struct Fp4Version : DialectVersion {
   uint64_t number;
 };
 /// Version 2 has fp4.matmul in place of fp4.blockscaled_matmul, and of fp4.attention version 3 the
-/// order of keys, version 4 latent values, and version 5 scales of queries.
-constexpr uint64_t kVersion = 5, kOrderOfKeys = 3, kLatentValues = 4;
+/// order of keys, version 4 latent values, version 5 scales of queries, and version 6 epilogue
+/// regions with results of their own.
+constexpr uint64_t kVersion = 6, kOrderOfKeys = 3, kLatentValues = 4, kEpilogues = 6;
 
 /// Attributes and types are written in their textual form, which MLIR does by itself.
 struct Fp4Bytecode : BytecodeDialectInterface {
@@ -67,11 +68,26 @@ struct Fp4Bytecode : BytecodeDialectInterface {
   }
 
   LogicalResult upgradeFromVersion(Operation *root, const DialectVersion &version) const override {
-    bool isOlder = static_cast<const Fp4Version &>(version).number < kVersion;
-    return isOlder ? upgradeLegacyOps(root) : success();
+    uint64_t number = static_cast<const Fp4Version &>(version).number;
+    if (number < kEpilogues)
+      upgradeAttention(root);
+    return number < kVersion ? upgradeLegacyOps(root) : success();
   }
 };
 } // namespace
+
+static LogicalResult readResultSizes(DialectBytecodeReader &reader, AttentionOp::Properties &prop) {
+  DenseI32ArrayAttr results;
+  if (failed(reader.readAttribute(results)))
+    return failure();
+  if (results.size() != int64_t(prop.resultSegmentSizes.size()))
+    return withNote(reader.emitError()
+                        << "fp4.attention must have " << prop.resultSegmentSizes.size()
+                        << " sizes of results, but has " << results.size(),
+                    "the file is damaged: write it again");
+  llvm::copy(results.asArrayRef(), prop.resultSegmentSizes.begin());
+  return success();
+}
 
 /// The attributes of version 2 in their order, then those that later versions have added.
 LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, OperationState &state) {
@@ -102,7 +118,11 @@ LogicalResult AttentionOp::readProperties(DialectBytecodeReader &reader, Operati
     return success();
   if (failed(reader.readOptionalAttribute(prop.order)))
     return failure();
-  return isBefore(kLatentValues) ? success() : reader.readOptionalAttribute(prop.latent);
+  if (!isBefore(kLatentValues) && failed(reader.readOptionalAttribute(prop.latent)))
+    return failure();
+  if (isBefore(kEpilogues))
+    return success(); // upgradeFromVersion knows the results
+  return readResultSizes(reader, prop);
 }
 
 void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
@@ -120,6 +140,7 @@ void AttentionOp::writeProperties(DialectBytecodeWriter &writer) {
     writer.writeSparseArray(ArrayRef(prop.operandSegmentSizes));
   writer.writeOptionalAttribute(prop.order);
   writer.writeOptionalAttribute(prop.latent);
+  writer.writeAttribute(DenseI32ArrayAttr::get(getContext(), prop.resultSegmentSizes));
 }
 
 void Fp4Dialect::initialize() {

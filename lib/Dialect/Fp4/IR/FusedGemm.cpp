@@ -78,22 +78,30 @@ static LogicalResult verifyWholeBlocks(BlockScaledMatmulOp op) {
   return success();
 }
 
+LogicalResult verify::verifyQuantizedSide(const Checked &codes, const Checked &scales,
+                                          Format format, ArrayRef<int64_t> shape,
+                                          RankedTensorType list) {
+  auto data = RankedTensorType::get(shape, dataType(codes.type.getContext(), format));
+  RankedTensorType plain = scalesOf(data, format);
+  bool isTiled = scaleLayout(scales.type) == ScaleLayout::Tiled128x4;
+  if (failed(verifyType(codes, data)))
+    return failure();
+  if (isTiled && list)
+    return verifyType(scales, list,
+                      "tiled scales are a list of the tiles of all groups, each padded to 128 rows "
+                      "and 4 blocks, as a matmul of these groups takes them");
+  return verifyType(scales, isTiled ? withScaleLayout(plain, ScaleLayout::Tiled128x4) : plain);
+}
+
 /// The data and the scales of one orientation of a matrix.
 static LogicalResult verifySideResults(BlockScaledMatmulOp op, unsigned first, int64_t rows,
                                        int64_t columns) {
   Format format = formatOf(op.getQuantizeRecipe()->getDecisions().format);
   auto data = RankedTensorType::get({rows, columns}, dataType(op.getContext(), format));
-  Checked codes = result(op, "data", op.getQuantized()[first]);
-  Checked scales = result(op, "scales", op.getQuantized()[first + 1]);
-  RankedTensorType plain = scalesOf(data, format);
-  bool isTiled = scaleLayout(scales.type) == ScaleLayout::Tiled128x4;
-  if (failed(verifyType(codes, data)))
-    return failure();
-  if (isTiled && op.isGrouped())
-    return verifyType(scales, scaleListOfGroups(op, plain),
-                      "tiled scales are a list of the tiles of all groups, each padded to 128 rows "
-                      "and 4 blocks, as a matmul of these groups takes them");
-  return verifyType(scales, isTiled ? withScaleLayout(plain, ScaleLayout::Tiled128x4) : plain);
+  return verifyQuantizedSide(
+      result(op, "data", op.getQuantized()[first]),
+      result(op, "scales", op.getQuantized()[first + 1]), format, {rows, columns},
+      op.isGrouped() ? scaleListOfGroups(op, scalesOf(data, format)) : RankedTensorType());
 }
 
 /// matmul (C43): the types of what is derived from the elements.

@@ -165,6 +165,26 @@ LogicalResult fp4::upgradeLegacyOps(Operation *root) {
   return success();
 }
 
+void fp4::upgradeAttention(Operation *root) {
+  SmallVector<Operation *> found;
+  root->walk([&](AttentionOp op) {
+    if (op->getNumRegions() == 0)
+      found.push_back(op);
+  });
+  for (Operation *old : found) {
+    OpBuilder b(old);
+    OperationState state(old->getLoc(), old->getName(), old->getOperands(), old->getResultTypes());
+    auto &properties = state.getOrAddProperties<AttentionOp::Properties>();
+    properties = *old->getPropertiesStorage().as<AttentionOp::Properties *>();
+    llvm::copy(ArrayRef<int32_t>{1, int32_t(old->getNumResults()) - 1, 0},
+               properties.resultSegmentSizes.begin());
+    state.addAttributes(llvm::to_vector(old->getDiscardableAttrs()));
+    state.addRegion();
+    old->replaceAllUsesWith(b.create(state));
+    old->erase();
+  }
+}
+
 LogicalResult fp4::upgradeLegacyText(Operation *root) {
   SmallVector<LegacyMatmulOp> found = legacyOps(root);
   if (found.empty())

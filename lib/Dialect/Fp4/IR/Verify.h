@@ -94,6 +94,12 @@ mlir::LogicalResult verifyAmaxType(const Checked &value, std::optional<int64_t> 
 /// matmul: its number of results, and its epilogue region (EpilogueRegion.cpp).
 mlir::LogicalResult verifyResultCount(BlockScaledMatmulOp op);
 mlir::LogicalResult verifyRegion(BlockScaledMatmulOp op);
+/// attention (C20), (C21): its epilogue region, and the results of it (EpilogueRegion.cpp).
+mlir::LogicalResult verifyRegion(AttentionOp op);
+/// The data and the scales of a matrix of `shape`; tiled scales of groups are `list`.
+mlir::LogicalResult verifyQuantizedSide(const Checked &codes, const Checked &scales, Format format,
+                                        llvm::ArrayRef<int64_t> shape,
+                                        mlir::RankedTensorType list = {});
 /// A second GEMM, and the results that are not the elements (FusedGemm.cpp).
 mlir::LogicalResult verifyFusedGemm(BlockScaledMatmulOp op);
 /// matmul (C14): split-K.

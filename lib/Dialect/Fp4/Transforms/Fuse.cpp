@@ -9,6 +9,7 @@
 // 4. Epilogues: the kernel of a matmul computes the elementwise operations that follow it, or that
 //    follow two matmuls of one lhs (FuseEpilogues.cpp).
 // 5. Results: codes, scales and the amax of its elements are results of a matmul (FuseResults.cpp).
+//    Steps 4 and 5 take the elements of an attention too (FuseAttention.cpp).
 // 6. Rows: norms and other chains with reductions of rows become one kernel (FuseRows.cpp).
 // 7. Prologues: kernels of quantizers and amaxes compute elementwise operations that they alone
 // read
@@ -379,10 +380,10 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
           numTiledScales += fuseLayout(quantize, result, rewriter);
     for (linalg::GenericOp op : collect<linalg::GenericOp>())
       if (wants("epilogue"))
-        numEpilogues += fuseEpilogue(op, rewriter);
+        numEpilogues += fuseEpilogue(op, rewriter) || fuseAttention(op, rewriter);
     if (wants("results")) {
       for (QuantizeOp op : collect<QuantizeOp>())
-        numResults += fuseResult(op, rewriter);
+        numResults += fuseResult(op, rewriter) || fuseAttention(op, rewriter);
       for (AmaxOp op : collect<AmaxOp>())
         numResults += fuseResult(op, rewriter);
     }

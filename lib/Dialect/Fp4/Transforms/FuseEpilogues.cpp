@@ -111,18 +111,16 @@ Value asMatrix(OpBuilder &b, linalg::GenericOp op, OpOperand *input) {
 
 class BodyBuilder {
 public:
-  /// `from` are the matmuls whose elements the epilogue region takes, in the order of its
-  /// arguments.
-  BodyBuilder(RewriterBase &b, linalg::GenericOp op, ArrayRef<BlockScaledMatmulOp> from)
-      : b(b), op(op), from(from) {}
+  /// `from` are the elements that the epilogue region takes, in the order of its arguments.
+  BodyBuilder(RewriterBase &b, linalg::GenericOp op, ValueRange from) : b(b), op(op), from(from) {}
 
-  void build(BlockScaledMatmulOp product) {
+  void build(Region &region, ValueRange inputs) {
     SmallVector<Type> types(from.size(), b.getF32Type());
-    for (Value input : product.getEpilogueInputs())
+    for (Value input : inputs)
       types.push_back(getElementTypeOrSelf(input));
     SmallVector<Location> locs(types.size(), op.getLoc());
     OpBuilder::InsertionGuard guard(b);
-    Block *body = b.createBlock(&product.getEpilogueBody(), {}, types, locs);
+    Block *body = b.createBlock(&region, {}, types, locs);
     mapArguments(body);
     for (Operation &old : op.getBody()->without_terminator()) {
       mapConstants(old);
@@ -137,11 +135,10 @@ private:
   void mapArguments(Block *body) {
     llvm::DenseMap<Value, Value> elements;
     for (auto [i, source] : llvm::enumerate(from)) {
-      BlockScaledMatmulOp product = source;
       Value element = body->getArgument(i);
-      if (Type type = getElementTypeOrSelf(product.getResult()); !type.isF32())
+      if (Type type = getElementTypeOrSelf(source); !type.isF32())
         element = arith::TruncFOp::create(b, op.getLoc(), type, element);
-      elements[product.getResult()] = element;
+      elements[source] = element;
     }
     unsigned next = from.size();
     for (OpOperand *input : op.getDpsInputOperands()) {
@@ -161,7 +158,7 @@ private:
 
   RewriterBase &b;
   linalg::GenericOp op;
-  ArrayRef<BlockScaledMatmulOp> from;
+  ValueRange from;
   IRMapping mapping;
 };
 
@@ -184,7 +181,10 @@ BlockScaledMatmulOp absorb(RewriterBase &b, linalg::GenericOp op,
       second ? Value(second.getAlpha()) : Value(), first.getOffsets(), inputs, first.getWorkAttr(),
       first.getDispatchAttr(), first.getArithmeticAttr(), first.getEpilogueAttr());
   fused->setDiscardableAttrs(first->getDiscardableAttrDictionary());
-  BodyBuilder(b, op, from).build(fused);
+  SmallVector<Value> elements;
+  for (BlockScaledMatmulOp product : from)
+    elements.push_back(product.getResult());
+  buildEpilogue(b, op, elements, fused.getEpilogueInputs(), fused.getEpilogueBody());
   b.replaceOp(op, fused.getResult());
   for (BlockScaledMatmulOp product : from)
     b.eraseOp(product);
@@ -206,6 +206,11 @@ static void reportView(linalg::GenericOp op) {
         << remark::reason("'{0}' is between the matmul and its reader", name);
     return;
   }
+}
+
+void fp4::buildEpilogue(RewriterBase &b, linalg::GenericOp op, ValueRange from, ValueRange inputs,
+                        Region &region) {
+  BodyBuilder(b, op, from).build(region, inputs);
 }
 
 bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {

@@ -29,52 +29,10 @@ remark::RemarkOpts named(StringRef fusion) {
   return remark::RemarkOpts::name(fusion).category("fp4-fuse");
 }
 
-/// Results that a matmul is to have besides those it has.
-struct Added {
-  Value quantizeAmax;
-  RecipeAttr recipe;
-  OutputsAttr outputs;
-  bool amax = false;
-};
-
-/// An epilogue region that rounds the elements as the matmul did.
-void buildRounding(RewriterBase &b, BlockScaledMatmulOp product, Type element) {
-  OpBuilder::InsertionGuard guard(b);
-  Location loc = product.getLoc();
-  Block *body = b.createBlock(&product.getEpilogueBody(), {}, {b.getF32Type()}, {loc});
-  Value value = body->getArgument(0);
-  if (!element.isF32())
-    value = arith::TruncFOp::create(b, loc, element, value);
-  YieldOp::create(b, loc, value);
-}
-
-/// Adds what is `added` to the epilogue region of `product`, and yields it behind what the region
-/// yields of the elements, if `storesElements`, and of results it has.
-void yieldAdded(RewriterBase &b, BlockScaledMatmulOp product, const Added &added,
-                bool storesElements, Location loc) {
-  OpBuilder::InsertionGuard guard(b);
-  Block &body = product.getEpilogueBody().front();
-  auto yield = cast<YieldOp>(body.getTerminator());
-  SmallVector<Value> values(yield.getValues());
-  Value element = values.front();
-  if (!storesElements)
-    values.erase(values.begin());
-  b.setInsertionPoint(yield);
-  if (added.recipe) {
-    Value amax = added.quantizeAmax ? body.addArgument(b.getF32Type(), loc) : Value();
-    auto quantize = EpilogueQuantizeOp::create(b, loc, element, amax, added.recipe, added.outputs);
-    llvm::append_range(values, quantize.getResults());
-  }
-  if (added.amax)
-    values.push_back(EpilogueAmaxOp::create(b, loc, b.getF32Type(), element));
-  YieldOp::create(b, yield.getLoc(), values);
-  b.eraseOp(yield);
-}
-
 /// `product` with results of types `derived` more than it has; elements that only `reader` reads
 /// are no result. The new results are the last.
 BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Operation *reader,
-                               TypeRange derived, const Added &added) {
+                               TypeRange derived, const AddedResults &added) {
   Value elements = product.getResult();
   Type element = product.getElementType();
   bool isRead = llvm::any_of(elements.getUsers(), [&](Operation *user) { return user != reader; });
@@ -93,10 +51,10 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
       product.getDispatchAttr(), product.getArithmeticAttr(), product.getEpilogueAttr());
   fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
   if (product.getEpilogueBody().empty())
-    buildRounding(b, fused, element);
+    buildRounding(b, fused.getLoc(), element, fused.getEpilogueBody());
   else
     fused.getEpilogueBody().takeBody(product.getEpilogueBody());
-  yieldAdded(b, fused, added, isRead, reader->getLoc());
+  yieldAdded(b, fused.getEpilogueBody(), added, isRead, reader->getLoc());
   b.replaceOp(reader, fused->getResults().take_back(derived.size()));
   SmallVector<Value> old;
   if (!isRead)
@@ -151,16 +109,8 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
     return "the matmul quantizes its elements, or has their amax, already";
   if (std::string reason = whyNotGroups(op, product); !reason.empty())
     return reason;
-  if (op.getPerRow())
-    return "the quantizer has an amax for each group or row";
-  if (op.getHadamard() || op.getColumnwiseHadamard())
-    return "the quantizer transforms its input";
-  if (op.hasSquareBlocks())
-    return "square blocks span rows of several threads";
-  if (op.getBlock() && op.getBlock()->back() != block)
-    return "blocks are whole rows, of which a tile of the matmul has some columns";
-  if (op.getRounding() == Rounding::Stochastic)
-    return "the quantizer rounds stochastically";
+  if (std::string reason = whyNotOfBlocks(op); !reason.empty())
+    return reason;
   if (op.getColumnwiseAmax() && op.getColumnwiseAmax() != op.getAmax())
     return "the orientations have different amaxes";
   bool isKnown = !hasDynamicColumns(product); // else a call has whole blocks of 16 or 32
@@ -179,24 +129,57 @@ bool missed(Operation *op, StringRef fusion, const std::string &reason) {
 
 } // namespace
 
-/// Returns true for the elements of an attention, seen as a matrix or not.
-static bool isOfAttention(Value tensor) {
-  while (isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(tensor.getDefiningOp()))
-    tensor = tensor.getDefiningOp()->getOperand(0);
-  return tensor.getDefiningOp<AttentionOp>() != nullptr;
+void fp4::buildRounding(RewriterBase &b, Location loc, Type element, Region &region) {
+  OpBuilder::InsertionGuard guard(b);
+  Block *body = b.createBlock(&region, {}, {b.getF32Type()}, {loc});
+  Value value = body->getArgument(0);
+  if (!element.isF32())
+    value = arith::TruncFOp::create(b, loc, element, value);
+  YieldOp::create(b, loc, value);
+}
+
+void fp4::yieldAdded(RewriterBase &b, Region &region, const AddedResults &added,
+                     bool storesElements, Location loc) {
+  OpBuilder::InsertionGuard guard(b);
+  Block &body = region.front();
+  auto yield = cast<YieldOp>(body.getTerminator());
+  SmallVector<Value> values(yield.getValues());
+  Value element = values.front();
+  if (!storesElements)
+    values.erase(values.begin());
+  b.setInsertionPoint(yield);
+  if (added.recipe) {
+    Value amax = added.quantizeAmax ? body.addArgument(b.getF32Type(), loc) : Value();
+    auto quantize = EpilogueQuantizeOp::create(b, loc, element, amax, added.recipe, added.outputs);
+    llvm::append_range(values, quantize.getResults());
+  }
+  if (added.amax)
+    values.push_back(EpilogueAmaxOp::create(b, loc, b.getF32Type(), element));
+  YieldOp::create(b, yield.getLoc(), values);
+  b.eraseOp(yield);
+}
+
+std::string fp4::whyNotOfBlocks(QuantizeOp op) {
+  if (op.getPerRow())
+    return "the quantizer has an amax for each group or row";
+  if (op.getHadamard() || op.getColumnwiseHadamard())
+    return "the quantizer transforms its input";
+  if (op.hasSquareBlocks())
+    return "square blocks span rows of several threads";
+  if (op.getBlock() && op.getBlock()->back() != int64_t(op.getBlockSize()))
+    return "blocks are whole rows, of which a tile has some columns";
+  return op.getRounding() == Rounding::Stochastic ? "the quantizer rounds stochastically" : "";
 }
 
 bool fp4::fuseResult(QuantizeOp op, RewriterBase &rewriter) {
   auto product = op.getInput().getDefiningOp<BlockScaledMatmulOp>();
-  if (isOfAttention(op.getInput()))
-    return missed(op, "attention+quantize", "an attention gives its elements alone");
   if (!product)
     return false;
   if (std::string reason = whyNotQuantizer(op, product); !reason.empty())
     return missed(op, kQuantize, reason);
   if (op.getAmax() && failed(moveValueDefinitions(rewriter, {op.getAmax()}, product)))
     return missed(op, kQuantize, "the amax is computed from the matmul, or cannot move before it");
-  Added added{op.getAmax(), op.getRecipe(), {}};
+  AddedResults added{op.getAmax(), op.getRecipe(), {}};
   if (op.getOutputs() != Outputs::Rowwise)
     added.outputs = OutputsAttr::get(op.getContext(), op.getOutputs());
   auto fused = addResults(rewriter, product, op, op->getResultTypes(), added);

@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
+#include <string>
+
 namespace fp4 {
 
 /// Makes `op` the epilogue region of a matmul, or of two matmuls of one lhs, that it alone reads,
@@ -15,6 +17,32 @@ bool fuseEpilogue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
 /// `op` stays, and a missed remark says why if it reads a matmul.
 bool fuseResult(QuantizeOp op, mlir::RewriterBase &rewriter);
 bool fuseResult(AmaxOp op, mlir::RewriterBase &rewriter);
+
+/// Makes `op` the epilogue region of an attention, or results of it, likewise (FuseAttention.cpp).
+bool fuseAttention(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
+bool fuseAttention(QuantizeOp op, mlir::RewriterBase &rewriter);
+
+/// Results that an operation is to have besides its elements.
+struct AddedResults {
+  mlir::Value quantizeAmax;
+  RecipeAttr recipe;
+  OutputsAttr outputs;
+  bool amax = false;
+};
+/// Makes an epilogue region of the elementwise operation `op`, which reads elements `from` and
+/// `inputs`.
+void buildEpilogue(mlir::RewriterBase &b, mlir::linalg::GenericOp op, mlir::ValueRange from,
+                   mlir::ValueRange inputs, mlir::Region &region);
+/// Makes an epilogue region that rounds elements to `element`.
+void buildRounding(mlir::RewriterBase &b, mlir::Location loc, mlir::Type element,
+                   mlir::Region &region);
+/// Adds what is `added` to an epilogue region, and yields it behind what the region yields of the
+/// elements, if `storesElements`, and of results it has.
+void yieldAdded(mlir::RewriterBase &b, mlir::Region &region, const AddedResults &added,
+                bool storesElements, mlir::Location loc);
+/// Why a quantizer is none of whole blocks of rows, with one amax, as an epilogue has; empty where
+/// it is one.
+std::string whyNotOfBlocks(QuantizeOp op);
 
 /// Makes operations before `root`, of which one reduces rows, its prologues (Prologue.h). Returns
 /// false, with missed remarks that say why, where there are none.

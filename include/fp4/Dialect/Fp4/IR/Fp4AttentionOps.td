@@ -6,7 +6,8 @@
 #ifndef FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD
 #define FP4_DIALECT_FP4_IR_FP4ATTENTIONOPS_TD
 
-def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
+def Fp4_AttentionOp
+    : Fp4_Op<"attention", [AttrSizedOperandSegments, AttrSizedResultSegments, IsolatedFromAbove]> {
   let summary = "softmax of scaled products of queries and keys, times values";
   let description = [{
     ```
@@ -71,6 +72,10 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     With `latent` E, values are the first E elements of keys, which are operand `value` too (the
     absorbed form of multi-head latent attention).
 
+    An epilogue region is that of `fp4.matmul`, of a matrix whose rows are tokens of all sequences
+    and whose columns are elements of all heads: `result` has its elements, if it is there, and
+    `quantized` codes and scales.
+
     | operand | element type | shape |
     |---------|--------------|-------|
     | query   | bf16, f16, f8E4M3FN, f4E2M1FN | B x Sq x Hq x D, or Tq x Hq x D with query_offsets |
@@ -106,11 +111,15 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
                        Optional<AnyRankedTensor>:$query_offsets,
                        Optional<AnyRankedTensor>:$key_offsets,
                        Optional<AnyRankedTensor>:$slopes,
-                       Optional<AnyRankedTensor>:$query_scales, F32Attr:$scale,
+                       Optional<AnyRankedTensor>:$query_scales,
+                       Variadic<AnyRankedTensor>:$inputs, F32Attr:$scale,
                        OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
                        OptionalAttr<I64Attr>:$window, UnitAttr:$heads_first,
                        OptionalAttr<Fp4_KeyOrderAttr>:$order, OptionalAttr<I64Attr>:$latent);
-  let results = (outs AnyRankedTensor:$result, Optional<AnyRankedTensor>:$lse);
+  let regions = (region AnyRegion:$epilogue_body);
+  let hasRegionVerifier = 1; // behind the verifiers of the operations of the region
+  let results = (outs Optional<AnyRankedTensor>:$result, Optional<AnyRankedTensor>:$lse,
+                      Variadic<AnyRankedTensor>:$quantized);
   let assemblyFormat = [{
     $query `,` $key `,` $value
     custom<AttentionScales>($query_scales, $key_scales, $value_scales, type($query_scales),
@@ -123,8 +132,11 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`slopes` `(` $slopes^ `:` type($slopes) `)`)?
     `scale` $scale (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)?
-    (`order` $order^)? (`latent` $latent^)? attr-dict
-    `:` type($query) `,` type($key) `,` type($value) `->` type($result) (`,` type($lse)^)?
+    (`order` $order^)? (`latent` $latent^)?
+    (`inputs` `(` $inputs^ `:` type($inputs) `)`)? (`epilogue` $epilogue_body^)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value)
+    `->` custom<AttentionResult>(type($result)) (`,` type($lse)^)?
+    (`quantized` `(` type($quantized)^ `)`)?
   }];
   // Fp4Dialect.cpp reads bytecode of earlier versions, which lacks attributes.
   let useCustomPropertiesEncoding = 1;
@@ -138,6 +150,18 @@ def Fp4_AttentionOp : Fp4_Op<"attention", [AttrSizedOperandSegments]> {
     ::mlir::RankedTensorType getValueType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType());
     }
+    /// The operation of the epilogue region that gives codes and scales, or null.
+    ::fp4::EpilogueQuantizeOp getEpilogueQuantize();
+    /// The inputs of the region but for the amax of `fp4.epilogue_quantize`, which is the last.
+    ::mlir::OperandRange getEpilogueInputs();
+    /// The type of the elements behind the region; and of those that the attention itself gives.
+    ::mlir::Type getElementType();
+    ::mlir::Type getPlainElementType();
+    /// Rows and columns of the matrix of elements; rows may be dynamic.
+    int64_t getResultRows() {
+      return isPacked() ? getQueryType().getDimSize(0) : getBatches() * getQueryTokens();
+    }
+    int64_t getResultColumns() { return getHeads() * getValueElements(); }
     /// Returns true when queries, or keys, of sequences lie one behind another, as offsets say.
     bool isPacked() { return bool(getQueryOffsets()); }
     bool hasPackedKeys() { return bool(getKeyOffsets()); }

@@ -117,7 +117,7 @@ def : Fp4_Constraints<"attention", [{
   - (C4) the heads of `query` are a multiple of those of `key`.
   - (C5) `scale` is finite and positive.
   - (C6) `result` has the type of `query`, with the elements of a head of `value`, and bf16 in place
-    of f8E4M3FN.
+    of f8E4M3FN, or the element of the epilogue region.
   - (C7) `lengths` has an i32 for each batch, and `pages` a row of i32 for each batch.
   - (C8) `pages` come with `lengths`.
   - (C9) `key_scales` and `value_scales` come together, with quantized keys, and have a scale for
@@ -136,6 +136,9 @@ def : Fp4_Constraints<"attention", [{
     f8E4M3FN or beside NVFP4 that, without `pages`, offsets and `latent`.
   - (C18) `latent` is from 1 to the elements of a head of `key`, which is `value` too, of the query's
     type.
+  - (C20) an epilogue region is as (C12), (C43) and (C44) of `matmul` say, of scalar inputs, without
+    `fp4.epilogue_amax` and columnwise outputs.
+  - (C21) rows of `quantized` have whole blocks.
 }]>;
 
 def : Fp4_Constraints<"attention_backward", [{

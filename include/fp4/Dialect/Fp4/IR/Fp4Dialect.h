@@ -104,6 +104,9 @@ mlir::ParseResult parseAttentionScales(mlir::OpAsmParser &parser, MaybeOperand &
 void printAttentionScales(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Value query,
                           mlir::Value key, mlir::Value value, mlir::Type queryType,
                           mlir::Type keyType, mlir::Type valueType);
+/// The type of the elements of fp4.attention, which an epilogue region may leave out.
+mlir::ParseResult parseAttentionResult(mlir::OpAsmParser &parser, mlir::Type &result);
+void printAttentionResult(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Type result);
 
 template <typename Op>
 class KnownAttributes : public mlir::OpTrait::TraitBase<Op, KnownAttributes> {

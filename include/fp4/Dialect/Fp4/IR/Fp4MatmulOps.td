@@ -255,7 +255,8 @@ def Fp4_BlockScaledMatmulOp
 }
 
 class Fp4_EpilogueOp<string mnemonic>
-    : Op<Fp4_Dialect, mnemonic, [Pure, Fp4_KnownAttributes, HasParent<"BlockScaledMatmulOp">]> {
+    : Op<Fp4_Dialect, mnemonic,
+         [Pure, Fp4_KnownAttributes, ParentOneOf<["BlockScaledMatmulOp", "AttentionOp"]>]> {
   let hasVerifier = 1;
 }
 
@@ -304,7 +305,8 @@ def Fp4_EpilogueAmaxOp : Fp4_EpilogueOp<"epilogue_amax"> {
 
 def Fp4_YieldOp
     : Op<Fp4_Dialect, "yield",
-         [Pure, Terminator, ParentOneOf<["BlockScaledMatmulOp", "LegacyMatmulOp"]>]> {
+         [Pure, Terminator,
+          ParentOneOf<["BlockScaledMatmulOp", "LegacyMatmulOp", "AttentionOp"]>]> {
   let summary = "elements of the results";
   let description = [{
     Ends the epilogue region of a matmul with a value for each of its results.

@@ -12,6 +12,10 @@ bool hasLegacyOps(mlir::Operation *root);
 /// locations. An operation that the new spelling cannot say is reported there.
 mlir::LogicalResult upgradeLegacyOps(mlir::Operation *root);
 
+/// Gives attention of bytecode before version 6 an empty epilogue region, and sizes of its results:
+/// elements, and maybe 'lse'.
+void upgradeAttention(mlir::Operation *root);
+
 /// Rewrites such operations after a warning at the first one, which says how to rewrite the text.
 mlir::LogicalResult upgradeLegacyText(mlir::Operation *root);
 
