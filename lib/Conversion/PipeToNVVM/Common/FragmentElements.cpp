@@ -261,8 +261,9 @@ private:
   }
 };
 
-/// Stores a fragment. Elements of 16 bits leave 16 bytes at a time: the four threads of a row
-/// exchange their words of four tiles of 8 columns, until each has the row of one tile.
+/// Stores a fragment. Elements of 16 bits, or 8, leave 16 bytes at a time: the four threads of a
+/// row exchange their words of four tiles of 8 columns, or pairs of these, until each has the row
+/// of one.
 struct LowerStoreFragment : PipePattern<pipe::StoreOp> {
   using PipePattern::PipePattern;
 
@@ -347,24 +348,43 @@ private:
     return heads == existing ? exists : arith::AndIOp::create(b, exists, head < existing);
   }
 
-  /// Elements that a thread has of four tiles, and of one row of them.
-  static constexpr int64_t kExchanged = 16, kTiles = 4;
+  /// Words that four threads exchange, and the elements of a row that a thread then has.
+  static constexpr int64_t kTiles = 4;
+  static int64_t columnsOfThread(pipe::StoreOp op) {
+    return 128 / int64_t(op.getThreadType().getElementTypeBitWidth());
+  }
 
   static bool exchanges(pipe::StoreOp op) {
-    return op.getThreadType().getElementTypeBitWidth() == 16 &&
-           op.getThreadType().getNumElements() % kExchanged == 0 &&
-           hasMultipleColumns(op.getBufferType(), hw::fragmentTileColumns);
+    int64_t bits = op.getThreadType().getElementTypeBitWidth(), columns = columnsOfThread(op);
+    return (bits == 16 || bits == 8) && op.getThreadType().getNumElements() % (2 * columns) == 0 &&
+           hasMultipleColumns(op.getBufferType(), columns);
+  }
+
+  /// The words of row `half` that a thread has: of a tile of 16 bits, or of two neighbours of 8.
+  static SmallVector<Value> wordsOfRow(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
+                                       int64_t half) {
+    int64_t count = op.getThreadType().getNumElements();
+    bool areBytes = op.getThreadType().getElementTypeBitWidth() == 8;
+    auto pairs = VectorType::get(count / 2, b.getIntegerType(areBytes ? 16 : 32));
+    Value all = LLVM::BitcastOp::create(b, pairs, adaptor.getValue());
+    SmallVector<Value> words;
+    for (int64_t i = half / 2; i < count / 2; i += areBytes ? 4 : 2) {
+      Value word = vector::ExtractOp::create(b, all, i);
+      if (areBytes) {
+        auto both = VectorType::get(2, b.getIntegerType(16));
+        Value other = vector::ExtractOp::create(b, all, i + 2);
+        word = LLVM::BitcastOp::create(
+            b, b.getI32Type(), vector::FromElementsOp::create(b, both, ValueRange{word, other}));
+      }
+      words.push_back(word);
+    }
+    return words;
   }
 
   /// The words of row `half` of each four tiles, after their exchange.
   static SmallVector<Value> rowsOfTiles(ImplicitLocOpBuilder &b, pipe::StoreOp op,
                                         OpAdaptor adaptor, int64_t half) {
-    int64_t count = op.getThreadType().getNumElements();
-    Value all =
-        LLVM::BitcastOp::create(b, VectorType::get(count / 2, b.getI32Type()), adaptor.getValue());
-    SmallVector<Value> words;
-    for (int64_t i = half; i < count; i += 4)
-      words.push_back(vector::ExtractOp::create(b, all, i / 2));
+    SmallVector<Value> words = wordsOfRow(b, op, adaptor, half);
     Int32 lane(b, NVVM::LaneIdOp::create(b, b.getI32Type()));
     for (size_t first = 0; first < words.size(); first += kTiles)
       transpose(b, lane, MutableArrayRef(words).slice(first, kTiles));
@@ -392,16 +412,23 @@ private:
   static void storeTiles(ImplicitLocOpBuilder &b, pipe::StoreOp op, OpAdaptor adaptor,
                          const ElementPlaces &places, int64_t half, ArrayRef<Value> words) {
     Int32 columns(b, columnsOfBuffer(b, op.getLoc(), op.getDest()));
-    Int32 mine =
-        Int32(b, adaptor.getColumn()) + Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) %
-                                            kTiles * int64_t(hw::fragmentTileColumns);
+    int64_t unit = columnsOfThread(op);
+    Int32 mine = Int32(b, adaptor.getColumn()) +
+                 Int32(b, NVVM::LaneIdOp::create(b, b.getI32Type())) % kTiles * unit;
     for (size_t first = 0; first < words.size(); first += kTiles) {
-      Int32 column = places.inHead(mine + int64_t(first) * hw::fragmentTileColumns);
+      Int32 column = places.inHead(mine + int64_t(first) * unit);
       auto branch = scf::IfOp::create(b, column < columns, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(b);
       b.setInsertionPointToStart(branch.thenBlock());
       auto type = VectorType::get(kTiles, b.getI32Type());
       Value value = vector::FromElementsOp::create(b, type, words.slice(first, kTiles));
+      if (op.getThreadType().getElementTypeBitWidth() == 8) { // the first tile of each, the second
+        auto pairs = VectorType::get(2 * kTiles, b.getIntegerType(16));
+        Value halves = LLVM::BitcastOp::create(b, pairs, value);
+        halves =
+            vector::ShuffleOp::create(b, halves, halves, ArrayRef<int64_t>{0, 2, 4, 6, 1, 3, 5, 7});
+        value = LLVM::BitcastOp::create(b, type, halves);
+      }
       LLVM::StoreOp::create(b, value, pointerTo(b, op, adaptor, places.rowOf(half), column), 16);
     }
   }
