@@ -57,6 +57,8 @@ void addFused(OpPassManager &manager, const fp4::PhaseOptions &options) {
   manager.addPass(createCSEPass());
   // Operations that nothing needs, or that patterns have rewritten, need no instructions.
   manager.addPass(fp4::createCheckTarget());
+  // Attention of plain linalg is found in the dimensions that it has.
+  manager.addPass(fp4::createFuse({{"attention"}}));
   // Elementwise operations become few, each with its own loop.
   manager.addPass(fp4::createGeneralizeElementwise());
   // Operations that read one tensor several times, or store one in between, become one kernel.

@@ -1,5 +1,6 @@
 //===- Fuse.cpp - Fewer passes over the tensors of a quantization ---------===//
 //
+// 0. Attention: contractions around a softmax are one operation (RecognizeAttention.cpp).
 // 1. Transforms: an fp4.hadamard is absorbed by all of its uses or by none of them. One use that
 //    needs the transformed tensor in memory makes the kernel necessary anyway, and reading its
 //    result is then no dearer than transforming once more. The only gain in that case is one
@@ -322,8 +323,8 @@ bool fuseLayout(QuantizeOp quantize, OpResult result, RewriterBase &rewriter) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-constexpr StringLiteral kFusions[] = {"amax",     "transform", "orientations", "layout",
-                                      "epilogue", "results",   "rows",         "prologue"};
+constexpr StringLiteral kFusions[] = {"attention", "amax",    "transform", "orientations", "layout",
+                                      "epilogue",  "results", "rows",      "prologue"};
 
 struct Fuse : fp4::impl::FuseBase<Fuse> {
   using FuseBase::FuseBase;
@@ -359,8 +360,24 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
       numRowKernels += fuseRows(root, rewriter);
   }
 
+  /// Erases operations of linalg that an attention stands for.
+  void recognizeAll(RewriterBase &rewriter) {
+    bool any = false;
+    SmallVector<linalg::LinalgOp> contractions; // roundings behind them are erased
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      if (linalg::isaContractionOpInterface(op))
+        contractions.push_back(op);
+    });
+    for (linalg::LinalgOp op : contractions)
+      any |= recognizeAttention(op, rewriter);
+    if (any)
+      (void)runRegionDCE(rewriter, getOperation()->getRegions());
+  }
+
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
+    if (wants("attention"))
+      recognizeAll(rewriter);
     if (wants("amax"))
       for (HadamardOp transform : collect<HadamardOp>()) {
         TransformFusion fusion(transform, wants("transform"), rewriter);

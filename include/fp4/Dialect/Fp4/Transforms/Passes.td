@@ -76,7 +76,7 @@ def Fuse : Pass<"fp4-fuse"> {
   }];
   let options = [
     ListOption<"fusions", "fusions", "std::string",
-               "The fusions to do, of amax, transform (with amax), orientations, layout, "
+               "The fusions to do, of attention, amax, transform (with amax), orientations, layout, "
                "epilogue, results, rows and prologue; all when empty">
   ];
   let statistics = [
