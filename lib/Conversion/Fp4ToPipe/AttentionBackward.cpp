@@ -280,14 +280,7 @@ Value BackwardBuilder::masked(const OwnTile &tile, Value first, Value scores) {
   // The place of the first query among the keys from the first one of the tile or block on.
   Value query = isOfKeys ? first : tile.first, key = isOfKeys ? tile.first : first;
   Value place = b.add(b.sub(query, key), b.constant(backward.firstPlace()));
-  auto branch = scf::IfOp::create(b, scores.getType(), isMasked(place, first),
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, hide(place, first, scores));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, scores);
-  return branch.getResult(0);
+  return b.replaceWhen(isMasked(place, first), scores, [&] { return hide(place, first, scores); });
 }
 
 /// Returns true (i1) where some query of tile and block does not see some key, the first query the

@@ -5,6 +5,7 @@
 
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Utils/OperandNames.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -218,6 +219,43 @@ private:
         b, loc, type, viewOf(b, loc, buffer, {rowBlocks, tiles[tiles.size() - 2], tiles.back()}));
   }
 
+  /// The rows of tokens, of all heads, that the caller of the program places: the strided matrix of
+  /// which `buffer` is a view in other dimensions. Null where it is none; packed rows are copied.
+  static Value stridedTokens(OpBuilder &b, Attention &attention, Value buffer) {
+    auto view = buffer.getDefiningOp<ViewOp>();
+    auto matrix = view ? view.getSource().getDefiningOp<UnrealizedConversionCastOp>()
+                       : UnrealizedConversionCastOp();
+    if (!matrix || !isStridedArgument(matrix.getInputs()[0]) || attention.isPacked() ||
+        attention.op.getHeadsFirst())
+      return {};
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape(),
+                      rows = cast<RankedTensorType>(matrix.getInputs()[0].getType()).getShape();
+    bool haveHeads = shape.size() == 4 && rows.size() == 2 && rows[0] == shape[0] * shape[1];
+    return haveHeads ? stridedBuffer(b, attention.op.getLoc(), matrix.getInputs()[0]) : Value();
+  }
+
+  /// Such rows in three dimensions, of `shape`: planes of so many rows, or of parts of one row.
+  static Value inPlanes(OpBuilder &b, Location loc, Value rows, ArrayRef<int64_t> shape,
+                        int64_t rowsOfPlane) {
+    auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, rows);
+    Value pitch = metadata.getStrides()[0];
+    OpFoldResult inner = b.getIndexAttr(shape[2]), outer = pitch;
+    if (rowsOfPlane > 1) {
+      inner = pitch;
+      outer =
+          arith::MulIOp::create(b, loc, pitch, arith::ConstantIndexOp::create(b, loc, rowsOfPlane))
+              .getResult();
+    }
+    SmallVector<int64_t> strides = {ShapedType::kDynamic,
+                                    rowsOfPlane > 1 ? ShapedType::kDynamic : shape[2], 1};
+    auto type = MemRefType::get(shape, cast<MemRefType>(rows.getType()).getElementType(),
+                                StridedLayoutAttr::get(b.getContext(), /*offset=*/0, strides));
+    SmallVector<OpFoldResult> sizes = llvm::map_to_vector(
+        shape, [&](int64_t size) { return OpFoldResult(b.getIndexAttr(size)); });
+    return memref::ReinterpretCastOp::create(b, loc, type, rows, b.getIndexAttr(0), sizes,
+                                             {outer, inner, b.getIndexAttr(1)});
+  }
+
   static Value mapOf(OpBuilder &b, Location loc, TensorMapType box, Value mapped) {
     int64_t perByte = box.getElementType().getIntOrFloatBitWidth() == 4 ? 2 : 1;
     int64_t columns = cast<MemRefType>(mapped.getType()).getShape().back() * perByte;
@@ -231,6 +269,10 @@ private:
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     TensorMapType box = attention.boxOfQueries();
     SmallVector<int64_t> planes = {productOf(shape.drop_back(2)), attention.heads(), shape.back()};
+    if (Value strided = stridedTokens(b, attention, buffer))
+      return mapOf(b, loc, box,
+                   box.hasPlanes() ? inPlanes(b, loc, strided, planes, /*rowsOfPlane=*/1)
+                                   : strided);
     return mapOf(b, loc, box,
                  box.hasPlanes() ? viewOf(b, loc, buffer, planes, rows)
                                  : matrixOf(b, loc, buffer, 2, rows));
@@ -242,6 +284,11 @@ private:
     Location loc = attention.op.getLoc();
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     bool arePlanes = box.hasPlanes() && !attention.hasPackedKeys();
+    if (Value strided = stridedTokens(b, attention, buffer))
+      return mapOf(b, loc, box,
+                   arePlanes ? inPlanes(b, loc, strided, {shape[0], shape[1], shape[2] * shape[3]},
+                                        /*rowsOfPlane=*/shape[1])
+                             : strided);
     Value rows = attention.hasPackedKeys() ? sizeOf(b, loc, buffer, 0) : Value();
     return mapOf(b, loc, box,
                  arePlanes ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})

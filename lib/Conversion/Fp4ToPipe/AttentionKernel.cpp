@@ -474,14 +474,8 @@ Value AttentionBuilder::isMasked(const QueryTile &tile, Value firstKey) {
 /// `products` with minus infinity where a query does not see a key, in the blocks that have such
 /// keys.
 Value AttentionBuilder::masked(const QueryTile &tile, Value firstKey, Value products) {
-  auto branch = scf::IfOp::create(b, products.getType(), isMasked(tile, firstKey),
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, hide(tile, firstKey, products));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, products);
-  return branch.getResult(0);
+  return b.replaceWhen(isMasked(tile, firstKey), products,
+                       [&] { return hide(tile, firstKey, products); });
 }
 
 Value AttentionBuilder::hide(const QueryTile &tile, Value firstKey, Value products) {

@@ -90,6 +90,17 @@ public:
     setInsertionPointToStart(branch.elseBlock());
     otherwise();
   }
+  /// `value`, or where `condition` holds the value that `make` gives in its place.
+  Value replaceWhen(Value condition, Value value, llvm::function_ref<Value()> make) {
+    auto branch =
+        mlir::scf::IfOp::create(*this, value.getType(), condition, /*withElseRegion=*/true);
+    InsertionGuard guard(*this);
+    setInsertionPointToStart(branch.thenBlock());
+    mlir::scf::YieldOp::create(*this, make());
+    setInsertionPointToStart(branch.elseBlock());
+    mlir::scf::YieldOp::create(*this, value);
+    return branch.getResult(0);
+  }
   using WorkBody = llvm::function_ref<void(Value m, Value n, Value turn)>;
   /// The tiles of a numM x numN grid that this CTA works on, in the order of its schedule. With
   /// `countsTurns`, `turn` counts the tiles that the CTA worked on before; else it is null.

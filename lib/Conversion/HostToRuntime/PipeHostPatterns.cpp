@@ -175,12 +175,18 @@ Value encodeMaps(OpBuilder &b, Operation *op, Value first, const MapForm &form) 
 }
 
 /// The bytes from a row of a matrix to the next one.
+/// Bytes from one index of `dimension` of a buffer with strides to the next.
+Value strideOf(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer,
+               unsigned dimension) {
+  return LLVM::MulOp::create(b, loc, buffer.stride(b, loc, dimension),
+                             constantInt(b, loc, 64, type.getElementTypeBitWidth() / 8));
+}
+
 Value pitchOf(OpBuilder &b, Location loc, MemRefType type, MemRefDescriptor buffer) {
   int64_t pitch = fp4::pipe::rowPitchOf(type);
   if (!ShapedType::isDynamic(pitch))
     return constantInt(b, loc, 64, pitch);
-  return LLVM::MulOp::create(b, loc, buffer.stride(b, loc, 0),
-                             constantInt(b, loc, 64, type.getElementTypeBitWidth() / 8));
+  return strideOf(b, loc, type, buffer, unsigned(type.getRank()) - 2);
 }
 
 /// The first size of a buffer, its rows or planes.
@@ -246,13 +252,14 @@ MapForm formOfPlanes(OpBuilder &b, Location loc, MemRefType type, MemRefDescript
   auto i64 = [&](int64_t value) { return constantInt(b, loc, 64, value); };
   auto i32 = [&](int64_t value) { return constantInt(b, loc, 32, value); };
   ArrayRef<int64_t> buffer = type.getShape(), box = map.getShape();
-  int64_t pitch = fp4::pipe::rowPitchOf(type);
+  Value plane = type.getLayout().isIdentity() ? i64(fp4::pipe::rowPitchOf(type) * buffer[1])
+                                              : strideOf(b, loc, type, memory, /*dimension=*/0);
   return {
       mapTypeOf(map),
       fp4::pipe::swizzleMode(map.getLayout()),
       /*rank=*/3,
       integerArray(b, loc, 64, {i64(columns), i64(buffer[1]), firstSizeOf(b, loc, type, memory)}),
-      integerArray(b, loc, 64, {i64(pitch), i64(pitch * buffer[1])}),
+      integerArray(b, loc, 64, {pitchOf(b, loc, type, memory), plane}),
       {integerArray(b, loc, 32, {i32(box[2] / elementsOfUnit(map)), i32(box[1]), i32(box[0])})}};
 }
 

@@ -56,7 +56,7 @@ static bool isRowMajor(MemRefType buffer) {
 
 int64_t fp4::pipe::rowPitchOf(MemRefType buffer) {
   auto layout = dyn_cast<StridedLayoutAttr>(buffer.getLayout());
-  int64_t pitch = layout ? layout.getStrides().front() : buffer.getShape().back();
+  int64_t pitch = layout ? layout.getStrides().drop_back().back() : buffer.getShape().back();
   return ShapedType::isDynamic(pitch) ? pitch : pitch * buffer.getElementTypeBitWidth() / 8;
 }
 
@@ -98,7 +98,7 @@ static LogicalResult verifyMappedBuffer(MakeTensorMapOp op) {
   bool fits = buffer && buffer.getRank() == rank && isRowMajor(buffer) &&
               !buffer.isDynamicDim(unsigned(rank) - 1);
   if (fits && map.hasPlanes()) // (C666)
-    fits = buffer.getLayout().isIdentity() && !buffer.isDynamicDim(unsigned(rank) - 2 + isOfLists);
+    fits = !buffer.isDynamicDim(unsigned(rank) - 2 + isOfLists);
   if (!fits)
     return withNote(op.emitOpError() << "buffer must be a row-major memref of rank " << rank
                                      << " with static " << (map.hasPlanes() ? "sizes" : "columns")
