@@ -15,7 +15,7 @@ from test_torch_attention import heads, shared
 
 if torch is not None:
     import fp4.torch as ft
-    from fp4.torch import attend
+    from fp4.torch import attend_programs
 
 #: Queries and keys of sequences: none, one, and about the size of a tile.
 SEQUENCES = [(0, 5), (1, 1), (127, 127), (5, 0), (129, 140), (0, 0), (2, 130)]
@@ -108,9 +108,9 @@ class Packed(unittest.TestCase):
         """Sizes that are dynamic have names, without which no GPU takes a program."""
         rows = (None, 2, 64)
         for keys, pages in ((rows, 0), ((9, 16, 2, 64), 4)):
-            what = attend.Attention(rows, keys, keys, "bf16", 0.125, True, bool(pages), pages,
-                                    offsets=3)
-            manifest = attend._program(what, "sm_90a").program().manifest
+            what = attend_programs.Attention(rows, keys, keys, "bf16", 0.125, True, bool(pages),
+                                             pages, offsets=3)
+            manifest = attend_programs.program(what, "sm_90a").program().manifest
             with self.subTest(pages=pages):
                 require_names(manifest.functions["attention"])
         query, key, value, *ends = packed()

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
-from ..torch.attend import elements_of
+from ..torch.attend_programs import elements_of
 from ._operands import check_tensor
 
 #: Members that kernels have as constants, by what an error calls them.

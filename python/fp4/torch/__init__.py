@@ -13,7 +13,7 @@ not import this package, because it imports torch.
 """
 
 from . import requirement  # noqa: F401 (first: it says what is wrong with torch)
-from .attend import attention, scaled_dot_product_attention
+from .attend import attention, attention_scaled, scaled_dot_product_attention
 from .buffers import ScaledBuffers
 from .checking import checked
 from .convert import dequantize_, quantize_
@@ -65,12 +65,12 @@ from .stored_weight import StoredWeight
 from .w4a8 import W4A8Linear
 from .weight_only import WeightOnlyLinear
 
-__all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "FP8Experts", "LayerReport", "Linear",
-           "MoE", "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear", "Report",
-           "RoutedExperts", "Router", "Rule", "Scaled", "ScaledBuffers", "ScaledFP8",
+__all__ = ["SIGN_MASK", "Decoder", "ExpertOrder", "Exported", "FP8Experts", "LayerReport",
+           "Linear", "MoE", "NVFP4Training", "Normed", "PagedCache", "Prepared", "QuantizedLinear",
+           "Report", "RoutedExperts", "Router", "Rule", "Scaled", "ScaledBuffers", "ScaledFP8",
            "StoredWeight", "W4A8Linear", "WeightOnlyExperts", "WeightOnlyGate", "WeightOnlyLinear",
-           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "checked",
-           "combine", "cross_entropy", "decode_scale_of", "dequantize", "dequantize_",
+           "amax", "amax_of_decode_scale", "amax_of_encode_scale", "attention", "attention_scaled",
+           "checked", "combine", "cross_entropy", "decode_scale_of", "dequantize", "dequantize_",
            "encode_scale_of", "experts_from", "fake_quantize", "from_export", "gather_quantize",
            "hadamard", "keep_weights", "layer_norm", "layer_norm_quantize", "linear",
            "merge_linears", "permute_tokens", "prepare", "quantize", "quantize_",

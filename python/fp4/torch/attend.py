@@ -10,150 +10,44 @@ is for any number of tokens.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from typing import Any, Literal, overload
 
 import torch
 
 from ..errors import UsageError
-from . import attend_backward, functional, programs
+from . import attend_backward, attend_blocks, functional, recipes
+from .attend_programs import (
+    BLOCKS,
+    CODES,
+    ELEMENTS,
+    PACKED,
+    SCALES,
+    Attention,
+    element_of,
+    elements_of,
+    program,
+)
 from .execution import run
 from .operation import Operation
-from .programs import Runnable
 from .row_results import check_number, check_tensor, said
-from .strides import dense
+from .scaled import Scaled
+from .strides import dense, matrices_of_tokens
 
 Maybe = torch.Tensor | None
-
-_PACKED = (torch.uint8, torch.float4_e2m1fn_x2)
-_CODES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float4_e2m1fn_x2: "f4E2M1FN"}
-_SCALES = {torch.float8_e4m3fn: "f8E4M3FN", torch.float8_e8m0fnu: "f8E8M0FNU"}
-_ELEMENTS = {torch.bfloat16: "bf16", torch.float16: "f16", torch.float8_e4m3fn: "f8E4M3FN"}
-_BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}
-
-
-@dataclasses.dataclass(frozen=True)
-class Attention:
-    """The facts that decide the program: shapes of [B, S, H, D] in elements, the type of queries,
-    and the mask; `pages` of a sequence, or 0 without a cache; the types of codes and of scales, or
-    none; the numbers of factors; softcap, window, sinks and slopes; and the results. There are
-    `offsets` offsets of packed sequences, whose shapes [None, H, D] have any tokens. With `latent`,
-    so many elements of keys are values, too."""
-
-    query: tuple[int | None, ...]
-    key: tuple[int | None, ...]
-    value: tuple[int | None, ...]
-    element: str
-    scale: float
-    causal: bool
-    has_lengths: bool = False
-    pages: int = 0
-    code: str = ""
-    scale_type: str = ""
-    factors: tuple[tuple[int, ...], ...] = ()
-    softcap: float | None = None
-    window: int | None = None
-    has_sinks: bool = False
-    has_lse: bool = False
-    offsets: int = 0
-    has_slopes: bool = False
-    heads_first: bool = False
-    latent: int = 0
-
-
-@functools.lru_cache(maxsize=256)
-def _program(what: Attention, target: str) -> Runnable:
-    """(query, key, value?, scales?, factors?, lengths?, pages?, query_offsets?, key_offsets?,
-    sinks?, slopes?) -> result, lse?"""
-    return programs.compile_text(text_of(what), target)
-
-
-def text_of(what: Attention) -> str:
-    """The program of attention as MLIR text."""
-    def tensor(shape: tuple[int | None, ...], element: str) -> str:
-        sizes = "x".join("?" if size is None else str(size) for size in shape)
-        return f"tensor<{sizes}x{element}>"
-
-    code = what.code or what.element
-    batches = what.offsets - 1 if what.offsets else what.query[0]
-    query = tensor(what.query, what.element)
-    result = tensor((*what.query[:-1], what.latent or what.value[-1]),
-                    "bf16" if what.element == "f8E4M3FN" else what.element)
-    key, value = tensor(what.key, code), tensor(what.value, code)
-    groups: dict[str, list[tuple[str, str]]] = {}
-    if what.scale_type:
-        block = _BLOCKS[what.scale_type]
-        groups["scales"] = [
-            (name, tensor((*shape[:-1], -(-(shape[-1] or 0) // block)), what.scale_type))
-            for name, shape in (("ks", what.key), ("vs", what.value))]
-    if what.factors:
-        groups["factors"] = [(name, tensor(shape, "f32"))
-                             for name, shape in zip(("fk", "fv"), what.factors)]
-    if what.has_lengths:
-        groups["lengths"] = [("n", f"tensor<{batches}xi32>")]
-    if what.pages:
-        groups["pages"] = [("p", f"tensor<{batches}x{what.pages}xi32>")]
-    for word, is_there in (("query_offsets", what.offsets),
-                           ("key_offsets", what.offsets and not what.pages)):
-        if is_there:
-            groups[word] = [(word[0] + "o", f"tensor<{what.offsets}xi32>")]
-    for word, given in (("sinks", what.has_sinks), ("slopes", what.has_slopes)):
-        if given:
-            groups[word] = [(word[:2], f"tensor<{what.query[-2]}xf32>")]
-    more = "".join(f" {word}({', '.join(f'%{name}' for name, _ in operands)} : "
-                   f"{', '.join(kind for _, kind in operands)})"
-                   + (" heads_first" if word == "pages" and what.heads_first else "")
-                   for word, operands in groups.items())
-    arguments = ", ".join((*_elements(what, query, key, *(() if what.latent else (value,))), *(
-        f"%{name}: {kind}" for operands in groups.values() for name, kind in operands)))
-    names, results, returned = "%o", result, result
-    if what.has_lse:
-        names, results = "%o, %l", f"{result}, {tensor(what.query[:-1], 'f32')}"
-        returned = f"({results})"
-    return (f"func.func @attention({arguments}) -> {returned} {{\n"
-            f"  {names} = fp4.attention %q, %k, %{'k' if what.latent else 'v'}{more}"
-            f" {_scores(what)}\n"
-            f"      : {query}, {key}, {value} -> {results}\n"
-            f"  return {names} : {results}\n}}\n")
-
-
-def _elements(what: Attention, *kinds: str) -> list[str]:
-    """The arguments of queries, keys and values. Sizes that are dynamic have names, by which tokens
-    of keys and values are compared before a kernel runs."""
-    names = zip("qkv", ("query", "key", "value"), kinds, (what.query, what.key, what.value), "TKK")
-    arguments = []
-    for letter, name, kind, shape, size in names:
-        dims = ", ".join(f'"{size}"' if x is None else '""' for x in shape)
-        named = f', fp4.dims = [{dims}]' if None in shape else ""
-        arguments.append(f'%{letter}: {kind} {{fp4.name = "{name}"{named}}}')
-    return arguments
-
-
-def _scores(what: Attention) -> str:
-    """The attributes of scores, and those that say which keys queries see."""
-    softcap = "" if what.softcap is None else f" softcap {what.softcap:.9e}"
-    window = "" if what.window is None else f" window {what.window}"
-    latent = f" latent {what.latent}" if what.latent else ""
-    return f"scale {what.scale:.9e}{softcap}{' causal' if what.causal else ''}{window}{latent}"
-
-
-def elements_of(tensor: torch.Tensor) -> tuple[int, ...]:
-    """The shape of keys or values in elements: two codes of 4 bits are a byte."""
-    packed = tensor.dtype in _PACKED
-    return (*tensor.shape[:-1], tensor.shape[-1] * 2) if packed else tuple(tensor.shape)
-
 
 def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
             lengths: Maybe, pages: Maybe, scale: float, causal: bool, key_scales: Maybe = None,
             value_scales: Maybe = None, key_factors: Maybe = None, value_factors: Maybe = None,
             sinks: Maybe = None, softcap: float | None = None, window: int | None = None,
             cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None, alibi_slopes: Maybe = None,
-            heads_first: bool = False, latent: int = 0) -> Any:
+            heads_first: bool = False, latent: int = 0, query_scales: Maybe = None,
+            out_factor: Maybe = None, out_amax: Maybe = None, out_format: str = "") -> Any:
     if not query.numel():
-        return _attend_fake(has_lse, query, key, value, latent=latent)
-    if key.dtype in _PACKED:
-        key, value = (x.view(torch.float4_e2m1fn_x2) for x in (key, value))
+        return _attend_fake(has_lse, query, key, value, latent, value_scales, query_scales,
+                            out_factor, out_format)
+    query, key, value = (x.view(torch.float4_e2m1fn_x2) if x.dtype in PACKED else x
+                         for x in (query, key, value))
     axis = 1 if pages is None and cu_seqlens_k is None else 0  # of tokens, or of pages
     if not key.shape[axis] and not value.shape[axis]:  # no kernel has a map of no keys
         key, value = (_one_row(x, axis) for x in (key, value))
@@ -163,23 +57,35 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
             lengths = query.new_zeros(query.shape[:1], dtype=torch.int32)
     factors = () if key_factors is None or value_factors is None else (
         tuple(key_factors.shape), tuple(value_factors.shape))
-    shapes: list[Any] = [tuple(query.shape), elements_of(key), elements_of(value)]
+    shapes: list[Any] = [elements_of(x) for x in (query, key, value)]
     for i, offsets in enumerate((cu_seqlens_q, cu_seqlens_k, cu_seqlens_k)):
         shapes[i] = shapes[i] if offsets is None else (None, *shapes[i][1:])
     if cu_seqlens_q is not None and cu_seqlens_k is not None:
         cu_seqlens_q, cu_seqlens_k = (_padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
-    what = Attention(shapes[0], shapes[1], shapes[2], _ELEMENTS[query.dtype], scale,
-                     causal, lengths is not None, 0 if pages is None else pages.shape[1],
-                     _CODES.get(key.dtype, ""),
-                     "" if key_scales is None else _SCALES[key_scales.dtype], factors, softcap,
-                     window, sinks is not None, has_lse,
-                     0 if cu_seqlens_q is None else cu_seqlens_q.numel(), alibi_slopes is not None,
-                     heads_first, latent)
+    of_blocks = query_scales is not None
+    what = Attention(
+        shapes[0], shapes[1], shapes[2], element_of(query), scale, causal, lengths is not None,
+        0 if pages is None else pages.shape[1], CODES.get(key.dtype, ""),
+        "" if key_scales is None else SCALES[key_scales.dtype], factors, softcap, window,
+        sinks is not None, has_lse, 0 if cu_seqlens_q is None else cu_seqlens_q.numel(),
+        alibi_slopes is not None, heads_first, latent,
+        out_format or ("" if out_factor is None else "f8E4M3FN"), of_blocks,
+        element_of(value) if of_blocks else "")
+    target = "sm_90a"
+    if query_scales is not None and key_scales is not None:
+        target = "sm_100a"
+        query_scales, key_scales = (attend_blocks.tiled(x) for x in (query_scales, key_scales))
+        value_scales = None if value_scales is None else attend_blocks.tiled(value_scales, heads=1)
     more = (None if x is None else dense(x) for x in
-            (key_scales, value_scales, key_factors, value_factors, lengths, pages, cu_seqlens_q,
-             cu_seqlens_k, sinks, alibi_slopes))
-    values = () if latent else (dense(value),)
-    return run(_program, (what,), dense(query), dense(key), *values, *more, target="sm_90a")
+            (query_scales, key_scales, value_scales, key_factors, value_factors, lengths, pages,
+             cu_seqlens_q, cu_seqlens_k, sinks, alibi_slopes, out_factor, out_amax))
+    operands = [query, key] if latent else [query, key, value]
+    if not (latent or of_blocks or cu_seqlens_q is not None or heads_first):
+        matrices = matrices_of_tokens(*operands)
+        if matrices:
+            what, operands = dataclasses.replace(what, strided=True), matrices
+    return run(program, (what,), *(x if what.strided else dense(x) for x in operands), *more,
+               target=target)
 
 
 def _one_row(empty: torch.Tensor, axis: int) -> torch.Tensor:
@@ -197,10 +103,21 @@ def _padded(offsets: torch.Tensor) -> torch.Tensor:
 
 
 def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                 *, latent: int = 0) -> Any:
-    is_byte = query.dtype == torch.float8_e4m3fn
-    result = query.new_empty((*query.shape[:-1], latent or elements_of(value)[-1]),
-                             dtype=torch.bfloat16 if is_byte else query.dtype)
+                 latent: int = 0, value_scales: Maybe = None, query_scales: Maybe = None,
+                 out_factor: Maybe = None, out_format: str = "") -> Any:
+    size = latent or elements_of(value)[-1]
+    if query_scales is not None and value_scales is not None:
+        size = value.shape[2]
+    if out_format:
+        rows, columns = query.shape[:-2].numel(), query.shape[-2] * size
+        block, scale = (16, torch.float8_e4m3fn) if out_format == "nvfp4" else (
+            32, torch.float8_e8m0fnu)
+        return (query.new_empty((rows, columns // 2), dtype=torch.float4_e2m1fn_x2),
+                query.new_empty((-(-rows // 128), -(-columns // block // 4), 512), dtype=scale))
+    dtype = torch.float16 if query.dtype == torch.float16 else torch.bfloat16
+    if out_factor is not None:
+        dtype = torch.float8_e4m3fn
+    result = query.new_empty((*query.shape[:-1], size), dtype=dtype)
     return (result, query.new_empty(query.shape[:-1], dtype=torch.float32)) if has_lse else result
 
 
@@ -209,8 +126,10 @@ _ARGUMENTS = (
     " bool causal, Tensor? key_scales=None, Tensor? value_scales=None, Tensor? key_factors=None,"
     " Tensor? value_factors=None, Tensor? sinks=None, float? softcap=None, int? window=None,"
     " Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None, Tensor? alibi_slopes=None,"
-    " bool heads_first=False, int latent=0)")
-_LATENT = 18  # the place of this argument, which the dispatcher may leave out
+    " bool heads_first=False, int latent=0, Tensor? query_scales=None, Tensor? out_factor=None,"
+    " Tensor? out_amax=None, str out_format='')")
+#: The places of arguments that the shapes of results depend on, which may be left out.
+_PLACES = {"value_scales": 8, "latent": 18, "query_scales": 19, "out_factor": 20, "out_format": 22}
 
 
 def _operation(name: str, has_lse: bool, results: str) -> Operation:
@@ -218,8 +137,9 @@ def _operation(name: str, has_lse: bool, results: str) -> Operation:
         return _attend(has_lse, *arguments)
 
     def fake(*arguments: Any) -> Any:
-        latent = arguments[_LATENT] if len(arguments) > _LATENT else 0
-        return _attend_fake(has_lse, *arguments[:3], latent=latent)
+        given = {name: arguments[place] for name, place in _PLACES.items()
+                 if len(arguments) > place}
+        return _attend_fake(has_lse, *arguments[:3], **given)
 
     return Operation(f"{name}{_ARGUMENTS} -> {results}", implementation, fake)
 
@@ -227,6 +147,7 @@ def _operation(name: str, has_lse: bool, results: str) -> Operation:
 _operations = (_operation("attention", False, "Tensor"),
                _operation("attention_lse", True, "(Tensor, Tensor)"))
 attend_backward.register(*_operations)
+_scaled_operation = _operation("attention_scaled", False, "(Tensor, Tensor)")
 
 
 @overload
@@ -238,7 +159,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               value_factors: torch.Tensor | None = None,
               cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
               alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
-              return_lse: Literal[False] = False) -> torch.Tensor: ...
+              query_scales: torch.Tensor | None = None, out_factor: torch.Tensor | None = None,
+              checked: bool = False, return_lse: Literal[False] = False) -> torch.Tensor: ...
 
 
 @overload
@@ -250,6 +172,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               value_factors: torch.Tensor | None = None,
               cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
               alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
+              query_scales: torch.Tensor | None = None, out_factor: torch.Tensor | None = None,
+              checked: bool = False,
               return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
@@ -261,6 +185,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               value_factors: torch.Tensor | None = None,
               cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
               alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
+              query_scales: torch.Tensor | None = None, out_factor: torch.Tensor | None = None,
+              checked: bool = False,
               return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
@@ -297,48 +223,141 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
         key_factors, value_factors: float32 [1] or [Hk], decode scales of all codes, or of those of
             a head. Beside a float8_e4m3fn query they are positive, and may be [B, Hk].
+        query_scales: of blocks of queries, [B, Sq, Hq, D/32] float8_e8m0fnu of float8_e4m3fn
+            (MXFP8) or [B, Sq, Hq, D/16] float8_e4m3fn of FP4 (NVFP4), and key_scales likewise.
+            Values are float8_e4m3fn, or NVFP4 [B, Hk, E, Sk/2] with scales [B, Hk, E, Sk/16].
+        out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.
+        checked: first read lengths and pages, and refuse numbers that are out of range.
         return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
             without a key or sink.
 
     Raises:
         UsageError: an argument that does not fit. CompileError: a GPU or a shape without a kernel.
     """
-    _check_together(cu_seqlens_q, cu_seqlens_k, pages)
+    arguments = _arguments_of(
+        query, key, value, causal=causal, scale=scale, softcap=softcap, window=window, sinks=sinks,
+        lengths=lengths, pages=pages, key_scales=key_scales, value_scales=value_scales,
+        key_factors=key_factors, value_factors=value_factors, cu_seqlens_q=cu_seqlens_q,
+        cu_seqlens_k=cu_seqlens_k, alibi_slopes=alibi_slopes, kv_layout=kv_layout, latent=latent,
+        query_scales=query_scales, out_factor=out_factor, checked=checked)
+    has_lse = return_lse or attend_backward.wants_gradient(*arguments[:3])
+    operation = torch.ops.fp4.attention_lse if has_lse else torch.ops.fp4.attention
+    results: torch.Tensor | tuple[torch.Tensor, torch.Tensor] = operation(*arguments)
+    return results[0] if has_lse and not return_lse else results
+
+
+def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, format: str = "nvfp4",
+                     amax: torch.Tensor | None = None, **options: Any) -> Scaled:
+    """The result of `attention` as the operand of the next matmul, [B * Sq, Hq * E].
+
+    Args:
+        format: "nvfp4", or "mxfp4".
+        amax: float32 scalar, as `quantize` takes it, with "nvfp4".
+        options: those of `attention`.
+
+    Raises:
+        UsageError: an argument that does not fit. CompileError: a shape whose kernel does not
+            quantize; `quantize` does.
+    """
+    recipes.check_format(format)
+    for name in ("return_lse", "out_factor"):
+        if options.get(name):
+            raise UsageError(f"'{name}' must be left out, but got {options[name]!r}",
+                             "the result is codes and scales alone")
+    if (amax is not None) != (format == "nvfp4"):
+        raise UsageError(f"'amax' must be {'given' if amax is None else 'left out'} with format "
+                         f"{format!r}", "NVFP4 has a scale of the tensor, and MXFP4 none")
+    if amax is not None:
+        check_tensor(amax, "amax")
+        _check_scalar(amax, "amax")
+    arguments = _arguments_of(query, key, value, **options)
+    data, scales = torch.ops.fp4.attention_scaled(*arguments, amax, format)
+    shape = (data.shape[0], 2 * data.shape[1])
+    return Scaled(data, scales, amax, shape, format, "tiled_128x4", recipes.DEFAULT_RECIPES[format])
+
+
+def _arguments_of(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
+                  scale: float | None = None, softcap: float | None = None,
+                  window: int | None = None, latent: int = 0, kv_layout: str = "NHD",
+                  checked: bool = False, **tensors: Maybe) -> list[Any]:
+    """The arguments of the operation, which are checked."""
+    given = {name: tensors.get(name) for name in _TENSORS}
+    if wrong := tensors.keys() - given.keys():
+        raise TypeError(f"attention() got an unexpected keyword argument {min(wrong)!r}")
+    lengths, pages, of_queries, of_keys = (
+        given[name] for name in ("lengths", "pages", "cu_seqlens_q", "cu_seqlens_k"))
+    _check_together(of_queries, of_keys, pages)
     value = _values_of(key, value, latent)
-    for name, tensor, offsets in (("query", query, "cu_seqlens_q"), ("key", key, "cu_seqlens_k"),
-                                  ("value", value, "cu_seqlens_k")):
-        check_tensor(tensor, name)
-        packed = cu_seqlens_q if name == "query" else cu_seqlens_k
-        _check_heads(tensor, name, query, "" if packed is None else offsets)
+    _check_operands(query, key, value, given, latent)
     heads_first = _check_layout(kv_layout, pages)
-    heads = key.shape[1 if heads_first else -2]
-    sequences = _count_sequences(cu_seqlens_q, cu_seqlens_k, query, key, lengths, pages)
-    _check_codes(query, key, value, heads, sequences, key_scales, value_scales, key_factors,
-                 value_factors)
+    sequences = _count_sequences(of_queries, of_keys, query, key, lengths, pages)
+    if given["query_scales"] is None:
+        _check_codes(query, key, value, key.shape[1 if heads_first else -2], sequences,
+                     *(given[name] for name in _TENSORS[2:6]))
     _check_scores(query, causal, softcap, window)
-    _check_of_heads(sinks, "sinks", "logit", query)
-    _check_of_heads(alibi_slopes, "alibi_slopes", "slope", query)
+    _check_of_heads(given["sinks"], "sinks", "logit", query)
+    _check_of_heads(given["alibi_slopes"], "alibi_slopes", "slope", query)
     _check_numbers(lengths, "lengths", (sequences,))
     _check_numbers(pages, "pages", (sequences, -1))
     if pages is not None and lengths is None:
         raise UsageError("'pages' must come with 'lengths', but got none",
                          "a sequence ends in the middle of a page")
-    given = {"lengths": lengths, "pages": pages, "key_scales": key_scales,
-             "value_scales": value_scales, "key_factors": key_factors,
-             "value_factors": value_factors, "sinks": sinks, "cu_seqlens_q": cu_seqlens_q,
-             "cu_seqlens_k": cu_seqlens_k, "alibi_slopes": alibi_slopes}
+    if given["out_factor"] is not None:
+        _check_scalar(given["out_factor"], "out_factor")
     functional._check_devices(query=query, key=key, value=value,
                               **{name: x for name, x in given.items() if x is not None})
+    if checked:
+        _check_ranges(lengths, pages, key, heads_first)
     if scale is None:
-        scale = 1 / math.sqrt(query.shape[-1])
+        scale = 1 / math.sqrt(elements_of(query)[-1])
     check_number(scale, "scale")
-    has_lse = return_lse or attend_backward.wants_gradient(query, key, value)
-    operation = torch.ops.fp4.attention_lse if has_lse else torch.ops.fp4.attention
-    results: torch.Tensor | tuple[torch.Tensor, torch.Tensor] = operation(
-        query, key, value, lengths, pages, float(scale), bool(causal), key_scales, value_scales,
-        key_factors, value_factors, sinks, None if softcap is None else float(softcap), window,
-        cu_seqlens_q, cu_seqlens_k, alibi_slopes, heads_first, latent)
-    return results[0] if has_lse and not return_lse else results
+    return [query, key, value, lengths, pages, float(scale), bool(causal),
+            *(given[name] for name in _TENSORS[2:7]), None if softcap is None else float(softcap),
+            window, of_queries, of_keys, given["alibi_slopes"], heads_first, latent,
+            given["query_scales"], given["out_factor"]]
+
+
+_TENSORS = ("lengths", "pages", "key_scales", "value_scales", "key_factors", "value_factors",
+            "sinks", "cu_seqlens_q", "cu_seqlens_k", "alibi_slopes", "query_scales", "out_factor")
+
+
+def _check_operands(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                    given: dict[str, Maybe], latent: int) -> None:
+    names = (("query", query, "cu_seqlens_q"), ("key", key, "cu_seqlens_k"),
+             ("value", value, "cu_seqlens_k"))
+    for name, tensor, offsets in names:
+        check_tensor(tensor, name)
+        if given["query_scales"] is None:
+            _check_heads(tensor, name, query, "" if given[offsets] is None else offsets)
+    if (of_queries := given["query_scales"]) is not None:
+        others = {name: given[name] for name in ("pages", "cu_seqlens_q", "cu_seqlens_k")}
+        attend_blocks.check(query, key, value, of_queries, given["key_scales"],
+                            given["value_scales"], {**others, "latent": latent})
+
+
+def _check_scalar(number: torch.Tensor, name: str) -> None:
+    if number.dtype != torch.float32 or number.dim():
+        raise UsageError(f"'{name}' must be a float32 scalar, but got {said(number)}",
+                         "write torch.tensor(x), one number for all elements")
+
+
+def _check_ranges(lengths: Maybe, pages: Maybe, key: torch.Tensor, heads_first: bool) -> None:
+    """Refuses keys that do not exist, which kernels take for zeros or leave out."""
+    if lengths is None:
+        return
+    tokens = key.shape[1] if pages is None else key.shape[2 if heads_first else 1]
+    most = tokens if pages is None else pages.shape[1] * tokens
+    for sequence, length in enumerate(lengths.tolist()):
+        if not 0 <= length <= most:
+            raise UsageError(f"'lengths' must be from 0 to {most}, but sequence {sequence} has "
+                             f"{length}", "give it more pages" if pages is not None else
+                             "pass as many keys")
+        used = [] if pages is None else pages[sequence, :-(-length // tokens)].tolist()
+        for place, page in enumerate(used):
+            if not 0 <= page < key.shape[0]:
+                raise UsageError(f"'pages' must be from 0 to {key.shape[0] - 1}, but page {place} "
+                                 f"of sequence {sequence} is {page}",
+                                 "a page is a place in 'key' and 'value'")
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -473,9 +492,9 @@ def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor,
     if not offsets and tensor.dim() != 4:
         raise UsageError(f"'{name}' must be batches x tokens x heads x elements, but got the shape "
                          f"{list(tensor.shape)}", "pass x.view(batches, tokens, heads, -1)")
-    is_code = name != "query" and (tensor.dtype in _CODES or tensor.dtype == torch.uint8) and (
+    is_code = name != "query" and (tensor.dtype in CODES or tensor.dtype == torch.uint8) and (
         query.dtype != torch.float8_e4m3fn)
-    if query.dtype not in _ELEMENTS or (tensor.dtype != query.dtype and not is_code):
+    if query.dtype not in ELEMENTS or (tensor.dtype != query.dtype and not is_code):
         like = "" if name == "query" else ", as 'query'"
         raise UsageError(f"'{name}' must be bfloat16, float16 or float8_e4m3fn{like}, but got "
                          f"{said(tensor)}", "convert it with .to(torch.bfloat16)")
@@ -499,7 +518,7 @@ def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, he
     if given and key.dtype == query.dtype and not is_byte:
         raise UsageError(f"'{next(iter(given))}' must come with codes, but 'key' is {said(key)}",
                          "elements of the query's dtype are as they are")
-    if key.dtype in _PACKED and "key_scales" not in given:
+    if key.dtype in PACKED and "key_scales" not in given:
         raise UsageError("'key_scales' must be given for codes of 4 bits, but got none",
                          "pass the scales of the blocks of keys and values")
     for name, codes in (("key_scales", key), ("value_scales", value)):
@@ -513,11 +532,11 @@ def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, he
 
 def _check_scales(scales: torch.Tensor, name: str, codes: torch.Tensor,
                   query: torch.Tensor) -> None:
-    packed = codes.dtype in _PACKED
+    packed = codes.dtype in PACKED
     allowed = ([torch.float8_e4m3fn] if packed else []) + (
         [torch.float8_e8m0fnu] if query.dtype == torch.bfloat16 else [])
     if scales.dtype in allowed:
-        block = _BLOCKS[_SCALES[scales.dtype]]
+        block = BLOCKS[SCALES[scales.dtype]]
         shape = (*codes.shape[:3], -(-elements_of(codes)[3] // block))
         if tuple(scales.shape) == shape:
             return

@@ -14,7 +14,7 @@ import torch
 from ..errors import UsageError
 from . import decoder_programs, programs, weight_programs
 from .alike import facts_of
-from .attend import Attention
+from .attend_programs import Attention
 from .decoder_layers import (
     Fallbacks,
     Layer,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 
-from . import attend, norm_programs, programs
+from . import attend_programs, norm_programs, programs
 from .norm_programs import Norm, norm_text
 from .programs import Runnable
 from .rotation_programs import Rotation, begin_rotation
@@ -29,9 +29,9 @@ def gate(what: norm_programs.Gate, target: str) -> Runnable:
 
 
 @functools.lru_cache(maxsize=256)
-def attention(what: attend.Attention, target: str) -> Runnable:
+def attention(what: attend_programs.Attention, target: str) -> Runnable:
     """The program of fp4.torch.attention."""
-    return programs.compile_text(attend.text_of(what), target, pdl=_PDL)
+    return programs.compile_text(attend_programs.text_of(what), target, pdl=_PDL)
 
 
 @dataclasses.dataclass(frozen=True)

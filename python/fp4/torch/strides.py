@@ -49,6 +49,23 @@ def placed_heads(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
     return (x, True) if is_placed and not x.is_contiguous() else (dense(x), False)
 
 
+def matrices_of_tokens(*tensors: torch.Tensor) -> list[torch.Tensor]:
+    """The matrices of tokens of [B, S, H, D], for a kernel with fp4.strided: rows with all heads of
+    a token, at one distance. None where no tensor has gaps, or one has no such rows."""
+    matrices = []
+    for x in tensors:
+        batches, tokens, heads, elements = x.shape
+        batch, pitch, head, step = x.stride()
+        is_placed = (step == 1 and (heads == 1 or head == elements)
+                     and (batches == 1 or batch == tokens * pitch))
+        if not is_placed:
+            return []
+        rows, columns = batches * tokens, heads * elements
+        matrices.append(x.as_strided((rows, columns), (max(pitch, columns), 1)))
+    have_gaps = any(not x.is_contiguous() for x in matrices)
+    return matrices if have_gaps and all(has_rows(x) for x in matrices) else []
+
+
 def dense(x: torch.Tensor) -> torch.Tensor:
     """The matrix `x`, or a copy of it where its rows do not follow one another."""
     if x.is_contiguous() and x.data_ptr() % _UNIT == 0:

@@ -1,0 +1,199 @@
+"""Results of attention in e4m3 and quantized, and blocks of queries and keys that tensor cores
+scale."""
+
+import unittest
+from typing import Any
+
+import fp4
+from programs import torch
+from test_torch_attention import heads, plain
+
+if torch is not None:
+    import fp4.torch as ft
+    from fp4.torch import attend_programs, strides
+
+
+def sim(target: str = "sm_90a") -> Any:
+    return ft.simulator(fp4.Device("sim", target=target, check="strict"))
+
+
+def quantized(x: Any, format: str) -> "tuple[Any, Any, Any]":
+    """Codes and row-major scales of blocks along the last dimension, and their numbers."""
+    if format == "mx":
+        blocks = x.float().unflatten(-1, (-1, 32))
+        exponent = blocks.abs().amax(-1, keepdim=True).clamp(min=2.0 ** -100).log2().floor() - 8
+        codes = (blocks / exponent.exp2()).clamp(-448, 448).to(torch.float8_e4m3fn)
+        numbers = (codes.float() * exponent.exp2()).flatten(-2)
+        scales = (exponent.squeeze(-1) + 127).to(torch.uint8).view(torch.float8_e8m0fnu)
+        return codes.flatten(-2), scales, numbers
+    with ft.simulator(fp4.Device("sim", target="sm_100a")):
+        matrix = ft.quantize(x.reshape(-1, x.shape[-1]), amax=torch.tensor(2688.0), layout="linear")
+        numbers = ft.dequantize(matrix, torch.float32).view(x.shape)
+    return (matrix.data.view(torch.uint8).view(*x.shape[:-1], -1),
+            matrix.scales.view(torch.float8_e4m3fn).view(*x.shape[:-1], -1), numbers)
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class Results(unittest.TestCase):
+    def test_bytes(self) -> None:
+        """A factor for all: prefill, decode by warps and by clusters, and latent slices."""
+        factor = torch.tensor(3.0)
+        for query, keys, options in (((1, 130, 2, 128), (1, 130, 2, 128), {"causal": True}),
+                                     ((2, 1, 8, 128), (2, 300, 2, 128), {}),
+                                     ((2, 1, 4, 64), (2, 200, 2, 64), {}),
+                                     ((1, 1, 16, 192), (1, 700, 1, 192), {"latent": 128})):
+            q, k, v = heads(*query), heads(*keys, seed=1), heads(*keys, seed=2)
+            value = None if "latent" in options else v
+            with self.subTest(query), sim():
+                got = ft.attention(q, k, value, out_factor=factor, **options)
+                expected = ft.attention(q, k, value, **options)
+                self.assertEqual(got.dtype, torch.float8_e4m3fn)
+                torch.testing.assert_close(got.float(), expected.float() * 3, rtol=0.07, atol=0.02)
+
+    def test_scaled(self) -> None:
+        """Codes and scales are those of the quantizer, bit for bit."""
+        for shape, format, number in (((1, 200, 2, 128), "mxfp4", None),
+                                      ((1, 256, 4, 64), "nvfp4", torch.tensor(2.0))):
+            q, k, v = (heads(*shape, seed=i) for i in range(3))
+            with self.subTest(format), sim():
+                got = ft.attention_scaled(q, k, v, causal=True, format=format, amax=number)
+                elements = ft.attention(q, k, v, causal=True)
+                expected = ft.quantize(elements.flatten(2).flatten(0, 1), format=format,
+                                       amax=number)
+                self.assertEqual(got.shape, expected.shape)
+                for x, y in ((got.data, expected.data), (got.scales, expected.scales)):
+                    self.assertTrue(torch.equal(x.view(torch.uint8).flatten(),
+                                                y.view(torch.uint8).flatten()))
+
+    def test_refused(self) -> None:
+        q, few = heads(1, 128, 2, 64), heads(1, 4, 2, 64)
+        with self.assertRaisesRegex(fp4.UsageError, "'out_factor' must be a float32 scalar"):
+            ft.attention(q, q, q, out_factor=torch.ones(2))
+        with self.assertRaisesRegex(fp4.UsageError, "'amax' must be given with format 'nvfp4'"):
+            ft.attention_scaled(q, q, q)
+        with self.assertRaisesRegex(fp4.UsageError, "'amax' must be left out with format 'mxfp4'"):
+            ft.attention_scaled(q, q, q, format="mxfp4", amax=torch.tensor(1.0))
+        with self.assertRaisesRegex(fp4.UsageError, "'return_lse' must be left out"):
+            ft.attention_scaled(q, q, q, format="mxfp4", return_lse=True)
+        with sim(), self.assertRaisesRegex(fp4.CompileError, "fewer than 128 tokens share tiles"):
+            ft.attention_scaled(few, few, few, format="mxfp4")
+
+    def test_operators(self) -> None:
+        q = heads(1, 128, 2, 64)
+        scalars = (None, None, 0.125, False, *[None] * 10, False, 0, None)
+        torch.library.opcheck(torch.ops.fp4.attention.default,
+                              (q, q, q, *scalars, torch.tensor(2.0)))
+        torch.library.opcheck(torch.ops.fp4.attention_scaled.default,
+                              (q, q, q, *scalars, None, None, "mxfp4"))
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class Blocks(unittest.TestCase):
+    def check(self, format: str, packed_values: bool = False) -> None:
+        x = [heads(1, tokens, count, 128, seed=i) for i, (tokens, count)
+             in enumerate(((130, 2), (160, 1), (160, 1)))]
+        (q, qs, query), (k, ks, key) = (quantized(y, format) for y in x[:2])
+        v, options = x[2].to(torch.float8_e4m3fn), {}
+        value = v.float()
+        if packed_values:
+            v, vs, rows = quantized(x[2].permute(0, 2, 3, 1).contiguous(), format)
+            value, options = rows.permute(0, 3, 1, 2), {"value_scales": vs}
+        with sim("sm_100a"):
+            got = ft.attention(q, k, v, query_scales=qs, key_scales=ks, causal=True, **options)
+        self.assertEqual(got.dtype, torch.bfloat16)
+        expected = plain(query, key, value, True, None)
+        error = (got.float() - expected).abs().max() / expected.abs().max()
+        self.assertLess(float(error), 0.2 if packed_values else 0.06)
+
+    def test_mx(self) -> None:
+        self.check("mx")
+
+    def test_nv(self) -> None:
+        self.check("nv")
+
+    def test_nv_throughout(self) -> None:
+        self.check("nv", packed_values=True)
+
+    def test_refused(self) -> None:
+        q = heads(1, 16, 2, 64)
+        codes, scales, _ = quantized(q, "mx")
+        for arguments, given, text in (
+                ((codes, codes, codes), {"query_scales": scales}, "must come together, but got"),
+                ((codes, codes, codes), {"query_scales": scales[:, :8], "key_scales": scales},
+                 r"'query_scales' must be float8_e8m0fnu of shape \[1, 16, 2, 2\]"),
+                ((q, codes, codes), {"query_scales": scales, "key_scales": scales},
+                 "'query' must be float8_e4m3fn, float4_e2m1fn_x2 or uint8"),
+                ((codes, q, codes), {"query_scales": scales, "key_scales": scales},
+                 "'key' must be of the dtype of 'query'"),
+                ((codes, codes, q), {"query_scales": scales, "key_scales": scales},
+                 "'value' must be float8_e4m3fn, or beside an NVFP4 query"),
+                ((codes, codes, None),
+                 {"query_scales": scales, "key_scales": scales, "latent": 32},
+                 "'latent' must be left out beside 'query_scales'")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(*arguments, **given)
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class Strides(unittest.TestCase):
+    def test_slices_of_one_tensor(self) -> None:
+        """Queries, keys and values of a fused projection are read where they are; others, also
+        with strides that TMA cannot take, from copies."""
+        every = heads(2, 130, 8, 64)
+        q, k, v = every[:, :, :4], every[:, :, 4:6], every[:, :, 6:]
+        with sim():
+            expected = ft.attention(*(x.contiguous() for x in (q, k, v)), causal=True)
+            self.assertTrue(torch.equal(ft.attention(q, k, v, causal=True), expected))
+        matrices = strides.matrices_of_tokens(q, k, v)
+        self.assertEqual([list(x.shape) for x in matrices], [[260, 256], [260, 128], [260, 128]])
+        self.assertEqual([x.stride(0) for x in matrices], [512] * 3)
+        self.assertTrue(all(x.data_ptr() == y.data_ptr() for x, y in zip(matrices, (q, k, v))))
+        self.assertEqual(strides.matrices_of_tokens(q.contiguous(), k.contiguous()), [])
+        self.assertEqual(strides.matrices_of_tokens(every.transpose(1, 2)), [])
+        unaligned = heads(1, 16, 130, 1).view(1, 16, 1, 130)[..., :128]
+        self.assertEqual(strides.matrices_of_tokens(unaligned), [])
+        unaligned = unaligned[:, ::2]
+        with sim():
+            self.assertTrue(torch.equal(ft.attention(*[unaligned] * 3),
+                                        ft.attention(*[unaligned.contiguous()] * 3)))
+
+    def test_strides_that_tma_cannot_take(self) -> None:
+        """A program takes rows at multiples of 16 bytes, and refuses others at the argument."""
+        shape = (1, 16, 1, 128)
+        what = attend_programs.Attention(shape, shape, shape, "bf16", 0.1, False, strided=True)
+        program = fp4.compile(attend_programs.text_of(what), target="sm_90a").program(
+            fp4.Device("sim", target="sm_90a"))
+        rows = heads(16, 136)
+        program(*[rows[:, :128]] * 3)
+        odd = heads(16, 132)[:, :128]
+        with self.assertRaisesRegex(fp4.UsageError, "'key': strides of 16x128xbf16 must be multiples of 16"):
+            program(rows[:, :128], odd, rows[:, :128])
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class Checked(unittest.TestCase):
+    def test_ranges(self) -> None:
+        """Lengths and pages that do not exist are refused where they are checked, and else taken
+        for the most keys and for zeros."""
+        q, cache = heads(2, 1, 2, 64), heads(3, 16, 2, 64, seed=1)
+        lengths = torch.tensor([20, 16], dtype=torch.int32)
+        pages = torch.tensor([[0, 1], [2, 9]], dtype=torch.int32)
+        for more, wrong, text in (
+                ([33, 16], pages, "'lengths' must be from 0 to 32, but sequence 0 has 33"),
+                ([20, -1], pages, "'lengths' must be from 0 to 32, but sequence 1 has -1"),
+                ([20, 17], pages, "'pages' must be from 0 to 2, but page 1 of sequence 1 is 9"),
+                ([20, 16], -pages, "'pages' must be from 0 to 2, but page 1 of sequence 0 is -1")):
+            numbers = torch.tensor(more, dtype=torch.int32)
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(q, cache, cache, lengths=numbers, pages=wrong, checked=True)
+        with sim():
+            got = ft.attention(q, cache, cache, lengths=lengths, pages=pages, checked=True)
+            self.assertTrue(torch.equal(
+                got, ft.attention(q, cache, cache, lengths=lengths, pages=pages)))
+        with self.assertRaisesRegex(fp4.UsageError, "'lengths' must be from 0 to 8"):
+            ft.attention(heads(1, 1, 1, 64), heads(1, 8, 1, 64), heads(1, 8, 1, 64),
+                         lengths=torch.tensor([9], dtype=torch.int32), checked=True)
+
+
+if __name__ == "__main__":
+    unittest.main()
