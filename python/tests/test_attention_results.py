@@ -147,7 +147,8 @@ class Strides(unittest.TestCase):
         matrices = strides.matrices_of_tokens(q, k, v)
         self.assertEqual([list(x.shape) for x in matrices], [[260, 256], [260, 128], [260, 128]])
         self.assertEqual([x.stride(0) for x in matrices], [512] * 3)
-        self.assertTrue(all(x.data_ptr() == y.data_ptr() for x, y in zip(matrices, (q, k, v))))
+        for x, y in zip(matrices, (q, k, v)):
+            self.assertEqual(x.data_ptr(), y.data_ptr())
         self.assertEqual(strides.matrices_of_tokens(q.contiguous(), k.contiguous()), [])
         self.assertEqual(strides.matrices_of_tokens(every.transpose(1, 2)), [])
         unaligned = heads(1, 16, 130, 1).view(1, 16, 1, 130)[..., :128]
@@ -166,7 +167,7 @@ class Strides(unittest.TestCase):
         rows = heads(16, 136)
         program(*[rows[:, :128]] * 3)
         odd = heads(16, 132)[:, :128]
-        with self.assertRaisesRegex(fp4.UsageError, "'key': strides of 16x128xbf16 must be multiples of 16"):
+        with self.assertRaisesRegex(fp4.UsageError, "'key': strides .* must be multiples of 16"):
             program(rows[:, :128], odd, rows[:, :128])
 
 

@@ -76,10 +76,7 @@ def flash_attn_varlen_func(
     Args:
         q, k, v: [total_q, Hq, D], [total_k, Hk, D] and [total_k, Hk, E], of bfloat16 or float16.
         cu_seqlens_q, cu_seqlens_k: int32 [B + 1], where sequences begin and end.
-        softmax_scale: 1 / sqrt(D) unless given.
         window_size: (left, 0), or (left, -1) with causal, or (-1, -1).
-        softcap: 0 without one.
-        alibi_slopes: float32 [Hq].
         return_attn_probs: also return the logarithms of sums [Hq, total_q], and an empty tensor.
         block_table: int32 [B, P]; k and v are then pages [N, T, Hk, D] of T tokens, a multiple
             of 8.

@@ -153,44 +153,36 @@ _scaled_operation = _operation("attention_scaled", False, "(Tensor, Tensor)")
 @overload
 def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
-              sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
-              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
-              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
-              value_factors: torch.Tensor | None = None,
-              cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
-              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
-              query_scales: torch.Tensor | None = None, out_factor: torch.Tensor | None = None,
-              checked: bool = False, return_lse: Literal[False] = False) -> torch.Tensor: ...
+              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
+              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
+              value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
+              alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
+              query_scales: Maybe = None, out_factor: Maybe = None, checked: bool = False,
+              return_lse: Literal[False] = False) -> torch.Tensor: ...
 
 
 @overload
 def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
-              sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
-              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
-              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
-              value_factors: torch.Tensor | None = None,
-              cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
-              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
-              query_scales: torch.Tensor | None = None, out_factor: torch.Tensor | None = None,
-              checked: bool = False,
+              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
+              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
+              value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
+              alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
+              query_scales: Maybe = None, out_factor: Maybe = None, checked: bool = False,
               return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
               scale: float | None = None, softcap: float | None = None, window: int | None = None,
-              sinks: torch.Tensor | None = None, lengths: torch.Tensor | None = None,
-              pages: torch.Tensor | None = None, key_scales: torch.Tensor | None = None,
-              value_scales: torch.Tensor | None = None, key_factors: torch.Tensor | None = None,
-              value_factors: torch.Tensor | None = None,
-              cu_seqlens_q: torch.Tensor | None = None, cu_seqlens_k: torch.Tensor | None = None,
-              alibi_slopes: torch.Tensor | None = None, kv_layout: str = "NHD", latent: int = 0,
-              query_scales: torch.Tensor | None = None, out_factor: torch.Tensor | None = None,
-              checked: bool = False,
+              sinks: Maybe = None, lengths: Maybe = None, pages: Maybe = None,
+              key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
+              value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
+              alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
+              query_scales: Maybe = None, out_factor: Maybe = None, checked: bool = False,
               return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
-    A kernel is compiled for each shape. CUDA graphs follow lengths, pages and offsets. Gradients
+    CUDA graphs follow lengths, pages and offsets. Gradients
     flow with masks and sinks alone.
 
     Args:
@@ -198,36 +190,31 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             multiples of 32. Or float8_e4m3fn beside such keys and values, with a bfloat16 result;
             its own decode scale is a part of key_factors.
         key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk. Or
-            codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2] with the even element in
-            the low nibble.
+            codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2].
         latent: with value=None, the first elements of keys that are values: 512 of 576 in MLA.
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
         scale: a positive number; 1 / sqrt(D) unless given.
         softcap: scores are softcap * tanh(score / softcap).
-        window: with causal, the last keys that a query sees, its own included: `sliding_window` of
-            transformers, (window - 1, 0) of FlashAttention.
+        window: with causal, the last keys that a query sees, its own included.
         sinks: float32 [Hq], logits that join the denominators (gpt-oss).
         lengths: int32 [B], the keys of each sequence in place of Sk. Values behind them must be
             finite.
         pages: int32 [B, P], with lengths: key and value are a cache [N, T, Hk, D] and
-            [N, T, Hk, E], T a multiple of 8, or 16 for codes, and key j of sequence b is key
-            j % T of page `pages[b, j // T]`.
+            [N, T, Hk, E], T a multiple of 8, or 16 for codes.
         cu_seqlens_q, cu_seqlens_k: int32 [B + 1], offsets of packed sequences: query is [T, Hq, D],
             key and value are [Tk, Hk, D] and [Tk, Hk, E], and sequence b has rows
             `cu_seqlens_q[b]` up to `cu_seqlens_q[b + 1]`, likewise of keys. Rows behind the last
-            one give zeros. A program is for any T and Tk, and for the next power of two of B. With
-            `pages` of all B, cu_seqlens_q comes alone.
+            one give zeros. With `pages` of all B, cu_seqlens_q comes alone.
         alibi_slopes: float32 [Hq]; scores lose slope * |i + Sk - Sq - j|, behind a softcap.
-        kv_layout: "NHD", or "HND" for pages [N, Hk, T, D], as FlashInfer names them.
+        kv_layout: "NHD", or "HND" for pages [N, Hk, T, D].
         key_scales, value_scales: of blocks of codes of a head: float8_e4m3fn for 16 of 4 bits
             (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
         key_factors, value_factors: float32 [1] or [Hk], decode scales of all codes, or of those of
             a head. Beside a float8_e4m3fn query they are positive, and may be [B, Hk].
-        query_scales: of blocks of queries, [B, Sq, Hq, D/32] float8_e8m0fnu of float8_e4m3fn
-            (MXFP8) or [B, Sq, Hq, D/16] float8_e4m3fn of FP4 (NVFP4), and key_scales likewise.
-            Values are float8_e4m3fn, or NVFP4 [B, Hk, E, Sk/2] with scales [B, Hk, E, Sk/16].
+        query_scales: of blocks of queries, [B, Sq, Hq, D/32] (MXFP8) or [B, Sq, Hq, D/16] (NVFP4),
+            and key_scales likewise. Values are float8_e4m3fn, or NVFP4 [B, Hk, E, Sk/2].
         out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.
-        checked: first read lengths and pages, and refuse numbers that are out of range.
+        checked: first read lengths and pages, and refuse what does not exist.
         return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
             without a key or sink.
 
@@ -252,12 +239,11 @@ def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, fo
 
     Args:
         format: "nvfp4", or "mxfp4".
-        amax: float32 scalar, as `quantize` takes it, with "nvfp4".
+        amax: of `quantize`, with "nvfp4".
         options: those of `attention`.
 
     Raises:
-        UsageError: an argument that does not fit. CompileError: a shape whose kernel does not
-            quantize; `quantize` does.
+        UsageError: an argument that does not fit. CompileError: a kernel that does not quantize.
     """
     recipes.check_format(format)
     for name in ("return_lse", "out_factor"):

@@ -32,8 +32,7 @@ class PagedCache:
     2688 times.
 
     Attributes:
-        key, value: [N, T, Hk, D] and [N, T, Hk, E], zero at first: N pages of T tokens. Codes of 4
-            bits are uint8 with half as many.
+        key, value: [N, T, Hk, D] and [N, T, Hk, E], zero at first: N pages of T tokens.
         key_scales, value_scales: of the blocks of codes, [N, T, Hk, D/16] or [N, T, Hk, D/32];
             None without.
         key_factors, value_factors: float32 [1], decode scales of "fp8" and "nvfp4"; else None.

@@ -30,10 +30,10 @@ def Fp4_AttentionOp
     Sequence b has the queries from `query_offsets[b]` up to `query_offsets[b + 1]`, none or more.
     The first offset is 0, and queries behind the last sequence see no key. Keys and values have
     pages, or `key_offsets` of the same kind. Only keys and values of a query's own sequence are
-    read for it, whatever the others are. Wrong offsets are an error of the program.
+    read for it, whatever the others are.
 
     With `softcap` c, scores are `c * tanh(s / c)`. With `window` N, a query sees the last N keys
-    that `causal` leaves, its own among them. Kernels do not read blocks in front of a window.
+    that `causal` leaves, its own among them.
 
     `slopes`, a number of each query head (ALiBi), subtract `slope * |i + Sk - Sq - j|` from scores
     behind `softcap`, with Sk and Sq of the sequence.
@@ -53,7 +53,7 @@ def Fp4_AttentionOp
     bound around the exact value (`include/fp4/Numerics/Attention.h`).
 
     Queries of f8E4M3FN multiply such keys as they are, with wgmma. Probabilities are 2^8 times as
-    large when they are rounded, the `max_offset` of FlashAttention-3, and the products of values
+    large when they are rounded, and the products of values
     with those of a block are promoted to fp32. `factors` are positive then, and may be of each
     sequence: those of keys are the products of the decode scales of queries and keys.
 
@@ -66,15 +66,13 @@ def Fp4_AttentionOp
     With `order <in_blocks = n, growth = g>` results have bits of their own (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
     are of distances from a number of each row. This number is the maximum, but stays until the
     maximum's exponent has grown by more than g. Without it a kernel chooses, with a growth of 8
-    with tcgen05 and else of 0. Only tiles with tcgen05, and those of f8E4M3FN or with `latent`, have
-    kernels of a given order.
+    with tcgen05 and else of 0.
 
     With `latent` E, values are the first E elements of keys, which are operand `value` too (the
     absorbed form of multi-head latent attention).
 
-    An epilogue region is that of `fp4.matmul`, of a matrix whose rows are tokens of all sequences
-    and whose columns are elements of all heads: `result` has its elements, if it is there, and
-    `quantized` codes and scales.
+    An epilogue region is that of `fp4.matmul`: rows are tokens of all sequences, and columns elements
+    of all heads.
 
     | operand | element type | shape |
     |---------|--------------|-------|
@@ -86,9 +84,7 @@ def Fp4_AttentionOp
     | block_scales of query, key | f8E8M0FNU, f8E4M3FN, tiled_128x4 | B * Hq * Sq x D / n, B * Hk * Sk x D / n |
     | value and its block_scales | f4E2M1FN, f8E4M3FN, tiled_128x4 | B x Hk x E x Sk, B * Hk * E x Sk / 16 |
     | key_factors, value_factors | f32 | 1 or Hk, or B x Hk beside a query of f8E4M3FN |
-    | lengths | i32          | B |
-    | pages   | i32          | B x P |
-    | query_offsets, key_offsets | i32 | B + 1 |
+    | lengths; pages; query_offsets, key_offsets | i32 | B; B x P; B + 1 |
     | key, value with key_offsets | as query | Tk x Hk x D, Tk x Hk x E |
     | sinks, slopes | f32    | Hq |
     | result  | as query, bf16 of f8E4M3FN, f4E2M1FN | B x Sq x Hq x E, or Tq x Hq x E |

@@ -137,7 +137,7 @@ def : Fp4_Constraints<"attention", [{
   - (C18) `latent` is from 1 to the elements of a head of `key`, which is `value` too, of the query's
     type.
   - (C20) an epilogue region is as (C12), (C43) and (C44) of `matmul` say, of scalar inputs, without
-    `fp4.epilogue_amax` and columnwise outputs.
+    amax and columns.
   - (C21) rows of `quantized` have whole blocks.
 }]>;
 
