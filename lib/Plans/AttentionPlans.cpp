@@ -37,12 +37,14 @@ LogicalResult fp4::requirePages(AttentionOp op, int64_t unit) {
 
 /// Panels of 64 elements are as wide as a swizzle of 128 bytes, in 16 bits; wgmma reads those of 64
 /// bytes, too.
-LogicalResult fp4::requireQuantizer(AttentionOp op) {
+LogicalResult fp4::requireQuantizer(AttentionOp op, bool inLanes) {
   EpilogueQuantizeOp quantize = op.getEpilogueQuantize();
   if (!quantize)
     return success();
   std::string reason = whyNotQuantized(op, quantize.getRecipe(),
                                        cast<RankedTensorType>(op.getQuantized()[1].getType()));
+  if (reason.empty() && inLanes != quantizesInLanes(op))
+    reason = inLanes ? "tiles have so many queries" : "warps have so few queries";
   if (reason.empty())
     return success();
   return withNote(op.emitOpError() << "has no kernel for fp4.epilogue_quantize: " << reason,
@@ -276,7 +278,8 @@ static LogicalResult requireFormats(AttentionOp op, const hw::TargetModel &targe
 static LogicalResult requireShapes(AttentionOp op, const hw::TargetModel &target) {
   return failure(failed(requireHead(op, "query", op.getElements(), target)) ||
                  failed(requireHead(op, "value", op.getValueElements(), target)) ||
-                 failed(requirePages(op, kPageUnit)) || failed(requireQuantizer(op)));
+                 failed(requirePages(op, kPageUnit)) ||
+                 failed(requireQuantizer(op, /*inLanes=*/false)));
 }
 
 /// Reports what no kernel of queries of f8E4M3FN has with wgmma.

@@ -3,6 +3,7 @@
 #include "Families.h"
 #include "RolePlans.h"
 
+#include "fp4/Dialect/Fp4/IR/AttentionEpilogue.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
@@ -95,6 +96,9 @@ KernelFamily fp4::familyOf(Operation *op) {
 
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   auto attention = dyn_cast<AttentionOp>(op);
+  if (attention && attention.getEpilogueQuantize() && quantizesInLanes(attention) &&
+      !attention.getLatent() && !op->hasAttr(Fp4Dialect::kPlanAttr))
+    return WarpAttention;
   if (attention && !attention.isOfBytes() && !attention.getLatent() &&
       !op->hasAttr(Fp4Dialect::kPlanAttr) &&
       (!hasTiles(attention, target) || (prefersWarps(attention, target) && !attention.getOrder())))

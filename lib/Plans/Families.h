@@ -40,8 +40,8 @@ mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_
 llvm::LogicalResult requireNoOrder(AttentionOp op);
 /// Checks that the tokens of a page, if there are pages, are a multiple of `unit`.
 llvm::LogicalResult requirePages(AttentionOp op, int64_t unit);
-/// Checks that a kernel quantizes the elements, if the epilogue region does.
-llvm::LogicalResult requireQuantizer(AttentionOp op);
+/// Checks that a kernel of lanes, or of tiles, quantizes the elements if the epilogue region does.
+llvm::LogicalResult requireQuantizer(AttentionOp op, bool inLanes);
 /// Returns true when the target has a kernel of family tile_attention for the heads of `op`.
 bool hasTiles(AttentionOp op, const hw::TargetModel &target);
 /// Returns true when warp_attention is faster than tile_attention: for few queries, and large

@@ -43,7 +43,8 @@ static LogicalResult requireLatent(Operation *operation, const KernelPlan &plan,
     return withNote(op.emitOpError() << "has kernels of 'latent' for 'in_blocks' " << kKeys
                                      << " and 'growth' 0, but got " << order,
                     "write 'order <in_blocks = " + Twine(kKeys) + ", growth = 0.0>'");
-  return failure(failed(requirePages(op, kPageUnit)) || failed(requireQuantizer(op)));
+  return failure(failed(requirePages(op, kPageUnit)) ||
+                 failed(requireQuantizer(op, /*inLanes=*/true)));
 }
 
 /// Heads of a token that are rows of one tile.
@@ -68,13 +69,14 @@ static int64_t mostSlices(AttentionOp op) {
 /// blocks beside its own: it loads queries, and leaves sums that another kernel reads.
 static int64_t slicesOfKeys(AttentionOp op, int64_t tiles, const hw::TargetModel &target) {
   constexpr int64_t ofTile = 2, ofSlice = 2, ofKernel = 2, most = 128;
-  int64_t blocks = mostSlices(op), best = 1;
+  int64_t blocks = mostSlices(op);
+  int64_t fewest = op.getEpilogueQuantize() ? 2 : 1, best = fewest; // who adds them up quantizes
   auto cost = [&](int64_t slices) {
     int64_t waves = int64_t(llvm::divideCeil(tiles * slices, target.sms));
     int64_t ofCta = int64_t(llvm::divideCeil(blocks, slices)) + ofTile;
     return slices > 1 ? waves * (ofCta + ofSlice) + ofKernel : waves * ofCta;
   };
-  for (int64_t slices = 2; slices <= std::min(most, blocks); ++slices)
+  for (int64_t slices = fewest + 1; slices <= std::min(most, blocks); ++slices)
     if (cost(slices) < cost(best))
       best = slices;
   return best;
@@ -120,6 +122,8 @@ static LogicalResult checkLatent(Operation *operation, const KernelPlan &plan,
   if (plan.cluster[0] > 1 || plan.cluster[1] > 1)
     return misfit(op, "cluster", "is left out beside 'latent'",
                   "[" + Twine(plan.cluster[0]) + ", " + Twine(plan.cluster[1]) + "]");
+  if (op.getEpilogueQuantize() && plan.split.kSlices.value_or(1) < 2)
+    return misfit(op, "k_slices", "is 2 or more beside fp4.epilogue_quantize", "1");
   return checkAtMost(op, "k_slices", plan.split.kSlices.value_or(1), mostSlices(op));
 }
 

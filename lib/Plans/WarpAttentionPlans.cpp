@@ -70,7 +70,8 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
   if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
       failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
     return failure();
-  return failure(failed(requirePages(attention, kKeys)) || failed(requireQuantizer(attention)));
+  return failure(failed(requirePages(attention, kKeys)) ||
+                 failed(requireQuantizer(attention, /*inLanes=*/true)));
 }
 
 /// Bytes of the states of half of the warps, of the maxima of all, and of a ticket; none of states

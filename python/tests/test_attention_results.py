@@ -65,6 +65,25 @@ class Results(unittest.TestCase):
                     self.assertTrue(torch.equal(x.view(torch.uint8).flatten(),
                                                 y.view(torch.uint8).flatten()))
 
+    def test_scaled_of_few_queries(self) -> None:
+        """Warps, also over a cache of codes, and slices of latent keys have row-major scales."""
+        codes, scales, _ = quantized(heads(2, 200, 2, 128, seed=1), "nv")
+        cache = {"key_scales": scales, "value_scales": scales}
+        small = heads(2, 200, 2, 64)
+        for q, k, v, options in ((heads(2, 1, 4, 64), small, small, {}),
+                                 (heads(2, 3, 4, 128), codes, codes, cache),
+                                 (heads(1, 1, 16, 192), heads(1, 700, 1, 192), None,
+                                  {"latent": 128})):
+            for format, number in (("mxfp4", None), ("nvfp4", torch.tensor(2.0))):
+                with self.subTest(str(options.keys()) + format), sim():
+                    got = ft.attention_scaled(q, k, v, format=format, amax=number, layout="linear",
+                                              **options)
+                    elements = ft.attention(q, k, v, **options)
+                    expected = ft.quantize(elements.flatten(2).flatten(0, 1), format=format,
+                                           amax=number, layout="linear")
+                    for x, y in ((got.data, expected.data), (got.scales, expected.scales)):
+                        self.assertTrue(torch.equal(x.view(torch.uint8), y.view(torch.uint8)))
+
     def test_refused(self) -> None:
         q, few = heads(1, 128, 2, 64), heads(1, 4, 2, 64)
         with self.assertRaisesRegex(fp4.UsageError, "'out_factor' must be a float32 scalar"):
@@ -75,7 +94,7 @@ class Results(unittest.TestCase):
             ft.attention_scaled(q, q, q, format="mxfp4", amax=torch.tensor(1.0))
         with self.assertRaisesRegex(fp4.UsageError, "'return_lse' must be left out"):
             ft.attention_scaled(q, q, q, format="mxfp4", return_lse=True)
-        with sim(), self.assertRaisesRegex(fp4.CompileError, "fewer than 128 tokens share tiles"):
+        with sim(), self.assertRaisesRegex(fp4.CompileError, "leave scales row-major"):
             ft.attention_scaled(few, few, few, format="mxfp4")
 
     def test_operators(self) -> None:
@@ -84,7 +103,7 @@ class Results(unittest.TestCase):
         torch.library.opcheck(torch.ops.fp4.attention.default,
                               (q, q, q, *scalars, torch.tensor(2.0)))
         torch.library.opcheck(torch.ops.fp4.attention_scaled.default,
-                              (q, q, q, *scalars, None, None, "mxfp4"))
+                              (q, q, q, *scalars, None, None, "mxfp4 linear"))
 
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
@@ -161,7 +180,7 @@ class Strides(unittest.TestCase):
     def test_strides_that_tma_cannot_take(self) -> None:
         """A program takes rows at multiples of 16 bytes, and refuses others at the argument."""
         shape = (1, 16, 1, 128)
-        what = attend_programs.Attention(shape, shape, shape, "bf16", 0.1, False, strided=True)
+        what = attend_programs.Attention(shape, shape, shape, "bf16", 0.1, False, order="strided")
         program = fp4.compile(attend_programs.text_of(what), target="sm_90a").program(
             fp4.Device("sim", target="sm_90a"))
         rows = heads(16, 136)

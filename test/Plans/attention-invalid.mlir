@@ -12,15 +12,31 @@ func.func @elements(%q: !q, %k: !q, %v: !t) -> !t {
 // -----
 
 !q = tensor<1x127x8x128xbf16>
-func.func @quantizer(%q: !q) -> (tensor<127x1024xf4E2M1FN>, tensor<127x32xf8E8M0FNU>) {
-  // expected-error @+2 {{has no kernel for fp4.epilogue_quantize: queries of fewer than 128 tokens share tiles with those of other heads}}
+!s = tensor<127x32xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+func.func @quantizer(%q: !q) -> (tensor<127x1024xf4E2M1FN>, !s) {
+  // expected-error @+2 {{has no kernel for fp4.epilogue_quantize: kernels of few queries leave scales row-major, and nobody clears what pads tiles}}
   // expected-note @+1 {{quantize the result with fp4.quantize}}
   %c, %s = fp4.attention %q, %q, %q scale 1.0 epilogue {
   ^bb0(%x: f32):
     %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<ocp_floor>} : (f32) -> (f4E2M1FN, f8E8M0FNU)
     fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
-  } : !q, !q, !q -> quantized(tensor<127x1024xf4E2M1FN>, tensor<127x32xf8E8M0FNU>)
-  return %c, %s : tensor<127x1024xf4E2M1FN>, tensor<127x32xf8E8M0FNU>
+  } : !q, !q, !q -> quantized(tensor<127x1024xf4E2M1FN>, !s)
+  return %c, %s : tensor<127x1024xf4E2M1FN>, !s
+}
+
+// -----
+
+!q = tensor<1x127x8x128xbf16>
+!s = tensor<127x32xf8E8M0FNU>
+func.func @quantizer_of_tiles(%q: !q) -> (tensor<127x1024xf4E2M1FN>, !s) {
+  // expected-error @+2 {{has no kernel for fp4.epilogue_quantize: warps have so few queries}}
+  // expected-note @+1 {{quantize the result with fp4.quantize}}
+  %c, %s = fp4.attention %q, %q, %q scale 1.0 epilogue {
+  ^bb0(%x: f32):
+    %code, %scale = fp4.epilogue_quantize %x {recipe = #fp4.recipe<ocp_floor>} : (f32) -> (f4E2M1FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
+  } {fp4.plan = #fp4.plan<tile_attention>} : !q, !q, !q -> quantized(tensor<127x1024xf4E2M1FN>, !s)
+  return %c, %s : tensor<127x1024xf4E2M1FN>, !s
 }
 
 // -----

@@ -64,7 +64,7 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
 }
 
 void AttentionBuilder::build() {
-  if (attention.results.quantizer)
+  if (attention.results.quantizer && attention.slices == 1)
     stores.emplace(b, *attention.results.quantizer, args.derived, attention.op.getResultRows());
   bool isPacked = attention.isPacked();
   Value tiles = isPacked ? b.entry(args.table, args.places) : b.constant(attention.tiles());

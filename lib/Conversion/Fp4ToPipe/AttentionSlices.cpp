@@ -11,6 +11,7 @@
 
 #include "ElementwiseEmitter.h"
 #include "InlinePtx.h"
+#include "LaneBlocks.h"
 #include "Scalars.h"
 #include "SmallBuilders.h"
 
@@ -42,7 +43,8 @@ public:
         groups(groupsOf(attention.slices)),
         kernel(rewriter, attention.op, "slices", types, threads * groups), b(kernel.b),
         s(b, target), row(kernel.cta()), lane(kernel.thread() % kLanes),
-        group(kernel.thread() / threads), column(kernel.thread() % threads) {}
+        group(kernel.thread() / threads), column(kernel.thread() % threads),
+        columns(attention.results.quantizer ? 2 * kColumns : kColumns) {}
 
   gpu::GPUFuncOp build();
 
@@ -65,6 +67,8 @@ private:
   Value sharedSums();
   Values sumsOfAll(const Values &own);
   Values argumentsOf(Value numbers);
+  unsigned firstResult();
+  QuantizedRows quantizedRows();
   void storeRow(const Values &sums);
   void storeLogSum();
 
@@ -74,6 +78,7 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars s;
   Int32 row, lane, group, column;
+  int64_t columns;  ///< of the result that a thread has: of a quantizer, those of two
   Values powers;    ///< of slices lane, lane + 32, ...
   Value top, whole; ///< exponent of 2 that the sums are scaled by, and the sum of powers
 };
@@ -160,7 +165,7 @@ Value SliceKernel::sharedSums() {
 
 /// The sums of all groups, from the first to the last.
 SliceKernel::Values SliceKernel::sumsOfAll(const Values &own) {
-  if (groups == 1)
+  if (groups == 1 && columns == kColumns)
     return own;
   Value shared = sharedSums();
   auto four = VectorType::get(kColumns, b.getF32Type());
@@ -169,17 +174,21 @@ SliceKernel::Values SliceKernel::sumsOfAll(const Values &own) {
              address(b, shared, kernel.thread(), bytes), bytes);
   NVVM::Barrier0Op::create(b);
   Values sums;
-  for (int64_t other = 0; other < groups; ++other) {
-    Value place = address(b, shared, column + other * threads, bytes);
-    Value loaded = LLVM::LoadOp::create(b, four, place, unsigned(bytes));
-    for (int64_t i = 0; i < kColumns; ++i) {
-      Value next = vector::ExtractOp::create(b, loaded, i);
-      if (other)
-        sums[size_t(i)] = s.add(sums[size_t(i)], next);
-      else
-        sums.push_back(next);
+  Int32 ofResult =
+      column % (attention.valueElements() / columns); // others have what one before has
+  for (int64_t other = 0; other < groups; ++other)
+    for (int64_t first = 0; first < columns; first += kColumns) {
+      Value place = advance(b, address(b, shared, ofResult, 4 * columns),
+                            other * threads * bytes + 4 * first);
+      Value loaded = LLVM::LoadOp::create(b, four, place, unsigned(bytes));
+      for (int64_t i = 0; i < kColumns; ++i) {
+        Value next = vector::ExtractOp::create(b, loaded, i);
+        if (other)
+          sums[size_t(first + i)] = s.add(sums[size_t(first + i)], next);
+        else
+          sums.push_back(next);
+      }
     }
-  }
   return sums;
 }
 
@@ -190,37 +199,56 @@ void SliceKernel::storeRow(const Values &sums) {
   for (Value sum : sums)
     elements.push_back(s.multiply(sum, inverse));
   Type element = attention.results.type;
-  unsigned argument = attention.op.getSinks() ? 4 : 3;
-  int64_t bytes = kColumns * element.getIntOrFloatBitWidth() / 8;
-  kernel.when(group < 1, [&] {
-    Value numbers =
-        vector::FromElementsOp::create(b, VectorType::get(kColumns, b.getF32Type()), elements);
-    Value converted = vector::BitCastOp::create(
-        b, VectorType::get(bytes / 4, b.getI32Type()),
-        emitEpilogue(b, attention.results.region, argumentsOf(numbers), element));
-    Int32 place = row * threads + column;
-    fp4::store(b, converted, address(b, kernel.pointer(argument), place, bytes), unsigned(bytes));
+  int64_t bytes = columns * element.getIntOrFloatBitWidth() / 8;
+  Value numbers =
+      vector::FromElementsOp::create(b, VectorType::get(columns, b.getF32Type()), elements);
+  Value converted = emitEpilogue(b, attention.results.region, argumentsOf(numbers), element);
+  Value isOwn = kernel.thread() < attention.valueElements() / columns;
+  Int32 place = row * (attention.valueElements() / columns) + column;
+  if (attention.results.quantizer)
+    storeLaneBlocks(b, s, quantizedRows(), converted, place * columns, lane, /*distance=*/1, isOwn);
+  if (!attention.results.storesElements)
+    return;
+  kernel.when(isOwn, [&] {
+    auto words = VectorType::get(bytes / 4, b.getI32Type());
+    fp4::store(b, vector::BitCastOp::create(b, words, converted),
+               address(b, kernel.pointer(firstResult()), place, bytes), unsigned(bytes));
   });
+}
+
+/// The number of the first result among the arguments.
+unsigned SliceKernel::firstResult() { return attention.op.getSinks() ? 4 : 3; }
+
+/// Codes and scales, the results behind the others, and the amax, the last input.
+QuantizedRows SliceKernel::quantizedRows() {
+  AttentionOp op = attention.op;
+  unsigned first = firstResult() + bool(op.getResult()) + bool(op.getLse());
+  QuantizedRows rows{attention.results.quantizer->recipe.getDecisions(), Value(),
+                     kernel.pointer(first), kernel.pointer(first + 1)};
+  if (attention.results.quantizer->hasAmax)
+    rows.amax = fp4::load(b, b.getF32Type(),
+                          kernel.pointer(first + 2 + unsigned(attention.results.inputs.size())), 4);
+  return rows;
 }
 
 /// `numbers`, and the inputs of the epilogue region, which come behind the results.
 SliceKernel::Values SliceKernel::argumentsOf(Value numbers) {
   AttentionOp op = attention.op;
-  unsigned next = (op.getSinks() ? 5 : 4) + bool(op.getLse());
+  unsigned next = firstResult() + op->getNumResults();
   Values pointers, all = {numbers};
   SmallVector<Type> types;
   for (const Results::Input &input : attention.results.inputs) {
     pointers.push_back(kernel.pointer(next++));
     types.push_back(input.type.getElementType());
   }
-  llvm::append_range(all, loadScalars(b, pointers, types, kColumns));
+  llvm::append_range(all, loadScalars(b, pointers, types, columns));
   return all;
 }
 
 void SliceKernel::storeLogSum() {
   Value sum =
       s.multiply(s.add(top, approximateLog2(b, whole)), s.constant(std::numbers::ln2_v<float>));
-  unsigned argument = attention.op.getSinks() ? 5 : 4;
+  unsigned argument = firstResult() + bool(attention.op.getResult());
   kernel.when(kernel.thread() < 1,
               [&] { fp4::store(b, sum, address(b, kernel.pointer(argument), row, 4), 4); });
 }

@@ -63,13 +63,14 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
     if cu_seqlens_q is not None and cu_seqlens_k is not None:
         cu_seqlens_q, cu_seqlens_k = (_padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
     of_blocks = query_scales is not None
+    of_heads = [name for name, x in (("sinks", sinks), ("slopes", alibi_slopes)) if x is not None]
     what = Attention(
         shapes[0], shapes[1], shapes[2], element_of(query), scale, causal, lengths is not None,
         0 if pages is None else pages.shape[1], CODES.get(key.dtype, ""),
         "" if key_scales is None else SCALES[key_scales.dtype], factors, softcap, window,
-        sinks is not None, has_lse, 0 if cu_seqlens_q is None else cu_seqlens_q.numel(),
-        alibi_slopes is not None, heads_first, latent,
-        out_format or ("" if out_factor is None else "f8E4M3FN"), of_blocks,
+        tuple(of_heads), has_lse, 0 if cu_seqlens_q is None else cu_seqlens_q.numel(),
+        "heads_first" if heads_first else "", latent,
+        out_format or ("" if out_factor is None else "f8E4M3FN"),
         element_of(value) if of_blocks else "")
     target = "sm_90a"
     if query_scales is not None and key_scales is not None:
@@ -83,7 +84,7 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
     if not (latent or of_blocks or cu_seqlens_q is not None or heads_first):
         matrices = matrices_of_tokens(*operands)
         if matrices:
-            what, operands = dataclasses.replace(what, strided=True), matrices
+            what, operands = dataclasses.replace(what, order="strided"), matrices
     return run(program, (what,), *(x if what.strided else dense(x) for x in operands), *more,
                target=target)
 
@@ -110,10 +111,12 @@ def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: t
         size = value.shape[2]
     if out_format:
         rows, columns = query.shape[:-2].numel(), query.shape[-2] * size
-        block, scale = (16, torch.float8_e4m3fn) if out_format == "nvfp4" else (
-            32, torch.float8_e8m0fnu)
+        is_nvfp4, is_linear = out_format.startswith("nvfp4"), out_format.endswith(" linear")
+        blocks = columns // (16 if is_nvfp4 else 32)
+        scale = torch.float8_e4m3fn if is_nvfp4 else torch.float8_e8m0fnu
+        shape = (rows, blocks) if is_linear else (-(-rows // 128), -(-blocks // 4), 512)
         return (query.new_empty((rows, columns // 2), dtype=torch.float4_e2m1fn_x2),
-                query.new_empty((-(-rows // 128), -(-columns // block // 4), 512), dtype=scale))
+                query.new_empty(shape, dtype=scale))
     dtype = torch.float16 if query.dtype == torch.float16 else torch.bfloat16
     if out_factor is not None:
         dtype = torch.float8_e4m3fn
@@ -234,11 +237,11 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
 
 
 def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, format: str = "nvfp4",
-                     amax: torch.Tensor | None = None, **options: Any) -> Scaled:
+                     layout: str = "tiled_128x4", amax: Maybe = None, **options: Any) -> Scaled:
     """The result of `attention` as the operand of the next matmul, [B * Sq, Hq * E].
 
     Args:
-        format: "nvfp4", or "mxfp4".
+        format, layout: as of `quantize`; fewer than 128 tokens have "linear" scales.
         amax: of `quantize`, with "nvfp4".
         options: those of `attention`.
 
@@ -246,6 +249,7 @@ def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, fo
         UsageError: an argument that does not fit. CompileError: a kernel that does not quantize.
     """
     recipes.check_format(format)
+    recipes.check_layout(layout)
     for name in ("return_lse", "out_factor"):
         if options.get(name):
             raise UsageError(f"'{name}' must be left out, but got {options[name]!r}",
@@ -257,9 +261,9 @@ def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, fo
         check_tensor(amax, "amax")
         _check_scalar(amax, "amax")
     arguments = _arguments_of(query, key, value, **options)
-    data, scales = torch.ops.fp4.attention_scaled(*arguments, amax, format)
+    data, scales = torch.ops.fp4.attention_scaled(*arguments, amax, f"{format} {layout}")
     shape = (data.shape[0], 2 * data.shape[1])
-    return Scaled(data, scales, amax, shape, format, "tiled_128x4", recipes.DEFAULT_RECIPES[format])
+    return Scaled(data, scales, amax, shape, format, layout, recipes.DEFAULT_RECIPES[format])
 
 
 def _arguments_of(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,

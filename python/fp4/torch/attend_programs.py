@@ -22,11 +22,12 @@ BLOCKS = {"f8E4M3FN": 16, "f8E8M0FNU": 32}
 class Attention:
     """The facts that decide the program: shapes of [B, S, H, D] in elements, the type of queries,
     and the mask; `pages` of a sequence, or 0 without a cache; the types of codes and of scales, or
-    none; the numbers of factors; softcap, window, sinks and slopes; and the results. There are
-    `offsets` offsets of packed sequences, whose shapes [None, H, D] have any tokens. With `latent`,
-    so many elements of keys are values, too. With `block_scales` tensor cores scale blocks of
-    queries and keys, and values with scales have rows for each element. Results are "f8E4M3FN" or
-    matrices of a format where `out` says so. With `strided` arguments are the matrices of tokens,
+    none; the numbers of factors; softcap, window, and numbers `of_heads`, "sinks" and "slopes"; and
+    the results. There are `offsets` offsets of packed sequences, whose shapes [None, H, D] have any
+    tokens. With `latent`, so many elements of keys are values, too. With `value_code` tensor cores
+    scale blocks of queries and keys, and values are such codes, which with scales have rows for
+    each element. Results are "f8E4M3FN" or matrices of a format and layout where `out` says so.
+    `order` is "heads_first" of pages, or "strided" where arguments are the matrices of tokens,
     whose rows may have gaps."""
 
     query: tuple[int | None, ...]
@@ -42,21 +43,22 @@ class Attention:
     factors: tuple[tuple[int, ...], ...] = ()
     softcap: float | None = None
     window: int | None = None
-    has_sinks: bool = False
+    of_heads: tuple[str, ...] = ()
     has_lse: bool = False
     offsets: int = 0
-    has_slopes: bool = False
-    heads_first: bool = False
+    order: str = ""
     latent: int = 0
     out: str = ""
-    block_scales: bool = False
     value_code: str = ""
-    strided: bool = False
+
+    @property
+    def strided(self) -> bool:
+        return self.order == "strided"
 
     @property
     def value_rows(self) -> bool:
         """Returns True where values have a row for each element, of all keys."""
-        return self.block_scales and self.value_code == "f4E2M1FN"
+        return self.value_code == "f4E2M1FN"
 
 
 @functools.lru_cache(maxsize=256)
@@ -73,7 +75,7 @@ def text_of(what: Attention) -> str:
     query = tensor(what.query, what.element)
     key, value = tensor(what.key, code), tensor(what.value, what.value_code or code)
     groups: dict[str, list[tuple[str, str]]] = {}
-    if what.block_scales:
+    if what.value_code:
         groups["block_scales"] = [(name, tiles(matrices, rows, columns, what.element))
                                   for name, (matrices, rows, columns) in blocks_of(what).items()]
     elif what.scale_type:
@@ -92,10 +94,9 @@ def text_of(what: Attention) -> str:
                            ("key_offsets", what.offsets and not what.pages)):
         if is_there:
             groups[word] = [(word[0] + "o", f"tensor<{what.offsets}xi32>")]
-    for word, given in (("sinks", what.has_sinks), ("slopes", what.has_slopes)):
-        if given:
-            groups[word] = [(word[:2], f"tensor<{what.query[-2]}xf32>")]
-    order = " heads_first" if what.heads_first else ""
+    for word in what.of_heads:
+        groups[word] = [(word[:2], f"tensor<{what.query[-2]}xf32>")]
+    order = " heads_first" if what.order == "heads_first" else ""
     more = "".join(f" {word}({_typed(operands)})" + (order if word == "pages" else "")
                    for word, operands in groups.items())
     arguments = ", ".join((*_elements(what, query, key, *(() if what.latent else (value,))), *(
@@ -156,9 +157,11 @@ def _results(what: Attention) -> tuple[list[tuple[str, str]], str, str, list[str
         kinds = [tensor((*what.query[:-1], size), what.out), *lse]
         return ([("of", "tensor<f32>")], f" epilogue {{\n  ^bb0(%x: f32, %f: f32):\n{region}  }}",
                 "%o, %l" if lse else "%o", kinds)
-    block, scale = (16, "f8E4M3FN") if what.out == "nvfp4" else (32, "f8E8M0FNU")
-    amax = [("oa", "tensor<f32>")] if what.out == "nvfp4" else []
-    recipe = recipes.DEFAULT_RECIPES[what.out]
+    out, layout = what.out.split()
+    block, scale = (16, "f8E4M3FN") if out == "nvfp4" else (32, "f8E8M0FNU")
+    amax = [("oa", "tensor<f32>")] if out == "nvfp4" else []
+    recipe = recipes.DEFAULT_RECIPES[out]
+    encoding = ", #fp4.scale_layout<tiled_128x4>" if layout == "tiled_128x4" else ""
     argument, given, kind = (", %a: f32", " amax %a", ", f32") if amax else ("", "", "")
     region = (f"    %r = arith.truncf %x : f32 to {plain}\n"
               f"    %c, %s = fp4.epilogue_quantize %r{given} {{recipe = #fp4.recipe<{recipe}>}}"
@@ -169,8 +172,7 @@ def _results(what: Attention) -> tuple[list[tuple[str, str]], str, str, list[str
     rows = None if None in tokens else math.prod(x or 0 for x in tokens)
     columns = heads * size
     kinds = ["", lse[0] if lse else "", tensor((rows, columns), "f4E2M1FN"),
-             f"tensor<{'?' if rows is None else rows}x{columns // block}x{scale}, "
-             "#fp4.scale_layout<tiled_128x4>>"]
+             f"tensor<{'?' if rows is None else rows}x{columns // block}x{scale}{encoding}>"]
     return amax, f" epilogue {{\n  ^bb0(%x: f32{argument}):\n{region}  }}", names, kinds
 
 

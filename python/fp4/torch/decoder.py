@@ -368,7 +368,8 @@ class Decoder:
         shape = Attention(tuple(query.shape), tuple(cache.key.shape), tuple(cache.value.shape),
                           programs.ELEMENTS[query.dtype], layer.scale,
                           count > 1 or window is not None, True, cache.pages.shape[1],
-                          window=window, has_sinks=layer.sinks is not None)
+                          window=window,
+                          of_heads=() if layer.sinks is None else ("sinks",))
         run_into(decoder_programs.attention, (shape,), (found,), query, cache.key, cache.value,
                  cache.lengths, cache.pages, layer.sinks, target=weight_programs.TARGET)
         return found.view(len(y), heads * size)

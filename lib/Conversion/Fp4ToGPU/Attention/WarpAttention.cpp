@@ -72,11 +72,7 @@ void WarpAttention::setOperands() {
         std::pair(&sinks, op.getSinks()), std::pair(&slopes, op.getSlopes())})
     if (operand)
       *pointer = kernel.input(operand);
-  for (Value operand : op.getEpilogueInputs())
-    epilogueInputs.push_back(kernel.input(operand));
-  result = kernel.output(op.getResult(), /*rows=*/Value());
-  if (op.getLse())
-    lse = kernel.output(op.getLse(), /*rows=*/Value());
+  setResults();
   int64_t words = bytesOfState() / 4;
   if (sizes.warpsOfHead() > 1) {
     shared = kernel.sharedWords(slotsOfWarps() * words, "states");
@@ -99,6 +95,22 @@ void WarpAttention::setOperands() {
   warp = thread / kWarp;
   keys.begin(thread);
   values.begin(thread);
+}
+
+/// Allocates the results, and finds what the epilogue region reads.
+void WarpAttention::setResults() {
+  for (Value operand : op.getEpilogueInputs())
+    epilogueInputs.push_back(kernel.input(operand));
+  if (op.getResult())
+    result = kernel.output(op.getResult(), /*rows=*/Value());
+  if (op.getLse())
+    lse = kernel.output(op.getLse(), /*rows=*/Value());
+  if (EpilogueQuantizeOp quantize = op.getEpilogueQuantize()) {
+    if (quantize.getAmax())
+      quantizeAmax = fp4::load(b, b.getF32Type(), kernel.input(op.getInputs().back()), 4);
+    codes = kernel.output(op.getQuantized()[0], /*rows=*/Value());
+    scales = kernel.output(op.getQuantized()[1], /*rows=*/Value());
+  }
 }
 
 void WarpAttention::lower() {

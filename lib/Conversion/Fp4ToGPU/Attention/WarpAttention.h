@@ -55,6 +55,7 @@ private:
 
   static Sizes sizesOf(AttentionOp op, const KernelPlan &plan);
   void setOperands();
+  void setResults();
   void findWork();
   Value keysOfSequence(Int32 batch);
   Value endOfKeys(Int32 firstRow, Value keys);
@@ -139,7 +140,8 @@ private:
   Int32 rowOfLane(int64_t row);
   void addSinks(WarpState &state);
   void store(WarpState &state);
-  Values wordsOf(const Values &numbers);
+  Value elementsOf(const Values &numbers);
+  Values wordsOf(Value elements);
   void storeRow(const WarpState &state, int64_t row, Value inverse);
   void storeLogSum(WarpState &state, int64_t row);
 
@@ -153,7 +155,8 @@ private:
   /// Pointers; null where there are none.
   Value query, result, lengths, pages, keyFactors, valueFactors, sinks, slopes, lse;
   Value shared, maxima, ticket, workspace, counters;
-  Values epilogueInputs; ///< pointers
+  Values epilogueInputs;             ///< pointers
+  Value quantizeAmax, codes, scales; ///< a number, and pointers
   std::optional<Int32> lane, warp;
   std::optional<Work> work;
   Value factor, valueFactor;  ///< f32 factors of scores, in the exponent of 2, and of results

@@ -2,6 +2,7 @@
 #include "Attention/WarpAttention.h"
 
 #include "ElementwiseEmitter.h"
+#include "LaneBlocks.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -326,8 +327,8 @@ void WarpAttention::store(WarpState &state) {
   }
 }
 
-/// The elements that the epilogue region makes of the numbers of a lane, in words.
-WarpAttention::Values WarpAttention::wordsOf(const Values &numbers) {
+/// The elements that the epilogue region makes of the numbers of a lane.
+Value WarpAttention::elementsOf(const Values &numbers) {
   auto count = int64_t(numbers.size());
   Type type = op.getElementType();
   Values arguments = {
@@ -337,9 +338,15 @@ WarpAttention::Values WarpAttention::wordsOf(const Values &numbers) {
     types.push_back(getElementTypeOrSelf(input));
   llvm::append_range(arguments, loadScalars(b, epilogueInputs, types, count));
   Region *region = op.getEpilogueBody().empty() ? nullptr : &op.getEpilogueBody();
-  Value converted = emitEpilogue(b, region, arguments, type);
-  auto words = VectorType::get(count * type.getIntOrFloatBitWidth() / 32, b.getI32Type());
-  Value all = vector::BitCastOp::create(b, words, converted);
+  return emitEpilogue(b, region, arguments, type);
+}
+
+/// The words of such elements.
+WarpAttention::Values WarpAttention::wordsOf(Value elements) {
+  auto type = cast<VectorType>(elements.getType());
+  auto words =
+      VectorType::get(type.getNumElements() * type.getElementTypeBitWidth() / 32, b.getI32Type());
+  Value all = vector::BitCastOp::create(b, words, elements);
   Values result;
   for (int64_t i = 0; i < words.getNumElements(); ++i)
     result.push_back(vector::ExtractOp::create(b, all, i));
@@ -355,8 +362,15 @@ void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse)
       elements[size_t(values.elementOfRows(2 * i + upper))] =
           s.multiply(state.results[place], inverse);
     }
-  Values words = wordsOf(elements);
   Int32 number = rowOfLane(row);
+  Value converted = elementsOf(elements);
+  if (EpilogueQuantizeOp quantize = op.getEpilogueQuantize())
+    storeLaneBlocks(b, s, {quantize.getRecipe().getDecisions(), quantizeAmax, codes, scales},
+                    converted, placeOf(number) * sizes.valueElements + *lane / kLanesOfKey * chunk,
+                    *lane, kLanesOfKey, number < sizes.rows);
+  if (!result)
+    return;
+  Values words = wordsOf(converted);
   emitWhen(b, number < sizes.rows, [&] {
     int64_t bytes = op.getElementType().getIntOrFloatBitWidth() / 8;
     Value ofRow = address(b, result, placeOf(number), bytes * sizes.valueElements);

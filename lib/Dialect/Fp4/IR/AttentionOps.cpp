@@ -424,22 +424,36 @@ static LogicalResult verifySoftmax(AttentionOp op) {
   return verifyWindow(op); // (C12)
 }
 
+/// Rows of a tile that threads quantize, and elements of a row that they have together.
+static constexpr int64_t kQuantizedRows = 128, kSection = 64;
+
+bool fp4::quantizesInLanes(AttentionOp op) {
+  bool isFew = op.getQueryTokens() < kQuantizedRows && !op.isPacked() && !op.isOfBytes();
+  return op.getLatent() || op.isQuantized() || isFew;
+}
+
+/// Why a kernel that has a row in several lanes does not quantize; empty where it does.
+static std::string whyNotInLanes(AttentionOp op, bool areTiled) {
+  constexpr int64_t keysOfSlice = 64;
+  if (areTiled)
+    return "kernels of few queries leave scales row-major, and nobody clears what pads tiles";
+  if (op.getLatent() && (op.isPacked() || op.getOrder() || op.getKeyTokens() <= keysOfSlice))
+    return "slices of latent keys are added up where there are several, of equal sequences";
+  return op.isPacked() ? "packed queries of fewer than 128 tokens share tiles" : "";
+}
+
 std::string fp4::whyNotQuantized(AttentionOp op, RecipeAttr recipe, RankedTensorType scales) {
-  constexpr int64_t section = 64, rowsOfTile = 128; // elements of a row, and rows, of threads
   int64_t elements = op.getValueElements(),
-          block = numerics::blockSizeOf(recipe.getDecisions().format);
-  int64_t tokens = op.getQueryTokens();
+          block = numerics::blockSizeOf(recipe.getDecisions().format), tokens = op.getQueryTokens();
   bool areTiled = scaleLayout(scales) == ScaleLayout::Tiled128x4;
-  bool mayShareTiles = op.isPacked() || (op.getBatches() > 1 && tokens % rowsOfTile);
-  if (op.getLatent())
-    return "latent values are columns of keys, of which several roles have parts";
-  if (op.isQuantized())
-    return "the kernel of a quantized cache has a row in several threads";
-  if (tokens < rowsOfTile)
-    return "queries of fewer than 128 tokens share tiles with those of other heads";
-  if (elements % section || elements % block)
+  bool mayShareTiles = op.isPacked() || (op.getBatches() > 1 && tokens % kQuantizedRows);
+  if (elements % kSection || elements % block)
     return "heads of " + std::to_string(elements) + " elements are no whole blocks of " +
-           std::to_string(std::max(section, block));
+           std::to_string(std::max(kSection, block));
+  if (quantizesInLanes(op))
+    return whyNotInLanes(op, areTiled);
+  if (tokens < kQuantizedRows)
+    return "queries of fewer than 128 tokens share tiles with those of other heads";
   return areTiled && mayShareTiles ? "sequences have parts of one tile of 128 rows of scales" : "";
 }
 
