@@ -9,6 +9,7 @@
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -87,13 +88,16 @@ private:
   /// The maps of queries, of keys and, unless they are columns of keys, of values.
   static SmallVector<Value> mapsOf(OpBuilder &b, OpAdaptor adaptor, Attention &attention,
                                    Value rows) {
-    SmallVector<Value> maps = {mapOfQueries(b, adaptor.getQuery(), attention, rows),
-                               mapOfKeys(b, adaptor.getKey(), attention, attention.boxOfKeys())};
+    AttentionOp op = attention.op;
+    SmallVector<Value> maps = {
+        mapOfQueries(b, {op.getQuery(), adaptor.getQuery()}, attention, rows),
+        mapOfKeys(b, {op.getKey(), adaptor.getKey()}, attention, attention.boxOfKeys())};
     if (attention.op.hasValueRows())
       maps.push_back(mapOf(b, attention.op.getLoc(), attention.boxOfValues(),
                            matrixOf(b, attention.op.getLoc(), adaptor.getValue(), 1)));
     else if (!attention.isLatent())
-      maps.push_back(mapOfKeys(b, adaptor.getValue(), attention, attention.boxOfValues()));
+      maps.push_back(
+          mapOfKeys(b, {op.getValue(), adaptor.getValue()}, attention, attention.boxOfValues()));
     return maps;
   }
 
@@ -219,19 +223,20 @@ private:
         b, loc, type, viewOf(b, loc, buffer, {rowBlocks, tiles[tiles.size() - 2], tiles.back()}));
   }
 
-  /// The rows of tokens, of all heads, that the caller of the program places: the strided matrix of
-  /// which `buffer` is a view in other dimensions. Null where it is none; packed rows are copied.
-  static Value stridedTokens(OpBuilder &b, Attention &attention, Value buffer) {
-    auto view = buffer.getDefiningOp<ViewOp>();
-    auto matrix = view ? view.getSource().getDefiningOp<UnrealizedConversionCastOp>()
-                       : UnrealizedConversionCastOp();
-    if (!matrix || !isStridedArgument(matrix.getInputs()[0]) || attention.isPacked() ||
-        attention.op.getHeadsFirst())
+  /// An operand, and its buffer without gaps.
+  struct Operand {
+    Value tensor, buffer;
+  };
+
+  /// The rows of tokens, of all heads, that the caller of the program places: the strided matrix
+  /// that an operand is, in other dimensions. Null where it is none; packed rows are copied.
+  static Value stridedTokens(OpBuilder &b, Attention &attention, Operand operand) {
+    auto expand = operand.tensor.getDefiningOp<tensor::ExpandShapeOp>();
+    if (!expand || attention.isPacked() || attention.op.getHeadsFirst() ||
+        !isStridedArgument(expand.getSrc()) || expand.getSrcType().getRank() != 2 ||
+        expand.getReassociationIndices()[0].size() != 2)
       return {};
-    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape(),
-                      rows = cast<RankedTensorType>(matrix.getInputs()[0].getType()).getShape();
-    bool haveHeads = shape.size() == 4 && rows.size() == 2 && rows[0] == shape[0] * shape[1];
-    return haveHeads ? stridedBuffer(b, attention.op.getLoc(), matrix.getInputs()[0]) : Value();
+    return stridedBuffer(b, attention.op.getLoc(), expand.getSrc());
   }
 
   /// Such rows in three dimensions, of `shape`: planes of so many rows, or of parts of one row.
@@ -264,12 +269,13 @@ private:
   }
 
   /// A map of queries: of tokens, or where a tile has several heads of planes, each a token.
-  static Value mapOfQueries(OpBuilder &b, Value buffer, Attention &attention, Value rows) {
+  static Value mapOfQueries(OpBuilder &b, Operand query, Attention &attention, Value rows) {
     Location loc = attention.op.getLoc();
+    Value buffer = query.buffer;
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     TensorMapType box = attention.boxOfQueries();
     SmallVector<int64_t> planes = {productOf(shape.drop_back(2)), attention.heads(), shape.back()};
-    if (Value strided = stridedTokens(b, attention, buffer))
+    if (Value strided = stridedTokens(b, attention, query))
       return mapOf(b, loc, box,
                    box.hasPlanes() ? inPlanes(b, loc, strided, planes, /*rowsOfPlane=*/1)
                                    : strided);
@@ -280,11 +286,12 @@ private:
 
   /// A map of keys or of values: of tokens, of heads of pages and their tokens, or of planes, each
   /// a sequence.
-  static Value mapOfKeys(OpBuilder &b, Value buffer, Attention &attention, TensorMapType box) {
+  static Value mapOfKeys(OpBuilder &b, Operand key, Attention &attention, TensorMapType box) {
     Location loc = attention.op.getLoc();
+    Value buffer = key.buffer;
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     bool arePlanes = box.hasPlanes() && !attention.hasPackedKeys();
-    if (Value strided = stridedTokens(b, attention, buffer))
+    if (Value strided = stridedTokens(b, attention, key))
       return mapOf(b, loc, box,
                    arePlanes ? inPlanes(b, loc, strided, {shape[0], shape[1], shape[2] * shape[3]},
                                         /*rowsOfPlane=*/shape[1])
