@@ -2,7 +2,8 @@
 """Writes what norms.py and neighbours.py measured as two dated results: each cell beside a copy and
 its bounds, and a summary by chains.
 
-  benchmarks/analysis/chains.py [--resident=FILE] [--before=RESULT] --revision=COMMIT --driver=VERSION LINES...
+  benchmarks/analysis/chains.py [--resident=FILE] [--before=RESULT] --revision=COMMIT
+                                --driver=VERSION LINES...
 
 LINES are what those programs printed, and --resident what resident.py did. A cell is at the rate of
 a copy from AT % of it on. Else it is at its bound where it takes up to OVER times as long as the
@@ -113,7 +114,7 @@ def main():
     parser.add_argument("--before", type=pathlib.Path)
     parser.add_argument("--revision", required=True)
     parser.add_argument("--driver", required=True)
-    parser.add_argument("--note", default="", help="what else the results say of the programs")
+    parser.add_argument("--note", default="", help="more about the programs, for the results")
     options = parser.parse_args()
     read = lambda path: [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")] if path else []
     before = json.loads(options.before.read_text())["rows"] if options.before else []

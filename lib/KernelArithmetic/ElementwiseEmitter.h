@@ -50,6 +50,8 @@ llvm::SmallVector<mlir::Value> loadScalars(mlir::ImplicitLocOpBuilder &builder,
 
 /// `value`, a vector or tensor of f32, bf16 or f16, as f32.
 mlir::Value widenToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
+/// `value` as f32 by arith.extf alone, which a later rounding folds.
+mlir::Value extendToF32(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
 /// `value`, a vector of f32, as bf16, f16 or f8E4M3FN.
 mlir::Value narrowTo(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, mlir::Type element);
 

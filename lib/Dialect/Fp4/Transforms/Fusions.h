@@ -23,8 +23,8 @@ bool fuseAttention(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);
 bool fuseAttention(QuantizeOp op, mlir::RewriterBase &rewriter);
 
 /// Makes an attention of `op`, the products of powers and values, with the softmax and the products
-/// of queries and keys before it, and the rounding behind it. Operations that nothing reads any more
-/// stay. Returns false where it is none, with a missed remark if a softmax is before it.
+/// of queries and keys before it, and the rounding behind it. Operations that nothing reads any
+/// more stay. Returns false where it is none, with a missed remark if a softmax is before it.
 bool recognizeAttention(mlir::linalg::LinalgOp op, mlir::RewriterBase &rewriter);
 
 /// Results that an operation is to have besides its elements.

@@ -30,8 +30,7 @@ def Pipe_GatherRowsOp : Pipe_EngineOp<"gather_rows", "Threads"> {
 
     Warpgroups get their elements one after the other, so that the place in shared memory, which the
     op has in the pipelined form, is `getStagedBytes` long: the segments of one. All threads of the
-    role execute the op. PTX: stmatrix or st.shared, barrier, ld.shared. One producer, rows of
-    fragments that are quantized.
+    role execute the op. PTX: stmatrix or st.shared, barrier, ld.shared.
 
     Example:
     ```mlir
