@@ -660,11 +660,11 @@ func.func @top_k(%x: tensor<64x256xf32>) -> (tensor<64x4xf32>, tensor<64x4xi32>)
 
 // -----
 
-// The elements of an attention.
-func.func @attention(%q: tensor<1x64x2x128xbf16>) -> (tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>) {
+// The elements of an attention, with the heads as rows.
+func.func @attention(%q: tensor<1x64x2x128xbf16>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>) {
   %o = fp4.attention %q, %q, %q scale 0.125 : tensor<1x64x2x128xbf16>, tensor<1x64x2x128xbf16>, tensor<1x64x2x128xbf16> -> tensor<1x64x2x128xbf16>
-  %y = tensor.collapse_shape %o [[0, 1], [2, 3]] : tensor<1x64x2x128xbf16> into tensor<64x256xbf16>
-  // CHECK-DAG: :[[@LINE+1]]:{{.*}}remark: [Missed] attention+quantize | Category:fp4-fuse | Reason="an attention gives its elements alone
-  %z:2 = fp4.quantize %y {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao_1level>} : (tensor<64x256xbf16>) -> (tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>)
-  return %z#0, %z#1 : tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>
+  %y = tensor.collapse_shape %o [[0, 1, 2], [3]] : tensor<1x64x2x128xbf16> into tensor<128x128xbf16>
+  // CHECK-DAG: :[[@LINE+1]]:{{.*}}remark: [Missed] attention+quantize | Category:fp4-fuse | Reason="the quantizer reads no matrix of tokens
+  %z:2 = fp4.quantize %y {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao_1level>} : (tensor<128x128xbf16>) -> (tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>)
+  return %z#0, %z#1 : tensor<128x128xf4E2M1FN>, tensor<128x8xf8E4M3FN>
 }

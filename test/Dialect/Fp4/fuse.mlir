@@ -19,7 +19,7 @@
 // SOME-NEXT:    fp4.quantize {{.*}}tiled_128x4
 // SOME-NEXT:    return
 
-// UNKNOWN: error: option 'fusions' of fp4-fuse must be of amax, transform, orientations, layout, epilogue, results, rows, prologue, but got 'swizzle'
+// UNKNOWN: error: option 'fusions' of fp4-fuse must be of attention, amax, transform, orientations, layout, epilogue, results, rows, prologue, but got 'swizzle'
 
 // Seven kernels become two.
 // CHECK-LABEL: func @activations

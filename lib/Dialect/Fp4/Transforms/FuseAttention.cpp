@@ -58,6 +58,13 @@ std::optional<Read> readOf(Value value) {
   return Read{attention, matrix, value};
 }
 
+/// The elements of an attention in any dimensions.
+bool isOfAttention(Value tensor) {
+  while (isa_and_present<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(tensor.getDefiningOp()))
+    tensor = tensor.getDefiningOp()->getOperand(0);
+  return tensor.getDefiningOp<AttentionOp>() != nullptr;
+}
+
 std::string whyNotOwn(Operation *op, Read read) {
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
     return ("'" + op->getName().getStringRef() + "' has a plan for a kernel of its own").str();
@@ -171,7 +178,8 @@ bool fp4::fuseAttention(linalg::GenericOp op, RewriterBase &rewriter) {
 bool fp4::fuseAttention(QuantizeOp op, RewriterBase &rewriter) {
   std::optional<Read> read = readOf(op.getInput());
   if (!read)
-    return false;
+    return isOfAttention(op.getInput()) &&
+           missed(op, kQuantize, "the quantizer reads no matrix of tokens");
   if (std::string reason = whyNot(op, *read); !reason.empty())
     return missed(op, kQuantize, reason);
   AttentionOp attention = read->attention;
