@@ -28,8 +28,8 @@
 //
 // In FP8 with scales of 128 elements fp4 has 10 (test/Runner/Programs/decoder-fp8.mlir) and vLLM 11.
 //
-// An attention has no codes as a result yet, so that its quantizer is a kernel. The order of keys gives the layer one set of
-// bits, which the model computes, too.
+// An attention of few queries has no scales in tiles of 128x4 as a result, so that its quantizer is a kernel. An order of keys,
+// which tcgen05 has alone, would give the layer one set of bits.
 
 #te = #fp4.recipe<transformer_engine>
 #nvfp4 = #fp4.format<nvfp4>
@@ -160,7 +160,7 @@ func.func @decoder(
   %value_cache = tensor.expand_shape %v_all [[0, 1, 2], [3]] output_shape [8, 16, 2, 64]
       : tensor<256x64xbf16> into tensor<8x16x2x64xbf16>
   %attended = fp4.attention %query4, %key_cache, %value_cache lengths(%lengths : tensor<2xi32>) pages(%pages
-      : tensor<2x4xi32>) scale 0.125 causal order <in_blocks = 128, growth = 8.0>
+      : tensor<2x4xi32>) scale 0.125 causal
       : tensor<2x64x4x64xbf16>, tensor<8x16x2x64xbf16>, tensor<8x16x2x64xbf16> -> tensor<2x64x4x64xbf16>
   %attn3 = tensor.collapse_shape %attended [[0, 1, 2], [3]] : tensor<2x64x4x64xbf16> into tensor<512x64xbf16>
   %attn4 = tensor.expand_shape %attn3 [[0, 1], [2]] output_shape [128, 4, 64] : tensor<512x64xbf16> into tensor<128x4x64xbf16>
