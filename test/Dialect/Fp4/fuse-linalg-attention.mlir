@@ -4,6 +4,8 @@
 // RUN: fp4-opt %S/Inputs/linalg-parts.mlir -fp4-fuse | FileCheck %s --check-prefix=PARTS
 // RUN: %fp4-opt-once %S/Inputs/linalg-parts.mlir -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=PASSED
 // RUN: fp4-opt %S/Inputs/linalg-parts.mlir -fp4-fuse=fusions=results | FileCheck %s --check-prefix=OFF
+// RUN: sed '/%%result = /,$ s/arith.truncf %%x/arith.truncf %%w/; /%%result = /,$ s/%%y = /%%w = arith.negf %%x : f32\n    %%y = /' %S/Inputs/linalg-named.mlir \
+// RUN:   | fp4-opt -fp4-fuse | FileCheck %s --check-prefix=NEGATED
 // RUN: fp4-opt %s -fp4-fuse | FileCheck %s
 // RUN: %fp4-opt-once %s -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARKS
 
@@ -15,6 +17,11 @@
 // PARTS-NEXT: return
 // PASSED: [Passed] matmul+softmax+matmul | Category:fp4-fuse{{.*}}two contractions and a softmax are one attention
 // OFF-NOT: fp4.attention
+
+// Sums that are negated before they are rounded.
+// NEGATED: linalg.softmax
+// NEGATED-NOT: fp4.attention
+// NEGATED: arith.negf
 
 // Keys with elements in front of tokens, a mask of another place, and sums that others read.
 !q = tensor<6x128x64xbf16>
