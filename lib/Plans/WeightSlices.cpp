@@ -102,6 +102,13 @@ static WeightSlices slicesOfGroups(const PlannedGemm &gemm) {
                       route::hasCore(gemm.target, route::Core::Wgmma)};
 }
 
+/// Returns true when the sizes of a tile that `plan` gives go with slices that have warpgroups.
+static bool fitsTile(const PlannedGemm &gemm, const KernelPlan &plan, int64_t slices) {
+  bool hasColumns = !plan.tile[1] || plan.tile[1] == kTileN;
+  return hasColumns && mayBeSliced(slices, plan.tile[0]) &&
+         (!plan.tile[2] || haveAsManyTiles(gemm.op, gemm.size.splits, slices, plan.tile[2]));
+}
+
 WeightSlices fp4::chooseSlices(const PlannedGemm &gemm, function_ref<double(int64_t)> cycles) {
   constexpr double leastGain = 0.03;
   const KernelPlan &partial = gemm.plan;
@@ -120,7 +127,8 @@ WeightSlices fp4::chooseSlices(const PlannedGemm &gemm, function_ref<double(int6
   WeightSlices best;
   double least = route::hasCore(gemm.target, route::Core::Wgmma) ? cycles(1) : 0;
   for (int64_t slices : ArrayRef(countsOfSlices(gemm.op, gemm.size.splits)).drop_front())
-    if (double other = cycles(slices); other < (1 - leastGain) * least) {
+    if (double other = cycles(slices);
+        other < (1 - leastGain) * least && fitsTile(gemm, partial, slices)) {
       best = {slices, true};
       least = other;
     }

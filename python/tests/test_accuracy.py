@@ -141,7 +141,7 @@ class Tiles(unittest.TestCase):
         for workers in (0, 132):
             with self.subTest(workers=workers):
                 plain, converted = (tiles.predict_weights(
-                    tiles.Kernel("x", is_converted, 16, 64, 4096, 4096, 64, 128, 0, 1, workers,
+                    tiles.Kernel("x", is_converted, 16, 64, 4096, 4096, 64, 128, 0, 1, workers, 1,
                                  1.0, 1.0, "H200"), rate) for is_converted in (False, True))
                 self.assertEqual(converted - plain, tiles.PREPARATION)
 

@@ -5,9 +5,9 @@
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --compile-to=cubin | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s --implicit-check-not="spill {{[1-9]}}"
 
-// CHECK-COUNT-12: any_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
-// CHECK-COUNT-12: biased_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
-// CHECK-COUNT-12: rows_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
+// CHECK-COUNT-11: any_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
+// CHECK-COUNT-11: biased_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
+// CHECK-COUNT-11: rows_matmul_{{[0-9]+}} kernel: registers {{168|248}}, spill 0, stack 0
 // CHECK-COUNT-2: depth_matmul_{{[0-9]+}} kernel: registers 168, spill 0, stack 0
 
 !a = tensor<?x?xf8E4M3FN>
