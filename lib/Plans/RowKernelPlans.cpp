@@ -203,12 +203,16 @@ bool isKept(const RowWork &work, const RowShape &shape) {
   return keepsRow(work.words * shape.perThread, shape.perThread);
 }
 
-/// CTAs of a shape for which an SM has registers and threads. A thread has the words of its row and
-/// about 32 other registers; of a row that is not kept, those of two CTAs on an SM.
+/// Registers of a thread that keeps so many words: these and about 32 others.
+int64_t registersOf(int64_t words) {
+  constexpr int64_t others = 32, granule = 8;
+  return int64_t(llvm::alignTo(uint64_t(words + others), granule));
+}
+
+/// CTAs of a shape for which an SM has registers and threads: of a row that is not kept, those of
+/// two CTAs on an SM.
 int64_t fitting(const RowWork &work, const RowShape &shape, const hw::TargetModel &target) {
-  constexpr int64_t others = 32;
-  int64_t words = work.words * shape.perThread;
-  int64_t registers = isKept(work, shape) ? int64_t(llvm::alignTo(words + others, 8)) : 64;
+  int64_t registers = isKept(work, shape) ? registersOf(work.words * shape.perThread) : 64;
   int64_t fit = int64_t(target.limits.registersPerSM) / (shape.threads * registers);
   return std::min(fit, mostCtasPerSm(shape.threads, target));
 }
@@ -406,6 +410,16 @@ int64_t ctasOfFourChunks(int64_t threads) {
   return std::max<int64_t>(1, ofSm / threads);
 }
 
+/// CTAs of so many threads for which an SM has registers, two at most. ptxas spills what does not
+/// fit: an H200 takes 32 us for gradients of 100 rows of 16384 elements in two CTAs, and 24 in one.
+int64_t ctasOfRow(Operation *op, int64_t chunks, int64_t threads, const hw::TargetModel &target) {
+  int64_t perThread = llvm::divideCeil(chunks, threads), words = perThread * keptWordsOfChunk(op);
+  if (!keepsRow(words, perThread))
+    return 2;
+  int64_t registers = registersOf(words + perThread * sharedWordsOfChunk(op));
+  return 2 * threads * registers > int64_t(target.limits.registersPerSM) ? 1 : 2;
+}
+
 /// Proposes one chunk of a row to each thread, and two or four from 256 chunks on where there are
 /// many rows: they share what a thread computes once, and CTAs of more threads are so few on an SM
 /// that all may wait for their sums while none loads. Rows of few chunks share a CTA, and long ones
@@ -444,7 +458,7 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
   if (perThread == 4) // an H200: FP8 of rows of 8192 columns in 101 us instead of 105
     plan.ctasPerSm = ctasOfFourChunks(partial.threads.value_or(*plan.threads));
   else if (*plan.threads > kSome) // and of 16384 columns in 65 us instead of 98
-    plan.ctasPerSm = 2;
+    plan.ctasPerSm = ctasOfRow(op, chunks, partial.threads.value_or(*plan.threads), target);
   else if (*plan.threads == kSome && isOfTwoMatrices(op)) // NVFP4 of 8192 columns in 220 and 244
     plan.ctasPerSm = 3;
   planRotation(op, plan, partial, target);

@@ -4,6 +4,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/Plans/RowTeams.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -61,6 +62,37 @@ int64_t fp4::keptWordsOfChunk(Operation *op, int64_t rows) {
     (sharesRows(row, rows) ? ofAll : ofRow) += int64_t(wordsOfChunk(tensor));
   }
   return std::max<int64_t>(1, ofAll + rows * ofRow);
+}
+
+/// Adds what `step` and the elementwise steps before it read of rows that all rows share.
+static void addShared(Operation *step, ArrayRef<Operation *> steps,
+                      llvm::SetVector<Value> &shared) {
+  auto generic = dyn_cast<linalg::LinalgOp>(step);
+  for (OpOperand &operand : step->getOpOperands()) {
+    Operation *before = operand.get().getDefiningOp();
+    if (generic && generic.isDpsInput(&operand))
+      if (auto [row, column] = indexPairOf(generic, &operand); !row && column)
+        shared.insert(operand.get());
+    if (llvm::is_contained(steps, before) && !isRowReduction(before))
+      addShared(before, steps, shared);
+  }
+}
+
+int64_t fp4::sharedWordsOfChunk(Operation *op) {
+  llvm::MapVector<Value, int64_t> readings;
+  SmallVector<Operation *> steps = stepsOf(op);
+  for (Operation *step : steps) {
+    if (step != op && !isRowReduction(step))
+      continue;
+    llvm::SetVector<Value> shared;
+    addShared(step, steps, shared);
+    for (Value tensor : shared)
+      ++readings[tensor];
+  }
+  double words = 0;
+  for (auto [tensor, count] : readings)
+    words += count > 1 ? wordsOfChunk(tensor) : 0;
+  return int64_t(words);
 }
 
 bool fp4::quantizesOneMatrix(Operation *op) {

@@ -28,6 +28,10 @@ int64_t keptWordsOfChunk(mlir::Operation *op);
 /// angles of their token together, and what a rotation reads of the other half is its own.
 int64_t keptWordsOfChunk(mlir::Operation *op, int64_t rows);
 
+/// Words of a chunk of rows that all rows share, such as weights, and that are read for several
+/// reductions, or for one and the result: ptxas keeps them in between.
+int64_t sharedWordsOfChunk(mlir::Operation *op);
+
 /// Returns true when a quantizer reads the words of one matrix of bf16 at most.
 bool quantizesOneMatrix(mlir::Operation *op);
 
