@@ -57,13 +57,16 @@ func.func @stream(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> ten
   return %z : tensor<4096x4096xbf16>
 }
 
-// All loads of a gate come first, then the condition of quick steps: ptxas moves loads behind arithmetic, and
-// those of the second operand would wait for the first one.
+// All loads of a gate come first, then the bounds of quotients and the branch on them: ptxas moves loads behind
+// arithmetic, but not behind a branch, and those of the second operand would wait for the first one.
 // RUN: FileCheck %s --check-prefix=GATE < %t/gate_elementwise_0.ptx
 // GATE-COUNT-4: ld.global.nc.v{{(4.b32|2.b64)}}
-// GATE-NOT: {{ld.global|fma.rn|rcp}}
+// GATE-NOT: ld.global
+// GATE: rcp.approx.ftz.f32
+// GATE-NOT: ld.global
 // GATE: @%p{{[0-9]+}} bra
-// GATE: fma.rn
+// GATE-NOT: ld.global
+// GATE: st.global
 func.func @gate(%g: tensor<4096x4096xbf16>, %u: tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
   %e = tensor.empty() : tensor<4096x4096xbf16>
   %z = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
