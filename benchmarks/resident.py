@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Row kernels whose rows the L2 cache has: what their arithmetic takes without device memory.
 
-  benchmarks/resident.py run FOLDER [--json=FILE] [--kinds=... --cells=ROWSxCOLUMNS,...]
+  benchmarks/resident.py run FOLDER [--json=FILE] [--of=FILE | --kinds=... --cells=ROWSxCOLUMNS,...]
 
-FOLDER is one of norms.py or neighbours.py, whose programs run as they are. Tensors are mapped so
-that their addresses differ and their memory repeats after PERIOD bytes. A line of JSON for each
-cell has microseconds, of a kernel that is queued behind another.
+FOLDER is one of norms.py or neighbours.py, whose programs and twins run as they are, FILE has lines
+of one of them, whose cells below AT % of a copy run here. Tensors are mapped so that their addresses
+differ and their memory repeats after PERIOD bytes. A line of JSON for each cell has microseconds, of
+a kernel that is queued behind another, and the rows of a wave: those of SHORT that all SMs have at
+once. Lines of SHORT rows follow, also with a cold L2 (`ours` and `twin`).
 """
 import ctypes
+import json
 import os
+import pathlib
+import re
 import statistics
 import sys
 
@@ -17,6 +22,10 @@ import neighbour_chains
 import norms
 
 PERIOD = 4 << 20
+AT = 95
+SHORT = (132, 264, 528, 1056, 2112)
+#: SMs, and elements of a thread whose CTA has no row of its own.
+SMS, ELEMENTS = 132, 16
 KINDS = [f"{norm}-{after}" for norm in ("rms", "layer") for after in norms.AFTER if after != "bf16"]
 CELLS = [(rows, columns) for columns in (2048, 8192) for rows in (4096, 16384, 65536)]
 
@@ -61,7 +70,7 @@ class Repeated:
     def call(self, function, *arguments):
         code = getattr(self.cuda, function)(*arguments)
         if code:
-            sys.exit(f"error: {function} gave CUresult {code}")
+            raise RuntimeError(f"{function} gave CUresult {code}")
 
     def free(self):
         self.call("cuMemUnmap", self.address, self.size)
@@ -89,39 +98,84 @@ def arguments_of(kind, rows, columns, torch):
     return [x, x[0].contiguous(), *residual, *amax]
 
 
-def time_resident(program, arguments, memories, torch):
+def median_of(program, arguments, out):
     """The median of 12 calls, each behind a kernel that waits while the host queues it."""
-    results = program(*arguments)
-    mine = [repeated(value, memories, torch) for value in arguments]
-    out = [repeated(value, memories, torch) for value in norms.listed(results)]
-    out = tuple(out) if isinstance(results, (tuple, list)) else out[0]
+    import torch
     times = []
     for _ in range(14):
         torch.cuda._sleep(150000)
-        times.append(kit.microseconds_of(lambda: program(*mine, out=out)))
+        times.append(kit.microseconds_of(lambda: program(*arguments, out=out)))
     return statistics.median(times[2:])
 
 
-def measure(folder, kinds, cells):
-    torch = kit.open_package(folder)
+def time_resident(program, twin, arguments, memories, flush, torch):
+    """Microseconds of a program and of its twin without arithmetic, also with a cold L2 if there is
+    something to flush it with."""
+    results = program(*arguments)
+    cold = {} if flush is None else {
+        name: norms.time_torch(lambda: run(*arguments, out=results), [()], flush, torch)
+        for name, run in (("ours", program), ("twin", twin))}
+    mine = [repeated(value, memories, torch) for value in arguments]
+    out = [repeated(value, memories, torch) for value in norms.listed(results)]
+    out = tuple(out) if isinstance(results, (tuple, list)) else out[0]
+    return {**cold, "resident": median_of(program, mine, out), "resident_twin": median_of(twin, mine, out)}
+
+
+def cell_of(folder, kind, rows, columns, flush, torch):
     import fp4
-    for rows, columns in cells:
-        for kind in kinds:
-            memories = []
-            program = fp4.load(os.path.join(folder, f"{kind}_{columns}.so"))
-            found = time_resident(program, arguments_of(kind, rows, columns, torch), memories, torch)
-            torch.cuda.synchronize()
-            for memory in memories:
-                memory.free()
-            torch.cuda.empty_cache()
-            yield {"kind": kind, "rows": rows, "columns": columns, "resident": found}
+    memories = []
+    programs = (fp4.load(os.path.join(folder, f"{kind}_{columns}{end}.so")) for end in ("", "_twin"))
+    try:
+        return time_resident(*programs, arguments_of(kind, rows, columns, torch), memories, flush, torch)
+    except Exception as error:
+        return {"error": str(error)[:500]}
+    finally:
+        torch.cuda.synchronize()
+        for memory in memories:
+            memory.free()
+        torch.cuda.empty_cache()
+
+
+def ctas_of(threads, registers, shared):
+    """CTAs that an SM has at once."""
+    return min(2048 // threads, 65536 // (-(-registers // 8) * 8 * threads), 233472 // (shared + 1024), 32)
+
+
+def wave_of(folder, kind, columns):
+    """The most rows of SHORT that all SMs have at once. The second kernel of a program is that of
+    rows up to norms.FEW, and a third one has rows between these and the first one's."""
+    library = pathlib.Path(folder, f"{kind}_{columns}.so").read_bytes()
+    kernels = json.loads(re.search(rb'"kernels":(\[.*?\]),"schema"', library)[1])
+    threads = [int(number) for number in re.findall(rb"\.reqntid (\d+)", library)]
+    ctas = [ctas_of(number, kernel["registers"], kernel["shared_bytes"]) for number, kernel in zip(threads, kernels)]
+    has_rows = ("row" in kernels[0]["module"] or kind.endswith("fp8_row")) and "rope" not in kind
+    rows = SMS * min(ctas[0], ctas[2] if len(ctas) > 2 else ctas[0])
+    return max(number for number in SHORT if number <= max(SMS, rows if has_rows else rows * threads[0] * ELEMENTS // columns))
+
+
+def below(path):
+    """Cells of a file of norms.py or neighbours.py: kind, rows, columns."""
+    lines = [json.loads(line) for line in pathlib.Path(path).read_text().splitlines()]
+    return [(line["kind"], line["rows"], line["columns"]) for line in lines
+            if line["rows"] > norms.FEW and "ours" in line and 100 * line["copy"] < AT * line["ours"]]
+
+
+def measure(folder, cells):
+    torch = kit.open_package(folder)
+    short = dict.fromkeys((kind, rows, columns) for kind, _, columns in cells for rows in SHORT)
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+    for cell, cold in [*((cell, None) for cell in cells), *((cell, flush) for cell in short)]:
+        kind, _, columns = cell
+        yield {**dict(zip(("kind", "rows", "columns"), cell)), "wave": wave_of(folder, kind, columns),
+               **cell_of(folder, *cell, cold, torch)}
 
 
 def main():
-    options = kit.options_of(__doc__, kinds=(kit.names, KINDS), cells=(kit.shapes, CELLS))
+    options = kit.options_of(__doc__, kinds=(kit.names, KINDS), cells=(kit.shapes, CELLS), of=(below, None))
     if options.command == "pack":
         sys.exit("error: norms.py and neighbours.py pack")
-    norms.report(measure(os.path.abspath(options.folders[0]), options.kinds, options.cells), options.json)
+    cells = options.of or [(kind, *cell) for cell in options.cells for kind in options.kinds]
+    norms.report(measure(os.path.abspath(options.folders[0]), cells), options.json)
 
 
 if __name__ == "__main__":

@@ -2,17 +2,20 @@
 """Writes what norms.py and neighbours.py measured as two dated results: each cell beside a copy and
 its bounds, and a summary by chains.
 
-  benchmarks/analysis/chains.py [--resident=FILE] [--before=RESULT] --revision=COMMIT
-                                --driver=VERSION LINES...
+  benchmarks/analysis/chains.py LINES... --resident FILE... --revision=COMMIT --driver=VERSION
 
 LINES are what those programs printed, and --resident what resident.py did. A cell is at the rate of
-a copy from AT % of it on. Else it is at its bound where it takes up to OVER times as long as the
-longer one of these, without a twin that is slower than the kernel by more than SLOWER:
+a copy from AT % of it on. Else it is at a bound where it takes up to OVER times as long as the
+longer one of the first two of these, or as the third, without any that is slower than the kernel by
+more than SLOWER:
 
   twin      the same loads and stores without arithmetic
   resident  the same kernel where the L2 cache has every row: arithmetic without device memory
+  ends      the longer one of both, each with what the other part adds to a wave: to as many rows as
+            all SMs have at once, of which the first and the last ones overlap with nothing
 
---before has chains that LINES lack, an earlier result of neighbours.py.
+Others are `both`, where the shorter one of twin and resident has NEAR of the longer one, `no twin`
+where the twin is slower than the kernel, or `none`.
 """
 import argparse
 import collections
@@ -21,66 +24,75 @@ import json
 import pathlib
 
 RESULTS = pathlib.Path(__file__).resolve().parents[1] / "results"
-AT, OVER, SLOWER = 95, 1.05, 1.02
+AT, OVER, SLOWER, NEAR = 95, 1.05, 1.02, 0.85
 AFTER = {"bf16": "bf16", "nvfp4": "NVFP4", "mxfp4": "MXFP4", "mxfp8": "MXFP8", "fp8_row": "FP8/row",
          "fp8_block": "FP8/128", "fp8": "FP8", "nvfp4_random": "NVFP4, stochastic"}
+NAMES = {"rms_gradient": "gradient of RMSNorm", "layer_gradient": "gradient of LayerNorm", "silu_gradient": "silu gradient",
+         "loss": "cross entropy", "loss_gradient": "its gradient"}
 BEFORE = {"rms": "RMSNorm", "layer": "LayerNorm", "add_rms": "residual, RMSNorm", "silu": "silu",
           "gelu_tanh": "GELU", "gpt_oss": "gpt-oss", "rope": "rotation", "norm_rope": "norm, rotation", "gather": "gather"}
-GROUPS = {"into a cache": "caches", "gather": "gathers", "weighted sum": "sums",
+GROUPS = {"norm, rotation": "norms, rotations", "rotation": "rotations", "into a cache": "caches", "gather": "gathers", "weighted sum": "sums",
           "gradient of RMSNorm": "norm gradients", "gradient of LayerNorm": "norm gradients"}
-LONGER = {"silu(g) * u to": "silu to", "GELU(g) * u to": "GELU to", "gate of gpt-oss": "gpt-oss", "norm of heads, rotation": "norm, rotation",
-          "gradient of silu(g) * u": "silu gradient",
-          "FP8 of rows": "FP8/row", "FP8 of 128": "FP8/128"}
 TITLES = {"chain": "chain", "rows": "rows", "columns": "columns", "us": "time", "copy": "copy", "of_copy": "of a copy",
-          "twin": "twin", "resident": "resident", "verdict": "limit", "cells": "cells", "copies": "at a copy",
-          "bound": "bound", "others": "others"}
-UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "of_copy": "%"}
+          "twin": "twin", "resident": "resident", "ends": "ends", "verdict": "limit", "cells": "cells", "copies": "at a copy",
+          "bound": "bound", "with_ends": "with ends", "others": "others"}
+SUMMARY = ("chain", "cells", "copies", "bound", "with_ends", "others")
+UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "ends": "us", "of_copy": "%"}
 
 
 def name_of(kind):
     first, _, after = kind.rpartition("-")
-    return f"{BEFORE[first]} to {AFTER[after]}"
-
-
-def shorter(chain):
-    """The name here of a chain of neighbours.py's results."""
-    for long, short in LONGER.items():
-        chain = chain.replace(long, short)
-    return chain
+    if first == "cache":
+        return f"{AFTER[after]} into a cache"
+    if first == "combine":
+        return f"weighted sum of {after} rows"
+    return NAMES.get(kind) or f"{BEFORE[first]} to {AFTER[after]}"
 
 
 def verdict_of(cell):
-    """`copy`, the bound that the cell is at, or `none`."""
+    """`copy`, the bound that the cell is at, or why it is at none."""
     if cell["of_copy"] >= AT:
         return "copy"
-    bounds = {name: cell[name] for name in ("twin", "resident") if cell.get(name) and cell[name] <= SLOWER * cell["us"]}
+    bounds = {name: cell[name] for name in ("twin", "resident", "ends")
+              if cell.get(name) and cell[name] <= SLOWER * cell["us"]}
+    ends = bounds.pop("ends", 0)
     name = max(bounds, key=bounds.get, default=None)
-    return name if name and cell["us"] <= OVER * bounds[name] else "none"
+    if name and cell["us"] <= OVER * bounds[name]:
+        return name
+    return "ends" if cell["us"] <= OVER * ends else reason_of(bounds)
 
 
-def cells_of(lines, resident, before):
-    """Cells in their order, those of `lines` first."""
-    found = {}
+def reason_of(bounds):
+    if "twin" not in bounds:
+        return "no twin"
+    return "both" if "resident" in bounds and min(bounds.values()) >= NEAR * max(bounds.values()) else "none"
+
+
+def ends_of(twin, resident, wave):
+    """The third bound, from microseconds of all rows and a line of a wave."""
+    return max(twin + wave["ours"] - wave["twin"], resident + wave["ours"] - wave["resident"])
+
+
+def cells_of(lines, resident):
+    """Cells in the order of `lines`."""
+    key = lambda line: (line["kind"], line["rows"], line["columns"])
+    apart = {key(line): line for line in resident if "resident" in line}
+    found = []
     for line in lines:
-        if line["rows"] > 132 and "ours" in line:
-            found[name_of(line["kind"]), line["rows"], line["columns"]] = {
-                "us": line["ours"], "copy": line["copy"], "of_copy": 100 * line["copy"] / line["ours"], "twin": line["twin"]}
-    for line in resident:
-        cell = found.get((name_of(line["kind"]), line["rows"], line["columns"]))
-        if cell and "resident" in line:
-            cell["resident"] = line["resident"]
-    measured = {chain for chain, _, _ in found}
-    for row in ({**row, "chain": shorter(row["chain"])} for row in before):
-        if row["rows"] > 132 and "us" in row and row["chain"] not in measured:
-            twin = 100 * row["copy"] / row["twin_of_copy"] if row.get("twin_of_copy") else None
-            found.setdefault((row["chain"], row["rows"], row["columns"]), {
-                "us": row["us"], "copy": row["copy"], "of_copy": row["of_copy"], **({"twin": twin} if twin else {})})
-    return [{"chain": chain, "rows": rows, "columns": columns, **cell, "verdict": verdict_of(cell)}
-            for (chain, rows, columns), cell in found.items()]
+        if line["rows"] <= 132 or "ours" not in line:
+            continue
+        cell = {"chain": name_of(line["kind"]), "rows": line["rows"], "columns": line["columns"], "us": line["ours"],
+                "copy": line["copy"], "of_copy": 100 * line["copy"] / line["ours"], "twin": line["twin"]}
+        if key(line) in apart:
+            cell["resident"] = apart[key(line)]["resident"]
+            wave = apart.get((line["kind"], apart[key(line)]["wave"], line["columns"]))
+            cell.update({"ends": ends_of(cell["twin"], cell["resident"], wave)} if wave else {})
+        found.append({**cell, "verdict": verdict_of(cell)})
+    return found
 
 
 def group_of(chain):
-    """Chains that copy or add rows by number have one row in the summary."""
+    """Rotations, and chains that copy or add rows by number, have one row in the summary."""
     return next((name for part, name in GROUPS.items() if part in chain), chain)
 
 
@@ -91,8 +103,8 @@ def summary_of(cells):
     rows = []
     for chain, mine in [*chains.items(), ("all", cells)]:
         counts = collections.Counter(cell["verdict"] for cell in mine)
-        rows.append({"chain": chain, "cells": len(mine), "copies": counts["copy"],
-                     "bound": counts["twin"] + counts["resident"], "others": counts["none"]})
+        reached = [counts["copy"], counts["twin"] + counts["resident"], counts["ends"]]
+        rows.append(dict(zip(SUMMARY, (chain, len(mine), *reached, len(mine) - sum(reached)))))
     return rows
 
 
@@ -110,19 +122,18 @@ def write(area, head, rows, key):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lines", type=pathlib.Path, nargs="+")
-    parser.add_argument("--resident", type=pathlib.Path)
-    parser.add_argument("--before", type=pathlib.Path)
+    parser.add_argument("--resident", type=pathlib.Path, nargs="+", required=True)
     parser.add_argument("--revision", required=True)
     parser.add_argument("--driver", required=True)
     parser.add_argument("--note", default="", help="more about the programs, for the results")
     options = parser.parse_args()
-    read = lambda path: [json.loads(line) for line in path.read_text().splitlines() if line.startswith("{")] if path else []
-    before = json.loads(options.before.read_text())["rows"] if options.before else []
-    cells = cells_of([line for path in options.lines for line in read(path)], read(options.resident), before)
+    read = lambda paths: [json.loads(line) for path in paths for line in path.read_text().splitlines() if line.startswith("{")]
+    cells = cells_of(read(options.lines), read(options.resident))
     head = {"card": "H200", "device": "NVIDIA H200", "driver": options.driver, "date": datetime.date.today().isoformat(),
             "revision": options.revision, "clock": "1980 MHz, cold L2",
-            "command": "benchmarks/norms.py run FOLDER; benchmarks/neighbours.py run FOLDER; benchmarks/analysis/chains.py",
-            "program": "cells from 4096 rows on; twin: loads and stores alone; resident: all rows in the L2 cache" + options.note,
+            "command": "norms.py, neighbours.py and resident.py (benchmarks/) run FOLDER; benchmarks/analysis/chains.py",
+            "program": "cells from 4096 rows on; twin: loads and stores alone; resident: all rows in the L2 cache; "
+                       "ends: the longer one, with what the other adds to one wave" + options.note,
             "evidence": "measured"}
     for path in (write("chain-cells", head, cells, ["chain", "rows", "columns"]),
                  write("chains", head, summary_of(cells), ["chain"])):
