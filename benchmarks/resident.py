@@ -3,11 +3,11 @@
 
   benchmarks/resident.py run FOLDER [--json=FILE] [--of=FILE | --kinds=... --cells=ROWSxCOLUMNS,...]
 
-FOLDER is one of norms.py or neighbours.py, whose programs and twins run as they are. FILE has lines
-of one of them, whose cells below AT % of a copy run here. Tensors are mapped so that their
-addresses differ and their memory repeats after PERIOD bytes. A line of JSON for each cell has microseconds, of
-a kernel that is queued behind another, and the rows of a wave: those of SHORT that all SMs have at
-once. Lines of SHORT rows follow, also with a cold L2 (`ours` and `twin`).
+FOLDER is one of norms.py or neighbours.py, whose programs and twins run as they are. FILE has
+lines of one of them, whose cells below AT % of a copy run here. Tensors are mapped so that their
+addresses differ and their memory repeats after PERIOD bytes. A line of JSON for each cell has
+microseconds, of a kernel that is queued behind another, and the rows of a wave: those of SHORT
+that all SMs have at once. Lines of SHORT rows follow, also with a cold L2 (`ours` and `twin`).
 """
 import ctypes
 import json
