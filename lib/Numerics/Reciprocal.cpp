@@ -10,6 +10,7 @@
 // coefficients were fitted to the results of an H200. Only the constant 2023 gives all 2^23 of
 // these results.
 #include "fp4/Numerics/Reciprocal.h"
+#include "TruncatedSquare.h"
 #include "fp4/Numerics/Float16.h"
 #include <array>
 #include <cmath>
@@ -59,20 +60,13 @@ constexpr std::array<Row, 128> rows = {{
 }};
 // clang-format on
 
-/// The square's partial products: z_i with itself at 2^2i, with a higher z_j at 2^(i+j+1).
-constexpr int64_t truncatedSquare(uint64_t z) {
-  uint64_t sum = 0;
-  for (unsigned i = 0; i < 16; ++i)
-    if (z >> i & 1)
-      sum += ((z >> (i + 1) << (2 * i + 2)) | uint64_t(1) << (2 * i)) >> 17;
-  return static_cast<int64_t>(sum);
-}
-
 /// The reciprocal of 1.m, in units of 2^-24.
 int64_t reciprocalOfMantissa(uint32_t m) {
   const Row &row = rows[m >> 16];
   const uint32_t z = m & 0xFFFF;
-  return ((int64_t(row.c0) << 13) - int64_t(row.c1) * z + row.c2 * truncatedSquare(z) + 2023) >> 15;
+  return ((int64_t(row.c0) << 13) - int64_t(row.c1) * z + row.c2 * truncatedSquare(z, 16, 17) +
+          2023) >>
+         15;
 }
 
 } // namespace

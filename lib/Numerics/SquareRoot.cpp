@@ -9,6 +9,7 @@
 // and square(z) is z^2 / 2^18 without the partial products of weight 2^18 and less. The
 // coefficients were fitted to the 2^24 results of an H200 for each, and give all of them.
 #include "fp4/Numerics/SquareRoot.h"
+#include "TruncatedSquare.h"
 #include "fp4/Numerics/Float16.h"
 #include <array>
 #include <cmath>
@@ -100,15 +101,6 @@ constexpr Table reciprocalRows = {{
 }};
 // clang-format on
 
-/// The square's partial products: z_i with itself at 2^2i, with a higher z_j at 2^(i+j+1).
-constexpr int64_t truncatedSquare(uint64_t z) {
-  uint64_t sum = 0;
-  for (unsigned i = 0; i < 17; ++i)
-    if (z >> i & 1)
-      sum += ((z >> (i + 1) << (2 * i + 2)) | uint64_t(1) << (2 * i)) >> 19;
-  return static_cast<int64_t>(sum) * 2;
-}
-
 /// A positive normal number 4^half * m, with m from 1 up to 4: its row, the rest of m, and half.
 struct Argument {
   explicit Argument(uint32_t bits) : bits(bits) {
@@ -117,6 +109,7 @@ struct Argument {
     half = (exponent - isOdd) / 2;
   }
   int64_t rest() const { return bits & 0x1FFFF; }
+  int64_t square() const { return 2 * truncatedSquare(uint64_t(rest()), 17, 19); }
   const Row &rowOf(const Table &rows) const {
     return rows[static_cast<unsigned>(isOdd) << 6 | (bits >> 17 & 63)];
   }
@@ -148,7 +141,7 @@ float approximateSquareRoot(float x) {
     return x;
   const Argument m(bits);
   const Row &row = m.rowOf(rootRows);
-  const int64_t change = row.c1 * m.rest() - row.c2 * truncatedSquare(uint64_t(m.rest()));
+  const int64_t change = row.c1 * m.rest() - row.c2 * m.square();
   return static_cast<float>(
       std::ldexp(static_cast<double>(interpolated(row.c0, change)), m.half - 23));
 }
@@ -163,7 +156,7 @@ float approximateReciprocalSquareRoot(float x) {
     return 0;
   const Argument m(bits);
   const Row &row = m.rowOf(reciprocalRows);
-  const int64_t change = row.c2 * truncatedSquare(uint64_t(m.rest())) - row.c1 * m.rest();
+  const int64_t change = row.c2 * m.square() - row.c1 * m.rest();
   const int64_t units = m.isOne() ? int64_t(1) << 24 : interpolated(row.c0, change);
   return static_cast<float>(std::ldexp(static_cast<double>(units), -24 - m.half));
 }

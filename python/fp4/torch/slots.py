@@ -101,8 +101,8 @@ def _codes(text: Text, what: Slots, x: Tensor, factor: Tensor | None) -> list[Te
 
 
 def _copies(text: Text, pair: list[Tensor]) -> list[Tensor]:
-    """The same elements, which one kernel stores: what yields its operands would be left out. A NaN
-    of bfloat16 becomes that of the conversions."""
+    """Elements with their own signs, which one kernel stores: an operation that yields its operands
+    would be left out. A NaN of bfloat16 becomes that of the conversions."""
     type, element = pair[0].type, pair[0].element
     text.lines.append(f"""  %place = tensor.empty(%height) : {type}
   %k.q, %v.q = linalg.generic {{
