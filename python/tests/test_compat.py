@@ -19,6 +19,7 @@ from compat_formulas import (
     to_blocked,
     vllm_tiles,
 )
+from graph_recorder import GraphRecorder
 from programs import torch
 
 if torch is not None:
@@ -414,11 +415,7 @@ class Vllm(unittest.TestCase):
 class Compiled(unittest.TestCase):
     def test_a_graph_breaks_at_the_functions(self) -> None:
         """Dynamo traces none of their code: it would compile a program for every call."""
-        graphs = []
-
-        def backend(graph: Any, _: Any) -> Any:
-            graphs.append(graph)
-            return graph
+        graphs = GraphRecorder()
 
         def product(x: Any, w: Any, g: Any) -> Any:
             (a, sa), (b, sb) = vllm.scaled_fp4_quant(x * 2, g), vllm.scaled_fp4_quant(w, g)
@@ -427,11 +424,11 @@ class Compiled(unittest.TestCase):
         x, w, g = data(9, 64), data(48, 64, 1), torch.tensor(16.0)
         expected = product(x, w, g)
         for _ in range(2):
-            same(self, torch.compile(product, backend=backend)(x, w, g), expected)
+            same(self, torch.compile(product, backend=graphs)(x, w, g), expected)
         self.assertLessEqual(len(graphs), 3)
         self.assertTrue(all(len(list(graph.graph.nodes)) <= 5 for graph in graphs))
         with self.assertRaisesRegex(Exception, "fp4.compat is eager; fp4.torch has operators"):
-            torch.compile(lambda x: vllm.scaled_fp4_quant(x, g), backend=backend, fullgraph=True)(x)
+            torch.compile(lambda x: vllm.scaled_fp4_quant(x, g), backend=graphs, fullgraph=True)(x)
 
     def test_importing_it_does_not_import_dynamo(self) -> None:
         names = ("flash_attn", "flashinfer", "torchao", "vllm")

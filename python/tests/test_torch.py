@@ -7,6 +7,7 @@ from typing import Any
 import fp4
 import numpy as np
 from fp4.program import _TorchAllocator
+from graph_recorder import GraphRecorder
 from programs import QUANTIZE, compiled, floats, matrix, product, torch
 
 
@@ -42,14 +43,10 @@ class Cpu(unittest.TestCase):
         self.assertLess(np.abs(y.numpy() - exact).max(), 0.2 * np.abs(exact).max())
 
     def test_a_graph_breaks_at_a_program(self) -> None:
-        graphs = []
-
-        def backend(graph: Any, _: Any) -> Any:
-            graphs.append(graph)
-            return graph
+        graphs = GraphRecorder()
 
         program, x = compiled().program(), values()
-        run = torch.compile(lambda x: program(x + 1, function="amax") * 2, backend=backend)
+        run = torch.compile(lambda x: program(x + 1, function="amax") * 2, backend=graphs)
         self.assertEqual(run(x), (x + 1).abs().max().float() * 2)
         self.assertEqual(len(graphs), 2)
 

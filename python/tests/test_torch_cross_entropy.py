@@ -6,6 +6,7 @@ from typing import Any
 
 import fp4
 import one_kernel
+from graph_recorder import GraphRecorder
 from programs import torch
 
 if torch is not None:
@@ -101,13 +102,9 @@ class CrossEntropy(unittest.TestCase):
                 self.assertEqual(set(found.values()), {"SUCCESS"})
 
     def test_one_graph(self) -> None:
-        graphs = []
+        graphs = GraphRecorder()
 
-        def backend(graph: Any, _: Any) -> Any:
-            graphs.append(graph)
-            return graph.forward
-
-        fast = torch.compile(ft.cross_entropy, backend=backend, fullgraph=True, dynamic=True)
+        fast = torch.compile(ft.cross_entropy, backend=graphs, fullgraph=True, dynamic=True)
         for rows in (5, 12):
             x, labels = self.operands(rows, 64)
             torch.testing.assert_close(fast(x, labels), ft.cross_entropy(x, labels))

@@ -7,6 +7,7 @@ from typing import Any
 import fp4
 import norm_formulas as formulas
 import one_kernel
+from graph_recorder import GraphRecorder
 from programs import torch
 
 if torch is not None:
@@ -248,13 +249,9 @@ class Norms(unittest.TestCase):
             z = ft.silu_and_mul_quantize(q.elements, format="mxfp4")
             return ft.dequantize(q.quantized) + q.residual, ft.dequantize(z), ft.layer_norm(x, w)
 
-        graphs = []
+        graphs = GraphRecorder()
 
-        def backend(graph: Any, _: Any) -> Any:
-            graphs.append(graph)
-            return graph.forward
-
-        fast = torch.compile(function, backend=backend, fullgraph=True, dynamic=True)
+        fast = torch.compile(function, backend=graphs, fullgraph=True, dynamic=True)
         for rows in (5, 12):
             x = formulas.data(rows, 64)[:4 * rows // 5]
             arguments = (x, x.flip(0), torch.tensor(3.5))

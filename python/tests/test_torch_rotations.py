@@ -8,6 +8,7 @@ import fp4
 import norm_formulas
 import one_kernel
 import rotation_formulas as formulas
+from graph_recorder import GraphRecorder
 from programs import torch
 
 if torch is not None:
@@ -207,13 +208,9 @@ class Rows(unittest.TestCase):
             y = ft.combine(v.flatten(1), torch.stack((at, at.flip(0)), 1), weights)
             return q, k.elements, ft.dequantize(k.quantized), ft.dequantize(x), y
 
-        graphs = []
+        graphs = GraphRecorder()
 
-        def backend(graph: Any, _: Any) -> Any:
-            graphs.append(graph)
-            return graph.forward
-
-        fast = torch.compile(function, backend=backend, fullgraph=True, dynamic=True)
+        fast = torch.compile(function, backend=graphs, fullgraph=True, dynamic=True)
         for tokens in (5, 12):
             arguments = (norm_formulas.data(tokens, 256), torch.arange(tokens) % 5,
                          torch.rand(tokens, 2))

@@ -7,6 +7,7 @@ from typing import Any
 
 import fp4
 import one_kernel
+from graph_recorder import GraphRecorder
 from programs import torch
 
 if torch is not None:
@@ -178,13 +179,9 @@ class Routing(unittest.TestCase):
             rows = y.index_select(0, order.tokens)
             return ft.combine(rows, order.rows, weights), order.offsets
 
-        graphs = []
+        graphs = GraphRecorder()
 
-        def backend(graph: Any, _: Any) -> Any:
-            graphs.append(graph)
-            return graph.forward
-
-        fast = torch.compile(function, backend=backend, fullgraph=True, dynamic=True)
+        fast = torch.compile(function, backend=graphs, fullgraph=True, dynamic=True)
         for tokens in (5, 12):
             x, y = logits_of(tokens, 16), torch.randn(tokens, 32)
             for found, expected in zip(fast(x, y), function(x, y)):

@@ -6,6 +6,7 @@ from typing import Any
 
 import fp4
 import norm_formulas as formulas
+from graph_recorder import GraphRecorder
 from programs import torch
 
 if torch is not None:
@@ -135,17 +136,13 @@ class Slots(unittest.TestCase):
             self.assertEqual(set(found.values()), {"SUCCESS"})
 
     def test_one_graph(self) -> None:
-        graphs = []
-
-        def backend(graph: Any, _: Any) -> Any:
-            graphs.append(graph)
-            return graph.forward
+        graphs = GraphRecorder()
 
         def function(key: Any, value: Any, numbers: Any, *cache: Any) -> Any:
             ft.reshape_and_cache(key, value, numbers, *cache)
             return cache[0].sum() * 0
 
-        fast = torch.compile(function, backend=backend, fullgraph=True, dynamic=True)
+        fast = torch.compile(function, backend=graphs, fullgraph=True, dynamic=True)
         for rows in (5, 12):
             cache, numbers = Cache(), torch.arange(rows) * 3
             fast(tokens(rows, 1), tokens(rows, 2), numbers, *cache.codes)
