@@ -63,7 +63,7 @@ SCALED = ("f4E2M1FN prepacked",)
 WEIGHT_FORMS = ["groups", "offsets", "ranges"]
 KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS[:2], WARPS, CODES),
          "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
-         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS | SLICED, LHS[:4] + SCALED),
+         "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS | SLICED, LHS + SCALED),
          "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
          "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
 #: 200 and 176 end within a tile of prepacked weights.

@@ -172,14 +172,14 @@ TEST(Routes, askedForAxes) {
 
 TEST(Routes, errorsSayWhatExists) {
   const Signature scaled = with(bytes, &Signature::weights, Weights::Scaled);
-  EXPECT_TRUE(requireRoute(scaled, target("sm_90a")));
-  const auto groups = requireRoute(scaled.with(Limit::Groups), target("sm_90a"));
-  ASSERT_FALSE(groups);
-  EXPECT_EQ(groups.error().message, "target 'sm_90a' has no GEMMs of f8E4M3FN without scales and "
-                                    "weights with scales, with groups");
-  EXPECT_EQ(groups.error().note,
-            "targets that have them: sm_100a, sm_103a, sm_107a, sm_120a, sm_121a, "
-            "sm_110a; or leave groups out; groups: not written: prepacked weights have them");
+  EXPECT_TRUE(requireRoute(scaled.with(Limit::Groups), target("sm_90a")));
+  const auto shares = requireRoute(scaled.with(Limit::Shares), target("sm_120a"));
+  ASSERT_FALSE(shares);
+  EXPECT_EQ(shares.error().message, "target 'sm_120a' has no GEMMs of f8E4M3FN without scales and "
+                                    "weights with scales, with 'stream_k'");
+  EXPECT_EQ(shares.error().note,
+            "targets that have them: sm_100a, sm_103a, sm_107a, sm_110a; or leave 'stream_k' out; "
+            "stream_k: L2 binds (predicted), and shared tiles load more");
   const auto prepacked =
       requireRoute(with(fp4Pair, &Signature::weights, Weights::Prepacked), target("sm_120a"));
   ASSERT_FALSE(prepacked);

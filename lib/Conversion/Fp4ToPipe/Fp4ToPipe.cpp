@@ -93,8 +93,6 @@ struct MatmulLowering : OpConversionPattern<BlockScaledMatmulOp> {
     SmallVector<Value> results = allocateResults(rewriter, op, gemm, rows, sizes.columns);
 
     GemmBuffers operands = adaptor;
-    if (op.hasUnitScales() && gemm.route().core == route::Core::Wgmma)
-      operands.lhsScales = unitScales(rewriter, op, rows, sizes.depth);
     if (gemm.spreadsCodes() && gemm.isMXF8F6F4())
       packOperands(rewriter, op, operands, rows, sizes);
     Multiplication product{op, adaptor, operands, rows, sizes, results};
@@ -219,6 +217,8 @@ private:
     gpu::GPUModuleOp kernels = createKernelModule(rewriter, module, op, "matmul");
     gpu::GPUFuncOp kernel = buildGemmKernel(kernels, gemm, plan, loc);
     takeStrides(rewriter, op, operands, gemm);
+    if (op.hasUnitScales() && gemm.route().lhs() == route::Operand::Pre)
+      operands.lhsScales = unitScales(rewriter, op, rows, sizes.depth);
     if (gemm.tiling.splitsColumns() && !gemm.loadsUnitScales())
       halveScalesOfA(rewriter, op, operands, gemm);
     if (gemm.halvesScalesB())
@@ -316,7 +316,7 @@ private:
     gpu::MemsetOp::create(b, loc, TypeRange(), ValueRange(), buffer, zero);
   }
 
-  /// Scales of a lhs without scales, all of them 1, for kernels that convert it beside scales.
+  /// Scales of a lhs without scales, all of them 1, for kernels that convert it before a GEMM.
   static Value unitScales(OpBuilder &b, BlockScaledMatmulOp op, Value rows, Value depth) {
     Location loc = op.getLoc();
     auto lhs = cast<RankedTensorType>(op.getLhs().getType());

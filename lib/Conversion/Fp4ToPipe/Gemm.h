@@ -73,9 +73,11 @@ struct Gemm {
   bool prepackedB() const {
     return problem.prepacked && !swapsOperands() && route().rhs() != route::Operand::Pre;
   }
-  /// The operand of activations has unit scales, of a buffer of one k tile.
+  /// The operand of activations has unit scales, of a buffer of one k tile. Those of mma.sync are
+  /// in registers, and a kernel that converts the operand before reads scales of all rows.
   bool loadsUnitScales() const {
-    return route().lhs() == route::Operand::UnitScales && route().core == route::Core::Tcgen05;
+    return problem.unitScales && route().core != route::Core::MmaSync &&
+           route().lhs() != route::Operand::Pre;
   }
   bool hasUnitScalesOfA() const { return loadsUnitScales() && !swapsOperands(); }
   bool hasUnitScalesOfB() const { return loadsUnitScales() && swapsOperands(); }

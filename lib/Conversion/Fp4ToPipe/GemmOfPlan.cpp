@@ -28,7 +28,8 @@ static Problem problemOf(BlockScaledMatmulOp op, const KernelPlan &plan) {
   problem.lhs = lhs.getElementType();
   problem.rhs = cast<RankedTensorType>(op.getRhs().getType()).getElementType();
   problem.scaleType = scaleType(op.getContext(), op.getFormat());
-  if (!op.getLhsScales() && !op.hasUnitScales())
+  problem.unitScales = op.hasUnitScales();
+  if (!op.getLhsScales() && !problem.unitScales)
     problem.floats = problem.lhs;
   problem.prepacked = op.hasPrepackedRhs();
   problem.mmaDepth = op.getMmaDepth();

@@ -26,6 +26,7 @@ struct Problem {
   mlir::Type scaleType; ///< f8E4M3FN, f8E8M0FNU or f32
   /// bf16, f16 or f8E4M3FN: the elements of a lhs without scales; else null.
   mlir::Type floats;
+  bool unitScales = false;    ///< lhs has no scales, and is multiplied as if all were one
   bool prepacked = false;     ///< rhs is tiles of fp4.prepack, which contain its scales
   hw::MmaDepth mmaDepth = hw::MmaDepth::Single; ///< K of instructions
   bool dual = false;          ///< two GEMMs of lhs, for the epilogue region

@@ -120,7 +120,7 @@ void OperandPath::takeLaneScales(OperandTile &operand, Value from, const Tile &t
 /// The row of scale tiles that part `part` has. Rows of A behind the first part of a tile may not
 /// exist. Then they take the scales of the last scale tile.
 Value OperandPath::rowBlockOf(const Tile &tile, int64_t part) {
-  if (!isA && gemm.transposes()) // the plan has one tile along m
+  if (hasUnitScales() || (!isA && gemm.transposes())) // the plan has one tile along m
     return b.constant(0);
   Value rowBlock = loads.rowBlockOf(ofPart(scaleRow(tile), part));
   if (!part)
@@ -137,6 +137,9 @@ Value OperandPath::rowBlockOf(const Tile &tile, int64_t part) {
 /// swapped operands keep the order of their instructions, with the scale tile before the elements.
 OperandTiles OperandPath::loadScaled(const Tile &tile, const KTile &k) {
   OperandTiles tiles;
+  KTile ofScales = k;
+  if (hasUnitScales())
+    ofScales.block = b.constant(0);
   bool areOfResult = !gemm.transposes();
   SmallVector<Value> rows;
   for (int64_t part = 0; areOfResult && part < parts(); ++part)
@@ -148,7 +151,7 @@ OperandTiles OperandPath::loadScaled(const Tile &tile, const KTile &k) {
       Value data = loads.loadTile(from.data, first, k);
       if (!rowBlock)
         rowBlock = rowBlockOf(tile, part);
-      Value scales = loads.loadScales(from.scales, rowBlock, k, rowsOfPart());
+      Value scales = loads.loadScales(from.scales, rowBlock, ofScales, rowsOfPart());
       tiles.push_back({.data = data, .scales = scales, .count = k.blocks});
     }
   return tiles;

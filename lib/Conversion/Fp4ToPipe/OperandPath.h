@@ -51,6 +51,8 @@ private:
   void takeLaneScales(OperandTile &operand, Value from, const Tile &tile, const KTile &k);
   void takeSharedScales(OperandTile &operand, Value from, const Tile &tile, const KTile &k);
   Value rowBlockOf(const Tile &tile, int64_t part);
+  /// The scales of a k tile are the same tile of ones.
+  bool hasUnitScales() const { return isArgumentA && gemm.hasUnitScalesOfA(); }
 
   Value row(const Tile &tile) const { return isArgumentA ? tile.rowA : tile.rowB; }
   Value scaleRow(const Tile &tile) const { return isArgumentA ? tile.scaleRowA : tile.scaleRowB; }
