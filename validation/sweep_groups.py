@@ -273,7 +273,7 @@ def all_cases(kind):
         form, rows, n, k, _, _, alpha, plan, _, after = case
         if after != "none" and form in ("split", "stream"):
             continue
-        if after == "gate" and (form == "threads" or plan in SINGLE[kind]):
+        if after == "gate" and plan in SINGLE[kind]:
             continue
         if after == "codes" and (form == "threads" or n % 64 or plan in WITHOUT_CODES[kind]):
             continue

@@ -7,6 +7,7 @@
 // of the lane. The lanes are added in pairs, 16 apart, 8, 4, 2, 1. The order of the sums is that of
 // fp4/Numerics (FmaGemm.cpp), whatever the number of threads. The codes and scales of the next
 // chunk, or of the next two, are loaded before those of this one, or of these, are multiplied.
+// A warp of a dual GEMM multiplies the same rows of both rhs in turn.
 //
 //===----------------------------------------------------------------------===//
 #include "DotOperands.h"
@@ -52,6 +53,10 @@ public:
 
 private:
   using Values = SmallVector<Value>;
+  /// The rhs of a GEMM, its scales, and its alpha or null.
+  struct Weights {
+    Value rhs, scales, alpha;
+  };
   /// The places from which a warp reads: its rows of the rhs, its unit of their scales, and the
   /// group's lhs.
   struct Place {
@@ -60,7 +65,8 @@ private:
   };
 
   void multiplyRows(Value item);
-  Place findPlace(Int32 group, Int32 row);
+  Values sumsOfGemms(Int32 group, Int32 row);
+  Place findPlace(const Weights &ofGemm, Int32 group, Int32 row);
   Values sumChunks(const Place &place);
   Values loadRhs(const Place &place, Value chunk);
   Values loadTogether(const Place &place, Int32 chunk, int64_t count);
@@ -73,8 +79,9 @@ private:
   Values lhsFactorsOf(Value word, Int32 chunk);
   Values wordsOf(Value vector);
   Value reduce(Value sum);
-  void storeElement(Int32 group, Int32 row, ValueRange sums);
-  Value element(Value sum, Value row, Value column, Value group);
+  Value sumOfLane(ValueRange sums);
+  void storeElement(Int32 group, Int32 row, Values sums);
+  Value element(Values sums, Value row, Value column, Value group);
   Value number(Value pointer, RankedTensorType type, Value row, Value column);
 
   static constexpr int64_t kTileBlocks = hw::scaleBlockColumns;
@@ -90,7 +97,8 @@ private:
   Scalars s;
   int64_t groups, rows, columns, depth, block, atATime;
   std::unique_ptr<DotOperands> operands;
-  Value lhs, lhsScales, rhs, rhsScales, alpha, result, lane;
+  SmallVector<Weights, 2> weights; ///< of each GEMM
+  Value lhs, lhsScales, result, lane;
   Values inputs;
 };
 
@@ -107,10 +115,14 @@ GemvKernel::GemvKernel(BlockScaledMatmulOp op, LoweringContext &context)
           b, s, isa<Float8E4M3FNType>(typeOf(op.getLhsScales()).getElementType()))) {
   lhs = kernel.input(op.getLhs());
   lhsScales = kernel.input(op.getLhsScales());
-  rhs = kernel.input(op.getRhs());
-  rhsScales = kernel.input(op.getRhsScales());
-  if (op.getAlpha())
-    alpha = kernel.input(op.getAlpha());
+  auto add = [&](Value rhs, Value scales, Value alpha) {
+    weights.push_back({kernel.input(rhs), kernel.input(scales), {}});
+    if (alpha)
+      weights.back().alpha = kernel.input(alpha);
+  };
+  add(op.getRhs(), op.getRhsScales(), op.getAlpha());
+  if (op.isDual())
+    add(op.getRhs2(), op.getRhs2Scales(), op.getAlpha2());
   for (Value input : op.getEpilogueInputs())
     inputs.push_back(kernel.input(input));
   result = kernel.output(op.getResult(), /*rows=*/Value());
@@ -134,25 +146,44 @@ void GemvKernel::multiplyRows(Value item) {
   int64_t items = llvm::divideCeil(columns, hw::scaleBlockRows) * kRowStep;
   Int32 group = Int32(b, item) / items, unit = Int32(b, item) % items;
   Int32 row = unit / kRowStep * hw::scaleBlockRows + unit % kRowStep;
-  Values sums = sumChunks(findPlace(group, row));
-  for (Value &sum : sums)
-    sum = reduce(sum);
-  storeElement(group, row, sums);
+  storeElement(group, row, sumsOfGemms(group, row));
+}
+
+/// The sum of this lane in each GEMM. Two are turns of a loop: next to each other, LLVM would keep
+/// the lhs of the first for the second, for which there are no registers.
+GemvKernel::Values GemvKernel::sumsOfGemms(Int32 group, Int32 row) {
+  auto sumOf = [&](const Weights &ofGemm) -> Value {
+    Values sums = sumChunks(findPlace(ofGemm, group, row));
+    for (Value &sum : sums)
+      sum = reduce(sum);
+    return sumOfLane(sums);
+  };
+  if (!op.isDual())
+    return {sumOf(weights.front())};
+  Values none(2, s.constant(0));
+  return Values(kernel.forEachItem(
+      constI32(b, 0), constI32(b, 2), constI32(b, 1), none, [&](Value turn, ValueRange before) {
+        Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, turn, constI32(b, 0));
+        auto choose = [&](Value Weights::*field) -> Value {
+          return arith::SelectOp::create(b, isFirst, weights[0].*field, weights[1].*field);
+        };
+        return Values{before[1], sumOf({choose(&Weights::rhs), choose(&Weights::scales), {}})};
+      }));
 }
 
 /// Rows that do not exist are the last one.
-GemvKernel::Place GemvKernel::findPlace(Int32 group, Int32 row) {
+GemvKernel::Place GemvKernel::findPlace(const Weights &ofGemm, Int32 group, Int32 row) {
   int64_t pitch = hw::paddedRowBytes(depth);
   Place place;
   for (int64_t i = 0; i < kRowsOfWarp; ++i) {
     Int32 existing = minimum(row + i * kRowStep, Int32(b, columns - 1));
-    place.rhs.push_back(address(b, rhs, group * columns + existing, pitch));
+    place.rhs.push_back(address(b, ofGemm.rhs, group * columns + existing, pitch));
   }
   for (int64_t i = 0; i < rows; ++i)
     place.lhs.push_back(address(b, lhs, group * rows + i, pitch));
   int64_t rowBlocks = llvm::divideCeil(columns, hw::scaleBlockRows),
           rowBytes = tiles() * hw::scaleBlockBytes;
-  Value first = address(b, rhsScales, group * rowBlocks + row / hw::scaleBlockRows, rowBytes);
+  Value first = address(b, ofGemm.scales, group * rowBlocks + row / hw::scaleBlockRows, rowBytes);
   place.rhsScales = address(b, first, row % kRowStep, hw::scaleUnitBytes);
   place.lhsScales = address(b, lhsScales, group, rowBytes);
   return place;
@@ -316,14 +347,18 @@ Value GemvKernel::reduce(Value sum) {
 // The element of the result
 //===----------------------------------------------------------------------===//
 
-/// Lane i stores the product of row i / 4 of the lhs with row i % 4 of the warp.
-void GemvKernel::storeElement(Int32 group, Int32 row, ValueRange sums) {
-  Int32 number(b, lane);
+/// Lane i has the product of row i / 4 of the lhs with row i % 4 of the warp.
+Value GemvKernel::sumOfLane(ValueRange sums) {
   Value sum = sums.front();
   for (auto [i, other] : llvm::enumerate(sums.drop_front()))
     sum = arith::SelectOp::create(
-        b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number, constI32(b, i + 1)), other,
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, constI32(b, i + 1)), other,
         sum);
+  return sum;
+}
+
+void GemvKernel::storeElement(Int32 group, Int32 row, Values sums) {
+  Int32 number(b, lane);
   Int32 column = row + number % kRowsOfWarp * kRowStep;
   Value exists = arith::AndIOp::create(b, number < rows * kRowsOfWarp, column < columns);
   auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
@@ -333,7 +368,8 @@ void GemvKernel::storeElement(Int32 group, Int32 row, ValueRange sums) {
   RankedTensorType type = typeOf(op.getResult());
   int64_t bytes = type.getElementTypeBitWidth() / 8;
   Value start = address(b, result, resultRow, columns * bytes);
-  store(b, element(sum, resultRow, column, group), address(b, start, column, bytes), bytes);
+  store(b, element(std::move(sums), resultRow, column, group), address(b, start, column, bytes),
+        bytes);
 }
 
 static bool isOfGroups(Value input) { return typeOf(input).getRank() == 3; }
@@ -349,25 +385,27 @@ Value GemvKernel::number(Value pointer, RankedTensorType type, Value row, Value 
   return load(b, type.getElementType(), pointer, bytes);
 }
 
-/// Makes an element of a sum; epilogue regions and steps are those of every matmul.
-Value GemvKernel::element(Value sum, Value row, Value column, Value group) {
+/// Makes an element of the sum of each GEMM; epilogue regions and steps are those of every matmul.
+Value GemvKernel::element(Values sums, Value row, Value column, Value group) {
   Type resultType = typeOf(op.getResult()).getElementType();
   auto vectorOf = [&](Value number) -> Value {
     return vector::BroadcastOp::create(b, VectorType::get({1}, number.getType()), number);
   };
-  if (alpha) {
-    RankedTensorType type = typeOf(op.getAlpha());
-    Value pointer = type.getRank() == 1 ? address(b, alpha, group, 4) : alpha;
+  for (auto [sum, ofGemm] : llvm::zip_equal(sums, weights)) {
+    if (!ofGemm.alpha)
+      continue;
+    RankedTensorType type = typeOf(op.getAlpha()); // that of both
+    Value pointer = type.getRank() == 1 ? address(b, ofGemm.alpha, group, 4) : ofGemm.alpha;
     sum = s.multiply(sum, number(pointer, type, row, column));
   }
   if (auto epilogue = op.getEpilogue())
     for ([[maybe_unused]] numerics::EpilogueOp step : epilogue->getSteps()) {
       assert(step == numerics::EpilogueOp::Relu && "every step has its operation");
-      sum = arith::MaximumFOp::create(b, sum, s.constant(0));
+      sums[0] = arith::MaximumFOp::create(b, sums[0], s.constant(0));
     }
-  Value value = vectorOf(sum);
+  Values arguments = llvm::map_to_vector(sums, vectorOf);
+  Value value = arguments.front();
   if (!op.getEpilogueBody().empty()) {
-    Values arguments = {value};
     for (auto [pointer, input] : llvm::zip_equal(inputs, op.getEpilogueInputs()))
       arguments.push_back(widenToF32(
           b, vectorOf(number(pointer, typeOf(input), isOfGroups(input) ? group : row, column))));
