@@ -73,8 +73,8 @@ struct Gemm {
   bool prepackedB() const {
     return problem.prepacked && !swapsOperands() && route().rhs() != route::Operand::Pre;
   }
-  /// The operand of activations has unit scales, of a buffer of one k tile. Those of mma.sync are
-  /// in registers, and a kernel that converts the operand before reads scales of all rows.
+  /// The operand of activations has unit scales, of a buffer of one k tile. Unit scales of mma.sync
+  /// are in registers, and a kernel that converts the operand before reads scales of all rows.
   bool loadsUnitScales() const {
     return problem.unitScales && route().core != route::Core::MmaSync &&
            route().lhs() != route::Operand::Pre;
