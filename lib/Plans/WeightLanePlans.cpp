@@ -44,11 +44,11 @@ static int64_t depthOf(BlockScaledMatmulOp product, int64_t k) {
 
 /// Warpgroups that convert. Four warpgroups need a multiple of four stages. A tall tile has room
 /// for fewer stages, and so has tensor memory if a stage has deep tiles of the weights of two
-/// GEMMs.
-/// Threads that promote have registers for so many sums beside four.
+/// GEMMs. Beside four, the launch gives a thread 80 registers, too few for ptxas to read 64 sums at
+/// a time that the thread promotes.
 static int32_t groupsOf(BlockScaledMatmulOp product, int64_t rows, int64_t depth,
                         const MatmulSize &size) {
-  constexpr int64_t smallM = 128, mostPromoted = 64;
+  constexpr int64_t smallM = 128, mostPromoted = 32;
   int64_t most = isPromoted(product) ? mostPromoted : smallM;
   return size.products * rows <= most && size.products * depth <= kTileK ? 4 : 2;
 }
