@@ -110,7 +110,8 @@ Status defineCodes(Step &step, size_t first, const GemmSums &sums,
   const bool isTiled = step.types[first + 1].layout == Layout::Tiled128x4;
   std::vector<uint8_t> codes(step.types[first].bufferBytes()),
       scales(step.types[first + 1].bufferBytes());
-  const uint64_t rows = std::max<uint64_t>(1, sums.rows), pitch = codes.size() / rows;
+  const uint64_t rows = std::max<uint64_t>(1, sums.rows), pitch = codes.size() / rows,
+                 pitchOfScales = scales.size() / rows;
   numerics::QuantizeOptions options;
   options.rowwise = numerics::SideOptions{};
   if (amax)
@@ -122,12 +123,14 @@ Status defineCodes(Step &step, size_t first, const GemmSums &sums,
                    recipe, elements.subspan(group.begin * sums.columns, group.rows * sums.columns),
                    group.rows, sums.columns, options));
     const numerics::QuantizedSide &side = *pair.rowwise;
-    FP4_ASSIGN(auto laidOut, numerics::layOutScales(side.scales, side.rows, side.blocks,
-                                                    isTiled ? numerics::ScaleLayout::Tiled128x4
-                                                            : numerics::ScaleLayout::Linear));
     put(codes, group.begin * pitch, side.data);
-    put(scales, isTiled ? used : group.begin * side.blocks, laidOut);
-    used += laidOut.size();
+    if (!isTiled) {
+      put(scales, group.begin * pitchOfScales, side.scales);
+      continue;
+    }
+    FP4_ASSIGN(auto tiles, numerics::swizzleScales(side.scales, side.rows, side.blocks));
+    put(scales, used, tiles);
+    used += tiles.size();
   }
   FP4_TRY(step.define(first, codes));
   FP4_TRY(step.define(first + 1, scales));
@@ -142,14 +145,15 @@ Status runGemmWithBody(Step &step) {
   FP4_ASSIGN(auto body, readBody(step));
   const GemmSums &sums = body.products.front();
   std::vector<float> elements = body.elements();
-  const numerics::EpilogueProgram rounding(/*hasAlpha=*/false, {},
-                                           floatType(step.types[0].element));
-  for (float &element : elements)
-    element = rounding.apply(element, 1);
   const bool quantizes = step.op.attributes.contains("quantize_recipe");
   const size_t derived = quantizes ? 2 : 0, kept = step.results.size() - derived;
   if (kept > 1)
     return step.wrong("has more results than elements, codes and scales");
+  const numerics::EpilogueProgram rounding(
+      /*hasAlpha=*/false, {},
+      kept ? floatType(step.types[0].element) : numerics::FloatType::F32); // else these are codes
+  for (float &element : elements)
+    element = rounding.apply(element, 1);
   if (kept)
     FP4_TRY(step.defineFloats(0, elements));
   if (quantizes)
