@@ -414,6 +414,17 @@ def exchanged_maxima():
                    on(2, f"tile = [{tile}], {RING}"))
 
 
+def promoted_results():
+    """Sums that threads promote, of two GEMMs and of one, beside codes: two warpgroups have halves of blocks of 128."""
+    for operands, dual, result, layout, rows, tile in (
+            ("fp8_block128", "dual", "fp8_block128", "linear", "160", "128, 128, 128"),
+            ("fp8_block128", "one", "nvfp4", "tiled", "160", "128, 64, 128"),
+            ("mxfp4 f8E4M3FN prepacked", "dual", "mxfp4", "tiled", "70", "32, 128, 128")):
+        case = (operands, dual, result, "rowwise", layout, "", "gone", "bf16", rows, 256, 768, "chosen")
+        what = "gate, " * (dual == "dual") + f"{result} codes"
+        yield tcgen05(f"{operands} GEMM with promotion, {what}", sweep_results.program(case), 2, f"tile = [{tile}], {RING}")
+
+
 def warps():
     text = sweep_fp8.program("bf16", "fp8", "none", "chosen", "one", 130, 136, 1024)
     yield Kind("FP8 GEMM, f32 scales, by mma.sync", text, "sm_120a", None, on(2, f"tile = [64, 64, 128], {RING}"))
@@ -569,7 +580,7 @@ def cached_attention():
 
 def kinds():
     for some in (of_one_block, pairs, clusters, schedules, joins, epilogues, hopper, hopper_weights, slices,
-                 experts, gates, codes, other_weights, registers, weight_results, exchanged_maxima, warps,
+                 experts, gates, codes, other_weights, registers, weight_results, exchanged_maxima, promoted_results, warps,
                  quantizers, rows, promoted, of_lanes, dynamic, launches, warp_ranges, long_clusters, attention,
                  attention_of_lanes, cached_attention):
         yield from some()

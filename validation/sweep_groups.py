@@ -65,7 +65,7 @@ KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS
          "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
          "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS | SLICED, LHS + SCALED),
          "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
-         "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS[:3] + LHS[4:])}
+         "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS)}
 #: 200 and 176 end within a tile of prepacked weights.
 WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]
 SCHEDULES = sweeping.schedules(2)
@@ -241,11 +241,11 @@ WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", 
                  "weights": [], "weights_warps": [], "weights_lanes": ["l16"]}
 
 
-def multiplies(case):
+def multiplies(kind, case):
     """Weights and activations go together, and the tile goes with both."""
     _, _, n, k, fmt, _, alpha, plan, lhs, after = case
     element, weights = lhs.split()
-    if after == "gate" and lhs == "f8E4M3FN prepacked":
+    if lhs == "f8E4M3FN prepacked" and (plan == "l256" or after == "gate" and kind != "weights_lanes"):
         return False
     if plan in SLICED and not (lhs.endswith("6 prepacked") and 256 < k and after in ("none", "bias")):
         return False
@@ -262,8 +262,9 @@ def all_cases(kind):
     _, forms, plans, left = KINDS[kind]
     if left != CODES:
         alphas = [*ALPHAS, "rows"]
-        for case in filter(multiplies, itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS,
-                                                         alphas, plans, left, BODIES)):
+        for case in itertools.product(forms, ROWS, WEIGHT_N, WEIGHT_K, FORMATS, RESULTS, alphas, plans, left, BODIES):
+            if not multiplies(kind, case):
+                continue
             form, _, n, *_, plan, lhs, after = case
             has_codes = n % 64 == 0 and form != "ranges" and plan not in WITHOUT_CODES[kind]
             if (after != "gate" or plan not in SINGLE[kind]) and (after != "codes" or has_codes):

@@ -10,6 +10,8 @@
                                   sums are in registers
   validation/sweep_results.py --plans=weights, weights_warps, weights_lanes   activations without
                                   scales beside weights, by wgmma, by mma.sync and by tcgen05
+  validation/sweep_results.py --plans=promoted_lanes   FP8 with f32 scales, whose sums threads
+                                  promote, of tcgen05
 
 A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or
 SwiGLU), and what is derived of its elements: codes and scales of rows, of columns or of both, in
@@ -69,10 +71,17 @@ KINDS["weights_lanes"] = ("sm_100a", {"chosen": "", "32": "tile = [32, 128, 128]
                                       "128": "tile = [128, 128, 128]", "256": "tile = [256, 128, 128]",
                                       "shallow": "stages = 1"})
 BESIDE = ("weights", "weights_warps", "weights_lanes")
+# Sums of FP8 with f32 scales.
+KINDS["promoted_lanes"] = ("sm_100a", {"chosen": "", "32": "tile = [128, 32, 128]", "64": "tile = [128, 64, 128]",
+                                       "128": "tile = [128, 128, 128]", "256": "tile = [128, 256, 128]",
+                                       "pair": "tile = [256, 128, 128], pair", "shallow": "stages = 1, accumulators = 1",
+                                       **sweeping.scheduled()})
+PROMOTED = ("promoted_lanes",)
 ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]} | dict.fromkeys(BESIDE, ["1", "32", "160", "?1", "?130"])
 COLUMNS_OF = {"swapped": [64, 224, 256]} | dict.fromkeys(BESIDE, [64, 224, 256])
-DEPTHS_OF = {"swapped": [256]} | dict.fromkeys(BESIDE, [192, 256, 320])
-OPERANDS_OF = dict.fromkeys(BESIDE, WEIGHTS) | {"weights": HOPPER_WEIGHTS}
+DEPTHS_OF = {"swapped": [256]} | dict.fromkeys(BESIDE, [192, 256, 320]) | dict.fromkeys(PROMOTED, [64, 320, 512])
+OPERANDS_OF = dict.fromkeys(BESIDE, WEIGHTS) | {"weights": HOPPER_WEIGHTS} | dict.fromkeys(PROMOTED, ["fp8_block128"])
+OPERANDS_OF["weights_lanes"] = [*WEIGHTS, "mxfp4 f8E4M3FN prepacked", "mxfp4 f8E4M3FN fast"]
 SCHEDULES = sweeping.schedules(2)
 LAYOUT = "#fp4.scale_layout<tiled_128x4>"
 
@@ -85,9 +94,13 @@ def operand(name, fmt, rows, k):
     """Arguments with codes and scales of a matrix; the operand that it is."""
     facts = recipes.FORMATS[fmt]
     data = matrix(rows, k, facts.element)
+    dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
+    if facts.has_f32_scales:  # weights have one for 128 rows
+        bands = rows if name == "x" else -(-rows // facts.block)
+        scales = matrix(bands, -(-k // facts.block), facts.scale)
+        return [f"%q{name}: {data}{dims}", f"%s{name}: {scales}{dims}"], [], Side(f"%q{name}", data, f"%s{name}", scales, fmt)
     scales = matrix(rows, k // facts.block, facts.scale)
     tiled = matrix(rows, k // facts.block, facts.scale, LAYOUT)
-    dims = ' {fp4.dims = ["M", ""]}' if rows == "?" else ""
     return ([f"%q{name}: {data}{dims}", f"%s{name}: {scales}{dims}"],
             [f"  %t{name} = fp4.swizzle_scales %s{name} : {scales} -> {tiled}"],
             Side(f"%q{name}", data, f"%t{name}", tiled, fmt))
@@ -163,7 +176,7 @@ def program(case):
     names = ["w", "v"] if dual == "dual" else ["w"]
     (arguments, body, x), *weights = sides_of(operands, names, rows, n, k)
     arguments += [f"%bias: tensor<{n}xf32>", "%given: tensor<f32>"]
-    alpha = {} if recipes.FORMATS[operands.split()[0]].is_mx else {"alpha": "%given", "alpha_type": "tensor<f32>"}
+    alpha = {} if recipes.FORMATS[operands.split()[0]].scale != "f8E4M3FN" else {"alpha": "%given", "alpha_type": "tensor<f32>"}
     for i, (more, lines, side) in enumerate(weights):
         arguments += more
         made = 1 if i and x.scales else 0  # the first GEMM has bundled the lhs
@@ -203,8 +216,17 @@ def fits_beside(kind, case):
     operands, dual, *_, k, plan = case
     element, form = operands.split()[1:]
     if element == "f8E4M3FN":  # tiles of prepacked weights are deeper, and others those of operands with scales
-        return plan in ("chosen", "shallow") and (k % 128 == 0 if form == "plain" else dual == "one")
+        many = kind == "weights_lanes"  # of two GEMMs, and beside results
+        return (plan in ("chosen", "shallow", *["32"] * (many and form != "plain"))
+                and (k % 128 == 0 if form == "plain" else many or dual == "one"))
     return form == "prepacked" or plan not in ("wide", "256") and (kind != "weights_lanes" or plan != "64")
+
+
+def fits_promoted(case):
+    """Returns True if sums that threads promote have the plan of a case: a thread has whole blocks, or half of one
+    of 128 beside the other half."""
+    _, dual, result, *_, plan = case
+    return result != "fp8_block128" or plan not in ("32", "64") and not (dual == "dual" and plan == "256")
 
 
 def fits(kind, case):
@@ -223,6 +245,8 @@ def fits(kind, case):
         if kind == "weights_warps" and dual == "dual" and plan == "128" or kind == "weights_lanes" and plan == "256":
             return dual == "one"
         return plan not in ("256", "wide") or dual == "one" and (result == "none" if plan == "256" else case[9] % 256 == 0)
+    if kind in PROMOTED:
+        return fits_promoted(case)
     if kind == "swapped":
         is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
         return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide

@@ -58,11 +58,11 @@ static int32_t groupsOf(BlockScaledMatmulOp product, int64_t rows, int64_t depth
 static constexpr double kConvertCycles = 450;
 
 /// Columns of tensor memory that the accumulators of a tile may take, beside which weights fit; and
-/// sums that a thread may have in registers.
+/// sums of both GEMMs that a thread may have in registers.
 static constexpr int64_t kMostColumns = 256, kMostSums = 128;
 
 static int64_t mostRowsOfTile(const PlannedGemm &gemm) {
-  return isPromoted(gemm.op) ? kMostSums : kMostColumns / gemm.size.products;
+  return (isPromoted(gemm.op) ? kMostSums : kMostColumns) / gemm.size.products;
 }
 
 /// A warp transposes squares of elements that it quantizes.
@@ -178,8 +178,9 @@ static LogicalResult checkWeightLane(const PlannedGemm &gemm) {
   SmallVector<int64_t> depths = depthsOf(gemm.op);
   if (m > mostRowsOfTile(gemm))
     return gemm.misfit("tile",
-                       isPromoted(gemm.op) ? "has up to 128 rows, whose sums threads have"
-                                           : "has up to 128 rows in a dual GEMM",
+                       "has up to " + Twine(mostRowsOfTile(gemm)) + " rows" +
+                           (isPromoted(gemm.op) ? ", whose sums threads have" : "") +
+                           (gemm.op.isDual() ? " in a dual GEMM" : ""),
                        Twine(m));
   if (!llvm::is_contained(kLaneTileMs, m) || n != kTileN || !llvm::is_contained(depths, k))
     return gemm.misfitTile(Twine("is [m, 128, ") + (depths.size() > 1 ? "64 or 128" : "128") +

@@ -75,9 +75,12 @@ TEST(Routes, operandsThatAreNoPair) {
   for (const Limit limit : {Limit::Groups, Limit::Dual, Limit::Derived, Limit::Shares})
     EXPECT_TRUE(requirePair(packed.with(limit)));
   const Signature promoted = {.lhs = BlockFormat::FP8Block128, .rhs = BlockFormat::FP8Block128};
-  const auto dual = requirePair(promoted.with(Limit::Dual));
-  ASSERT_FALSE(dual);
-  EXPECT_EQ(dual.error().message, "no route has 'rhs2' for FP8 with f32 scales");
+  const auto shared = requirePair(promoted.with(Limit::Shares));
+  ASSERT_FALSE(shared);
+  EXPECT_EQ(shared.error().message, "no route has 'stream_k' for FP8 with f32 scales");
+  for (const Limit limit : {Limit::Dual, Limit::Derived})
+    for (const Signature &signature : {promoted, bytes})
+      EXPECT_EQ(textsOf(signature.with(limit), "sm_100a").size(), 1u);
   const Signature bytesBeside = with(bytes, &Signature::weights, Weights::Scaled);
   for (const Limit limit : {Limit::Dual, Limit::Derived}) {
     EXPECT_TRUE(requirePair(halves.with(limit)));
@@ -186,12 +189,12 @@ TEST(Routes, errorsSayWhatExists) {
   EXPECT_EQ(prepacked.error().note,
             "targets that have them: sm_90a; or pass the weights with their scales; there the core "
             "takes weights and scales as they are, so none are prepacked");
-  const auto dual = requireRoute(bytes.with(Limit::Dual), target("sm_100a"));
-  ASSERT_FALSE(dual);
-  EXPECT_EQ(
-      dual.error().note,
-      "targets that have them: sm_90a, sm_120a, sm_121a; or leave 'rhs2' out; dual GEMMs: not "
-      "written: sums of two GEMMs beside accumulators halve the columns");
+  const auto wide = requireRoute(fp4Pair.with(Limit::WideBlocks), target("sm_120a"));
+  ASSERT_FALSE(wide);
+  EXPECT_EQ(wide.error().note,
+            "targets that have them: sm_100a, sm_103a, sm_107a, sm_90a, sm_110a; or leave "
+            "fp8_block128 results of two GEMMs or of f32 out; wide blocks: tiles of so many sums "
+            "have half a block");
   const auto core = requireRoute(fp4Pair, target("sm_120a"), {.core = Core::Wgmma});
   ASSERT_FALSE(core);
   EXPECT_EQ(core.error().message, "route <core = wgmma> is none of target 'sm_120a' for GEMMs of "

@@ -16,14 +16,14 @@ Type Accumulator::lanesType() {
 }
 
 SmallVector<Value> Accumulator::create() {
-  if (gemm.tiling.laneGroups) {
-    SmallVector<int64_t> size = {kMmaM, gemm.tiling.tileN / gemm.tiling.laneGroups};
-    auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), FragmentKind::Lanes);
-    return {AccumulatorOp::create(b, type)};
-  }
   SmallVector<Value> accs;
   int64_t count = gemm.work.ranges * (gemm.problem.dual ? 2 : 1);
-  if (gemm.route().core == route::Core::Tcgen05)
+  if (gemm.tiling.laneGroups) {
+    SmallVector<int64_t> size = {kMmaM, gemm.tiling.laneColumns()};
+    auto type = FragmentType::get(b.getContext(), size, b.getF32Type(), FragmentKind::Lanes);
+    for (int64_t i = 0; i < count; ++i)
+      accs.push_back(AccumulatorOp::create(b, type));
+  } else if (gemm.route().core == route::Core::Tcgen05)
     for (int64_t i = 0; i < count; ++i)
       accs.push_back(AccumulatorOp::create(b, lanesType()));
   else
@@ -44,7 +44,7 @@ Value Accumulator::isMore(const Tile &tile, Value k, int64_t part) {
 void Accumulator::multiply(ValueRange accs, const Tile &tile, const KStep &step,
                            ArrayRef<OperandPair> pairs, int64_t part) {
   if (gemm.tiling.laneGroups)
-    return promoteLanes(accs.front(), tile, step, pairs.front());
+    return promoteLanes(accs, tile, step, pairs.front());
   if (gemm.sumsFewOfK())
     return promote(accs, tile, step, pairs);
   Value more = isMore(tile, step.first, part);
@@ -92,13 +92,18 @@ MmaOp Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTi
 // Sums of k tiles that threads add
 //===----------------------------------------------------------------------===//
 
-void Accumulator::promoteLanes(Value acc, const Tile &tile, const KStep &step,
+/// Each GEMM of a dual one has its sums in an accumulator of its own. The core multiplies both
+/// before threads add any, so that these wait once.
+void Accumulator::promoteLanes(ValueRange accs, const Tile &tile, const KStep &step,
                                const OperandPair &pair) {
-  Value factor = kLoop.factorsOf(tile, step, 0).front();
-  Value sums = AccumulatorOp::create(b, lanesType());
-  MmaOp::create(b, sums, pair.a.front().data, pair.b.front().data)
-      .setKDepth(MmaDepth(gemm.problem.mmaDepth));
-  PromoteOp::create(b, acc, sums, factor, /*column=*/Value());
+  SmallVector<Value> factors = kLoop.factorsOf(tile, step, 0), sums;
+  for (const OperandTile &x : pair.a)
+    for (const OperandTile &y : pair.b) {
+      sums.push_back(AccumulatorOp::create(b, lanesType()));
+      MmaOp::create(b, sums.back(), x.data, y.data).setKDepth(MmaDepth(gemm.problem.mmaDepth));
+    }
+  for (auto [acc, ofTile, factor] : llvm::zip_equal(accs, sums, factors))
+    PromoteOp::create(b, acc, ofTile, factor, /*column=*/Value());
 }
 
 /// All parts have their sums in one fragment, one part after the other. Each k tile of a stage has

@@ -33,7 +33,7 @@ private:
                            int64_t part);
   Value isMore(const Tile &tile, Value k, int64_t part);
   OperandTile converted(const OperandTile &operand);
-  void promoteLanes(Value acc, const Tile &tile, const KStep &step, const OperandPair &pair);
+  void promoteLanes(ValueRange accs, const Tile &tile, const KStep &step, const OperandPair &pair);
   void promote(ValueRange accs, const Tile &tile, const KStep &step,
                llvm::ArrayRef<OperandPair> pairs);
   mlir::Type lanesType();

@@ -106,10 +106,10 @@ struct Gemm {
   /// Rows of a staged tile: those of accumulators that are complete together.
   int64_t storedRows() const { return std::min<int64_t>(tiling.blockM(), 128); }
   /// Columns whose elements become results together: where rows are quantized, those of a word of
-  /// scales.
+  /// scales, or all that a thread has sums of.
   int64_t resultGroup() const {
     bool rows = results.quantizer && results.quantizer->rows;
-    return rows ? results.quantizer->columnsOfWord() : chunk();
+    return rows ? std::min(results.quantizer->columnsOfWord(), tiling.laneColumns()) : chunk();
   }
   /// Columns of a row whose blocks one thread quantizes, and that all threads have at a time
   /// (pipe.gather_rows), for sums in registers of `threads` threads.

@@ -91,7 +91,9 @@ struct Tiling {
   /// Columns of tensor memory that an accumulator takes.
   int64_t accumulatorColumns() const { return splitsColumns() ? tileN / 2 : tileN; }
   /// Columns of a tile that a thread has sums of.
-  int64_t laneColumns() const { return accumulatorColumns() / epilogueGroups; }
+  int64_t laneColumns() const {
+    return accumulatorColumns() / (laneGroups ? laneGroups : epilogueGroups);
+  }
   /// CTAs that load a tile together: those along n need the same A and its scales, those along m
   /// the same B, of pairs those that have the same half, and its scales.
   int64_t partsA() const { return clusterN; }

@@ -29,7 +29,8 @@ void fp4::setGroups(Gemm &gemm, BlockScaledMatmulOp op) {
   auto &[problem, route, tiling, work, results] = gemm;
   problem.groups = op.getNumGroups();
   bool mayWait = problem.hasF32Scales() && bool(tiling.auxiliary);
-  results.clearsRows = op.getOffsets() && !op.getUnspecifiedRows() && mayWait;
+  results.clearsRows = // of elements, which are the only result
+      op.getOffsets() && !op.getUnspecifiedRows() && mayWait && !results.derives();
   if (!op.getGroups()) { // as many as there may be: every group ends within a tile
     if (!problem.dynamicRows()) {
       work.tablePlaces = problem.rows / gemm.workRows() + problem.morePlaces();

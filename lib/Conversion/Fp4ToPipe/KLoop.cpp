@@ -56,6 +56,8 @@ void KLoop::loadFactors(const Tile &tile, Value first) {
   Value band = b.div(tile.scaleRowB, kPromotedBlock);
   factorsA = loads.loadBox(args.scalesA, tile.row, first);
   factorsB = loads.loadBox(args.scalesB, band, first);
+  if (gemm.problem.dual)
+    factorsB2 = loads.loadBox(args.scalesB2, band, first);
 }
 
 /// The powers of weights of a k tile. The third number, 1, is the scale of every scale block that
@@ -69,26 +71,36 @@ Value KLoop::powers(Value place) {
                           : scales;
 }
 
-/// The power of the row of prepacked weights that a TMEM lane has, in k tile `k`.
-Value KLoop::powerOfLane(const Tile &tile, Value k) {
+/// The power of the row of prepacked `weights` that a TMEM lane has, in k tile `k`.
+Value KLoop::powerOfLane(Value weights, const Tile &tile, Value k) {
   constexpr int64_t fewest = 4; // columns of a tile of lanes, which are alike here
   auto type = DistributionAttr::tensorOf(FragmentKind::Lanes, fewest, b.getF32Type());
-  Value powers = FetchOp::create(b, type, args.a, b.add(loads.firstPacked(tile.rowA), k));
+  Value powers = FetchOp::create(b, type, weights, b.add(loads.firstPacked(tile.rowA), k));
   return vector::ExtractOp::create(b, b.toVector(powers), 0);
+}
+
+/// The factor of the TMEM lane of a thread for k tile `k`, one for each GEMM.
+SmallVector<Value> KLoop::factorsOfLane(const Tile &tile, const KStep &step, Value k) {
+  auto factorOf = [&](Value weights, Value scales, Value loaded) -> Value {
+    if (gemm.prepackedA())
+      return powerOfLane(weights, tile, k);
+    if (step.place)
+      return ScalesOp::create(b, b.getF32Type(), factorsA, /*first=*/0, loaded, step.place);
+    return ScalesOp::create(b, b.getF32Type(), args.scalesA, tile.row, scales, tile.scaleRowB,
+                            gemm.tiling.laneColumns(), k, args.rows);
+  };
+  SmallVector<Value> factors = {factorOf(args.a, args.scalesB, factorsB)};
+  if (gemm.problem.dual)
+    factors.push_back(factorOf(args.b2, args.scalesB2, factorsB2));
+  return factors;
 }
 
 SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t number) {
   if (gemm.route().rhs() == route::Operand::Pre)
     return SmallVector<Value>(tile.rows.size(), powers(step.place));
   Value k = numberOf(step, number);
-  if (gemm.prepackedA())
-    return {powerOfLane(tile, k)};
-  if (gemm.tiling.laneGroups && step.place)
-    return {ScalesOp::create(b, b.getF32Type(), factorsA, /*first=*/0, factorsB, step.place)};
   if (gemm.tiling.laneGroups)
-    return {ScalesOp::create(b, b.getF32Type(), args.scalesA, tile.row, args.scalesB,
-                             tile.scaleRowB, gemm.tiling.tileN / gemm.tiling.laneGroups, k,
-                             args.rows)};
+    return factorsOfLane(tile, step, k);
   auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
   bool areInSets = step.place && gemm.rowSetsOfScales().count() > 1;
   Value fromA = areInSets ? tile.row : Value(),

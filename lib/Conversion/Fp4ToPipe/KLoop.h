@@ -30,7 +30,8 @@ public:
   /// K tiles of a step.
   int64_t count() const { return std::max(gemm.tiling.blocksOfTileK, gemm.work.ranges); }
   KTile kTileOf(const KStep &step, int64_t number);
-  /// The factor of each part of `tile` for k tile `number` of a step.
+  /// The factor of each part of `tile` for k tile `number` of a step, those of the second GEMM of a
+  /// dual one behind those of the first.
   llvm::SmallVector<Value> factorsOf(const Tile &tile, const KStep &step, int64_t number);
 
 private:
@@ -38,13 +39,15 @@ private:
   int64_t factorsTogether() const;
   void loadFactors(const Tile &tile, Value first);
   Value powers(Value place);
-  Value powerOfLane(const Tile &tile, Value k);
+  Value powerOfLane(Value weights, const Tile &tile, Value k);
+  llvm::SmallVector<Value> factorsOfLane(const Tile &tile, const KStep &step, Value k);
 
   TileBuilder &b;
   const Gemm &gemm;
   const KernelArguments &args;
   OperandLoads &loads;
   Value factorsA, factorsB; ///< tiles of factors in shared memory
+  Value factorsB2;          ///< those of the second weights of a dual GEMM
   Value firstLoaded;        ///< first k tile of these
 };
 

@@ -92,8 +92,9 @@ void LaneEpilogue::finish(ValueRange accs, const Tile &ofCta) {
         [&](Value chunk, Value column) { store(chunk, column); });
   const Tile &tile = lanes.tile;
   Value first = lanes.ofThread(tile.column);
-  auto elementsFrom = [&](Value column) {
-    return lanes.hold(convert(lanes.read(column), lanes.orLast(b.add(first, column))));
+  auto elementsFrom = [&](OpFoldResult column) {
+    Value place = lanes.orLast(b.add(first, b.valueOf(column)));
+    return lanes.hold(convert(lanes.read(column), place));
   };
   if (gemm.swapsOperands())
     return results->emitSwappedTile({first, lanes.laneRow,

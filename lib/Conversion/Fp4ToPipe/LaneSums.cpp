@@ -80,11 +80,15 @@ void LaneSums::forColumns(int64_t most, TileBuilder::LoopBody body) {
 }
 
 /// A chunk of the sums of each GEMM.
-SmallVector<Value> LaneSums::read(Value column) {
-  if (columnOfGroup)
-    column = b.add(column, columnOfGroup);
-  return llvm::map_to_vector(
-      accs, [&](Value acc) -> Value { return ReadOp::create(b, chunkType(), acc, column); });
+SmallVector<Value> LaneSums::read(OpFoldResult column) {
+  auto readAll = [&](auto... from) {
+    return llvm::map_to_vector(
+        accs, [&](Value acc) -> Value { return ReadOp::create(b, chunkType(), acc, from...); });
+  };
+  if (gemm.tiling.laneGroups)
+    return readAll(*getConstantIntValue(column), /*row=*/int64_t(0));
+  Value first = b.valueOf(column);
+  return readAll(columnOfGroup ? b.add(first, columnOfGroup) : first);
 }
 
 /// The registers of a chunk that is converted here and not where it is stored.
@@ -168,9 +172,8 @@ void LaneSums::readAccumulators(Conversion convert, Storing store) {
 /// Registers have constant numbers, so the chunks are written out; a store knows what of them
 /// exists.
 void LaneSums::readRegisters(Conversion convert, Storing store) {
-  int64_t columns = gemm.tiling.tileN / gemm.tiling.laneGroups;
-  for (int64_t column = 0; column < columns; column += gemm.chunk()) {
-    Value sums = ReadOp::create(b, chunkType(), accs.front(), column, /*row=*/int64_t(0));
+  for (int64_t column = 0; column < gemm.tiling.laneColumns(); column += gemm.chunk()) {
+    SmallVector<Value> sums = read(b.getI64IntegerAttr(column));
     Value place = b.add(tile.column, b.constant(column));
     store(convert(sums, orLast(place)), place);
   }

@@ -30,8 +30,8 @@ public:
 
   /// The type of a chunk of sums.
   mlir::RankedTensorType chunkType() const { return lanesType(gemm.chunk()); }
-  /// A chunk of the sums of each GEMM, from `column` of the tile on.
-  llvm::SmallVector<Value> read(Value column);
+  /// A chunk of the sums of each GEMM, from `column` of the tile on, a number for registers.
+  llvm::SmallVector<Value> read(mlir::OpFoldResult column);
   /// Elements that are computed where this is called.
   Value hold(Value chunk);
   /// The column of a thread that goes with `column` of the first TMEM lane.

@@ -29,14 +29,18 @@ BlockStores::BlockStores(TileBuilder &builder, const ResultQuantizer &quantizer,
     tensorAmax = LoadEntryOp::create(b, b.getF32Type(), to.quantizeAmax);
 }
 
-/// Emits a loop over the columns. There is no loop if all columns are read before any is stored, or
-/// if one amax takes the maxima of all.
+/// Emits a loop over the columns. There is no loop if all columns are read before any is stored, if
+/// one amax takes the maxima of all, or if sums are in registers.
 void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
   int64_t step = gemm.resultGroup();
+  bool keepsSums = gemm.tiling.laneGroups;
   running = {};
-  if (gemm.hasOneAccumulator() || gemm.results.withAmax) {
-    for (int64_t column = 0; column < gemm.tiling.laneColumns(); column += step)
-      emitGroup(place, b.constant(column), elements);
+  if (gemm.hasOneAccumulator() || gemm.results.withAmax || keepsSums) {
+    for (int64_t column = 0; column < gemm.tiling.laneColumns(); column += step) {
+      emitGroup(place, b.getI64IntegerAttr(column), elements);
+      if (keepsSums) // codes of the first sums would need registers beside the others
+        storeKept();
+    }
     storeKept();
     if (running)
       FoldAmaxOp::create(b, running, to.amax);
@@ -51,10 +55,11 @@ void ResultStores::emitTile(const ResultPlace &place, Elements elements) {
 }
 
 /// Emits the stores of a group of columns, of which `column` is the first.
-void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements elements) {
+void ResultStores::emitGroup(const ResultPlace &place, OpFoldResult column, Elements elements) {
   SmallVector<Value> pieces;
   for (int64_t first = 0; first < gemm.resultGroup(); first += gemm.chunk()) {
-    Value inTile = b.add(column, b.constant(first)), inResult = b.add(place.column, inTile);
+    OpFoldResult inTile = b.plus(column, first);
+    Value inResult = b.add(place.column, b.valueOf(inTile));
     Value piece = elements(inTile);
     pieces.push_back(piece);
     if (to.elements)
@@ -65,18 +70,19 @@ void ResultStores::emitGroup(const ResultPlace &place, Value column, Elements el
       blocks->quantizeColumn(place, piece, inResult);
   }
   if (to.codes)
-    blocks->quantizeRow(place, pieces, b.add(place.column, column));
+    blocks->quantizeRow(place, pieces, b.add(place.column, b.valueOf(column)));
 }
 
 /// Emits a loop over the rows that exist, a chunk at a time. There is none if one amax takes the
-/// maxima of all.
+/// maxima of all, or if sums are in registers.
 void ResultStores::emitSwappedTile(const ResultPlace &place, Elements elements) {
   int64_t rows = gemm.tiling.laneColumns(), step = gemm.chunk();
   running = {};
-  if (gemm.results.withAmax) {
+  if (gemm.results.withAmax || gemm.tiling.laneGroups) {
     for (int64_t row = 0; row < rows; row += step)
-      emitRows(place, b.constant(row), elements);
-    FoldAmaxOp::create(b, running, to.amax);
+      emitRows(place, b.getI64IntegerAttr(row), elements);
+    if (running)
+      FoldAmaxOp::create(b, running, to.amax);
     return;
   }
   b.loop(b.constant(0), b.constant(rows), b.constant(step),
@@ -84,10 +90,10 @@ void ResultStores::emitSwappedTile(const ResultPlace &place, Elements elements) 
 }
 
 /// Emits the stores of a chunk of rows, of which `row` is the first.
-void ResultStores::emitRows(const ResultPlace &place, Value row, Elements elements) {
+void ResultStores::emitRows(const ResultPlace &place, OpFoldResult row, Elements elements) {
   Value piece = elements(row);
   ResultPlace ofRows = place;
-  ofRows.row = b.add(place.row, row);
+  ofRows.row = b.add(place.row, b.valueOf(row));
   if (to.elements)
     StoreOp::create(b, piece, to.elements, ofRows.row, place.column, place.rows,
                     /*transposed=*/true);

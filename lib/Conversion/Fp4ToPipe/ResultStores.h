@@ -90,8 +90,9 @@ public:
   /// Emits at `builder` what every tile needs once.
   ResultStores(TileBuilder &builder, const Gemm &gemm, const ResultArguments &to);
 
-  /// The elements of the result from `column` of the tile on, as many as a chunk has.
-  using Elements = llvm::function_ref<mlir::Value(mlir::Value column)>;
+  /// The elements of the result from `column` of the tile on, as many as a chunk has. Columns of
+  /// sums in registers are numbers.
+  using Elements = llvm::function_ref<mlir::Value(mlir::OpFoldResult column)>;
   void emitTile(const ResultPlace &place, Elements elements);
   /// Emits a tile whose threads have a column each, from that of `place` on. `elements` gives rows
   /// of these from a row of the tile on.
@@ -102,9 +103,9 @@ public:
   }
 
 private:
-  void emitRows(const ResultPlace &place, mlir::Value row, Elements elements);
+  void emitRows(const ResultPlace &place, mlir::OpFoldResult row, Elements elements);
   void foldAmaxOfColumn(const ResultPlace &place, mlir::Value elements);
-  void emitGroup(const ResultPlace &place, mlir::Value column, Elements elements);
+  void emitGroup(const ResultPlace &place, mlir::OpFoldResult column, Elements elements);
   void foldAmax(const ResultPlace &place, mlir::Value elements, mlir::Value column);
   void storeKept() {
     if (blocks)

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -30,6 +31,18 @@ public:
 
   Value constant(int64_t value) { return mlir::arith::ConstantIntOp::create(*this, value, 32); }
   Value add(Value x, Value y) { return mlir::arith::AddIOp::create(*this, x, y); }
+  /// The value of a number, or the number of which it is one.
+  Value valueOf(mlir::OpFoldResult number) {
+    std::optional<int64_t> known = mlir::getConstantIntValue(number);
+    auto value = llvm::dyn_cast<Value>(number);
+    return value ? value : constant(*known);
+  }
+  /// The sum of a number and `more`, a number where it is one.
+  mlir::OpFoldResult plus(mlir::OpFoldResult number, int64_t more) {
+    if (auto value = llvm::dyn_cast<Value>(number))
+      return add(value, constant(more));
+    return getI64IntegerAttr(*mlir::getConstantIntValue(number) + more);
+  }
   Value sub(Value x, Value y) { return mlir::arith::SubIOp::create(*this, x, y); }
   Value mul(Value x, Value y) { return mlir::arith::MulIOp::create(*this, x, y); }
   Value mul(Value x, int64_t y) { return mul(x, constant(y)); }

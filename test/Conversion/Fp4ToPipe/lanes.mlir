@@ -99,3 +99,76 @@ func.func @whole(%x: tensor<20x256xbf16>, %p: tensor<2x4x4352xi8, #fp4.weight_la
       : (tensor<20x256xbf16>, tensor<2x4x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<20x256xbf16>
   return %y : tensor<20x256xbf16>
 }
+
+// -----
+
+!lhs = !fp4.scaled<fp8_block128, tensor<512x1024xf8E4M3FN>, tensor<512x8xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<512x1024xf8E4M3FN>, tensor<4x8xf32>>
+// Both GEMMs have sums of their own, and scales of their weights. The core multiplies both before threads add. Two
+// warpgroups have halves of the blocks of 128 that they quantize.
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
+// CHECK: %[[SECOND:.*]] = pipe.accumulator : !pipe.fragment<128x64xf32, lanes>
+// CHECK: scf.for %{{.*}} to %c8{{.*}} step %c4
+// CHECK:   %[[SA:.*]] = pipe.load %{{.*}} : !pipe.tensor_map<128x4xf32>
+// CHECK:   %[[SB:.*]] = pipe.load %{{.*}} : !pipe.tensor_map<1x4xf32>
+// CHECK:   %[[SB2:.*]] = pipe.load %{{.*}} : !pipe.tensor_map<1x4xf32>
+// CHECK:   scf.for %[[PLACE:.*]] = %c0{{.*}} to %c4{{.*}} step %c1
+// CHECK:     %[[SCALE:.*]] = pipe.scales %[[SA]][0], %[[SB]] block %[[PLACE]]
+// CHECK:     %[[SCALE2:.*]] = pipe.scales %[[SA]][0], %[[SB2]] block %[[PLACE]]
+// CHECK:     pipe.mma %[[SUMS:acc_[0-9]+]], %[[A:.*]], %{{.*}} :
+// CHECK:     pipe.mma %[[SUMS2:acc_[0-9]+]], %[[A]], %{{.*}} :
+// CHECK:     pipe.promote %[[ACC]], %[[SUMS]] scaled %[[SCALE]] :
+// CHECK:     pipe.promote %[[SECOND]], %[[SUMS2]] scaled %[[SCALE2]] :
+// CHECK: pipe.read %[[ACC]][0]
+// CHECK: pipe.read %[[SECOND]][0]
+// CHECK: pipe.read %[[ACC]][32]
+// CHECK: pipe.read %[[SECOND]][32]
+// CHECK: pipe.quantize_blocks {{.*}} tensor<128x64xbf16, #pipe.distribution<lanes>>
+// CHECK: pipe.store
+// CHECK: pipe.store
+func.func @gate(%qa: tensor<512x1024xf8E4M3FN>, %sa: tensor<512x8xf32>, %qb: tensor<512x1024xf8E4M3FN>, %sb: tensor<4x8xf32>, %qc: tensor<512x1024xf8E4M3FN>, %sc: tensor<4x8xf32>) -> (tensor<512x512xf8E4M3FN>, tensor<512x4xf32>) {
+  %a = fp4.scaled %qa, %sa : !lhs
+  %b = fp4.scaled %qb, %sb : !rhs
+  %b2 = fp4.scaled %qc, %sc : !rhs
+  %q, %s = fp4.matmul %a, %b with %b2 epilogue() {
+  ^bb0(%sum: f32, %gate: f32):
+    %y = arith.mulf %sum, %gate : f32
+    %z = arith.truncf %y : f32 to bf16
+    %code, %scale = fp4.epilogue_quantize %z {recipe = #fp4.recipe<fp8_deepgemm>} : (bf16) -> (f8E4M3FN, f32)
+    fp4.yield %code, %scale : f8E4M3FN, f32
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 128, 128]>} : (!lhs, !rhs, !rhs) -> (tensor<512x512xf8E4M3FN>, tensor<512x4xf32>)
+  return %q, %s : tensor<512x512xf8E4M3FN>, tensor<512x4xf32>
+}
+
+// -----
+
+// A TMEM lane has a power of each GEMM. Rows are columns of tensor memory: a thread quantizes columns of codes, and a
+// warp exchanges the elements of rows.
+!w = tensor<1x2x8704xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<128x32xf32, lanes>
+// CHECK: %[[SECOND:.*]] = pipe.accumulator : !pipe.fragment<128x32xf32, lanes>
+// CHECK: scf.for
+// CHECK:   %[[P:.*]] = pipe.fetch %[[W:.*]][%{{.*}}] :
+// CHECK:   %[[E:.*]] = pipe.elements %[[P]]
+// CHECK:   %[[FACTOR:.*]] = vector.extract %[[E]][0]
+// CHECK:   %[[P2:.*]] = pipe.fetch %[[W2:.*]][%{{.*}}] :
+// CHECK:   %[[E2:.*]] = pipe.elements %[[P2]]
+// CHECK:   %[[FACTOR2:.*]] = vector.extract %[[E2]][0]
+// CHECK:   pipe.promote %[[ACC]], %{{.*}} scaled %[[FACTOR]] :
+// CHECK:   pipe.promote %[[SECOND]], %{{.*}} scaled %[[FACTOR2]] :
+// CHECK: pipe.read %[[ACC]][0]
+// CHECK: pipe.read %[[SECOND]][0]
+// CHECK: pipe.transpose
+// CHECK: pipe.quantize_blocks {{.*}} tensor<128x32xbf16, #pipe.distribution<columns>>
+func.func @weight_gate(%x: tensor<32x256xf8E4M3FN>, %p: !w, %q: !w) -> (tensor<32x128xf4E2M1FN>, tensor<32x4xf8E8M0FNU>) {
+  %c, %s = fp4.matmul %x, %p with %q epilogue() {
+  ^bb0(%sum: f32, %gate: f32):
+    %y = arith.mulf %sum, %gate : f32
+    %z = arith.truncf %y : f32 to bf16
+    %code, %scale = fp4.epilogue_quantize %z {recipe = #fp4.recipe<ocp_floor>} : (bf16) -> (f4E2M1FN, f8E8M0FNU)
+    fp4.yield %code, %scale : f4E2M1FN, f8E8M0FNU
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 128]>} : (tensor<32x256xf8E4M3FN>, !w, !w) -> (tensor<32x128xf4E2M1FN>, tensor<32x4xf8E8M0FNU>)
+  return %c, %s : tensor<32x128xf4E2M1FN>, tensor<32x4xf8E8M0FNU>
+}

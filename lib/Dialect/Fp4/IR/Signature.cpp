@@ -2,6 +2,8 @@
 
 #include "fp4/Dialect/Fp4/IR/Signature.h"
 
+#include "fp4/Dialect/Fp4/IR/Target.h"
+
 using namespace mlir;
 using namespace fp4;
 
@@ -35,6 +37,16 @@ route::Signature fp4::signatureOf(BlockScaledMatmulOp op) {
       .with(Derived, !op.hasOnlyElements())
       .with(Shares, bool(op.getStreamK()))
       .with(WideBlocks, op.getQuantizeRecipe() && hasWideBlocks(op, *op.getQuantizeRecipe()));
+}
+
+std::string fp4::whyNoRoute(Operation *op, const route::Signature &signature) {
+  if (auto pair = route::requirePair(signature); !pair)
+    return pair.error().message;
+  std::optional<hw::TargetModel> target = findTarget(op);
+  if (!target)
+    return "";
+  auto record = route::requireRoute(signature, *target);
+  return record ? "" : record.error().message;
 }
 
 bool fp4::isOn(BlockScaledMatmulOp op, const hw::TargetModel &target, route::Core core) {

@@ -82,9 +82,9 @@ std::string whyNotDual(linalg::GenericOp op, BlockScaledMatmulOp x, BlockScaledM
       (x.getAlpha() && x.getAlpha().getType() != y.getAlpha().getType()))
     return "the matmuls have alphas of different types";
   for (BlockScaledMatmulOp product : {x, y}) {
-    auto pair = route::requirePair(signatureOf(product).with(route::Limit::Dual));
-    if (!pair)
-      return pair.error().message;
+    if (std::string reason = whyNoRoute(product, signatureOf(product).with(route::Limit::Dual));
+        !reason.empty())
+      return reason;
     if (product.addsRanges() || product.getEpilogue())
       return "a matmul has split-K or steps of its own";
     if (product->hasAttr(Fp4Dialect::kPlanAttr) || product.getDispatch())

@@ -77,13 +77,7 @@ std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product, bool hasWi
     return "the matmul has partial sums of split-K";
   route::Signature signature =
       signatureOf(product).with(route::Limit::Derived).with(route::Limit::WideBlocks, hasWide);
-  if (auto pair = route::requirePair(signature); !pair)
-    return pair.error().message;
-  std::optional<hw::TargetModel> target = findTarget(op);
-  if (!target)
-    return "";
-  auto record = route::requireRoute(signature, *target);
-  return record ? "" : record.error().message;
+  return whyNoRoute(op, signature);
 }
 
 /// Row-major scales are those of all rows, and tiled ones of the same groups are the same list.

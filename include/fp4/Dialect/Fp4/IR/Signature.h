@@ -15,4 +15,7 @@ bool hasWideBlocks(BlockScaledMatmulOp op, RecipeAttr recipe);
 /// Returns true when the routes of `op` on `target` have `core`.
 bool isOn(BlockScaledMatmulOp op, const hw::TargetModel &target, route::Core core);
 
+/// Why no route has such GEMMs, on the target of `op` if it has one; else empty.
+std::string whyNoRoute(mlir::Operation *op, const route::Signature &signature);
+
 } // namespace fp4
