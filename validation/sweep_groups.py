@@ -245,7 +245,7 @@ def multiplies(kind, case):
     """Weights and activations go together, and the tile goes with both."""
     _, _, n, k, fmt, _, alpha, plan, lhs, after = case
     element, weights = lhs.split()
-    if lhs == "f8E4M3FN prepacked" and (plan == "l256" or after == "gate" and kind != "weights_lanes"):
+    if lhs == "f8E4M3FN prepacked" and (plan in ("l256", "l32") or after == "gate" and kind != "weights_lanes"):
         return False
     if plan in SLICED and not (lhs.endswith("6 prepacked") and 256 < k and after in ("none", "bias")):
         return False
