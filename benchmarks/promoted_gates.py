@@ -4,8 +4,8 @@ quantizes, and two kernels.
 
   benchmarks/promoted_gates.py [--build BUILD] [--only NAME,...] [--json FILE]
 
-The gate is silu(x W) * (x V) with results in FP8 of 1 x 128. Of two kernels the first is a GEMM with
-both weights side by side and results in bf16, and the second has the elementwise operations and
+The gate is silu(x W) * (x V) with results in FP8 of 1 x 128. The first of two kernels is a GEMM of
+both weights side by side with results in bf16, and the second has the elementwise operations and
 the quantizer. Times are those of `fp4-run --time-only` with instructions as they are estimated from
 PTX: a cold L2, each kernel alone. Nothing ran on a B200.
 """

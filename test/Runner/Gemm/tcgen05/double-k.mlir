@@ -1,6 +1,7 @@
 // GEMMs by instructions of the double K, on sm_107a: K = 128 of elements of 4 bits and K = 64 of 8 bits. Tiles of
 // pairs, which begin within scale tiles, and of one CTA where scales are f32; K that ends within an instruction, whose last scale tile no
-// block of K has; formats with scales of 16, 32 and 128 elements; M at run time; a cluster that multicasts; split-K.
+// block of K has; formats with scales of 16, 32 and 128 elements; M at run time; a cluster that multicasts; split-K;
+// and a gate of two GEMMs that becomes FP8 with f32 scales.
 // RUN: fp4-runner %s --target=sm_107a --emit=so -o %t.so
 // RUN: fp4-run %t.so --function=layer --shape 300 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=layer --shape 5 --policy=lazy --check=strict | FileCheck %s
@@ -12,6 +13,10 @@
 // RUN: fp4-run %t.so --function=split --policy=random --seed=5 --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=blocks --policy=delay --check=strict | FileCheck %s
 // RUN: fp4-run %t.so --function=blocks_pair --policy=random --seed=6 --check=strict | FileCheck %s
+// RUN: fp4-run %t.so --function=gate --policy=random --seed=7 --check=strict | FileCheck %s --check-prefix=CODES
+// CODES: passed
+// CODES-COUNT-2: equals the reference, bit for bit
+// CODES: hazards {{.*}}none (strict check)
 // CHECK: passed
 // CHECK: y {{.*}}equals the tcgen05 model, bit for bit, and the fp64 sum within its bound
 // CHECK: hazards {{.*}}none (strict check)
@@ -148,4 +153,21 @@ func.func @blocks_pair(%a: tensor<270x512xf8E4M3FN>, %sa: tensor<270x4xf32>, %b:
        fp4.plan = #fp4.plan<tile_gemm, tile = [256, 128, 128], cluster = [2, 1], pair>}
       : (!blocks_pair_lhs, !blocks_pair_rhs) -> tensor<270x136xbf16>
   return %y : tensor<270x136xbf16>
+}
+
+!gate_lhs = !fp4.scaled<fp8_block128, tensor<150x512xf8E4M3FN>, tensor<150x4xf32>>
+!gate_rhs = !fp4.scaled<fp8_block128, tensor<256x512xf8E4M3FN>, tensor<2x4xf32>>
+func.func @gate(%x: tensor<150x512xf8E4M3FN>, %sx: tensor<150x4xf32>, %qw: tensor<256x512xf8E4M3FN>, %sw: tensor<2x4xf32>, %qv: tensor<256x512xf8E4M3FN>, %sv: tensor<2x4xf32>)
+    -> (tensor<150x256xf8E4M3FN>, tensor<150x2xf32>) {
+  %a = fp4.scaled %x, %sx : !gate_lhs
+  %w = fp4.scaled %qw, %sw : !gate_rhs
+  %v = fp4.scaled %qv, %sv : !gate_rhs
+  %q, %s = fp4.matmul %a, %w with %v epilogue() {
+  ^bb0(%sum: f32, %gate: f32):
+    %y = arith.mulf %sum, %gate : f32
+    %z = arith.truncf %y : f32 to bf16
+    %code, %scale = fp4.epilogue_quantize %z {recipe = #fp4.recipe<fp8_deepgemm>} : (bf16) -> (f8E4M3FN, f32)
+    fp4.yield %code, %scale : f8E4M3FN, f32
+  } {arithmetic = #fp4.matmul_arithmetic<tensor_core_double_k>} : (!gate_lhs, !gate_rhs, !gate_rhs) -> (tensor<150x256xf8E4M3FN>, tensor<150x2xf32>)
+  return %q, %s : tensor<150x256xf8E4M3FN>, tensor<150x2xf32>
 }
