@@ -415,7 +415,8 @@ def exchanged_maxima():
 
 
 def promoted_results():
-    """Sums that threads promote, of two GEMMs and of one, beside codes: two warpgroups have halves of blocks of 128."""
+    """Sums that threads promote, of two GEMMs and of one, beside codes: two warpgroups have halves
+    of blocks of 128."""
     for operands, dual, result, layout, rows, tile in (
             ("fp8_block128", "dual", "fp8_block128", "linear", "160", "128, 128, 128"),
             ("fp8_block128", "one", "nvfp4", "tiled", "160", "128, 64, 128"),

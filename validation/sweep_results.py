@@ -223,8 +223,8 @@ def fits_beside(kind, case):
 
 
 def fits_promoted(case):
-    """Returns True if sums that threads promote have the plan of a case: a thread has whole blocks, or half of one
-    of 128 beside the other half."""
+    """Returns True if sums that threads promote have the plan of a case: a thread has whole blocks,
+    or half of one of 128 beside the other half."""
     _, dual, result, *_, plan = case
     return result != "fp8_block128" or plan not in ("32", "64") and not (dual == "dual" and plan == "256")
 
