@@ -123,14 +123,15 @@ Status defineCodes(Step &step, size_t first, const GemmSums &sums,
                    recipe, elements.subspan(group.begin * sums.columns, group.rows * sums.columns),
                    group.rows, sums.columns, options));
     const numerics::QuantizedSide &side = *pair.rowwise;
-    put(codes, group.begin * pitch, side.data);
-    if (!isTiled) {
-      put(scales, group.begin * pitchOfScales, side.scales);
-      continue;
+    std::vector<uint8_t> laidOut = side.scales; // f32 scales follow their rows
+    if (!numerics::hasF32Scales(recipe.format)) {
+      FP4_ASSIGN(laidOut, numerics::layOutScales(side.scales, side.rows, side.blocks,
+                                                 isTiled ? numerics::ScaleLayout::Tiled128x4
+                                                         : numerics::ScaleLayout::Linear));
     }
-    FP4_ASSIGN(auto tiles, numerics::swizzleScales(side.scales, side.rows, side.blocks));
-    put(scales, used, tiles);
-    used += tiles.size();
+    put(codes, group.begin * pitch, side.data);
+    put(scales, isTiled ? used : group.begin * pitchOfScales, laidOut);
+    used += laidOut.size();
   }
   FP4_TRY(step.define(first, codes));
   FP4_TRY(step.define(first + 1, scales));
@@ -147,13 +148,14 @@ Status runGemmWithBody(Step &step) {
   std::vector<float> elements = body.elements();
   const bool quantizes = step.op.attributes.contains("quantize_recipe");
   const size_t derived = quantizes ? 2 : 0, kept = step.results.size() - derived;
+  if (kept) { // else the body alone rounds, and codes may have a type of floats
+    const numerics::EpilogueProgram rounding(/*hasAlpha=*/false, {},
+                                             floatType(step.types[0].element));
+    for (float &element : elements)
+      element = rounding.apply(element, 1);
+  }
   if (kept > 1)
     return step.wrong("has more results than elements, codes and scales");
-  const numerics::EpilogueProgram rounding(
-      /*hasAlpha=*/false, {},
-      kept ? floatType(step.types[0].element) : numerics::FloatType::F32); // else these are codes
-  for (float &element : elements)
-    element = rounding.apply(element, 1);
   if (kept)
     FP4_TRY(step.defineFloats(0, elements));
   if (quantizes)
