@@ -56,6 +56,7 @@ FORMS = {
     "groups": (512, 2944, 2880, "offsets"), "many_in_groups": (4096, 2944, 2880, "offsets"),
     "known_groups": (512, 4096, 7168, "groups"), "wide_groups": (8192, 4096, 4096, "groups")}
 GROUPS = 8
+RECIPES = recipes.recipes()
 
 SILU = """    %one = arith.constant 1.0 : f32
     %minus = arith.negf %x : f32
@@ -79,8 +80,8 @@ GELU = """    %half = arith.constant 0.5 : f32
 GATE = SILU + "    %e = arith.mulf %act, %y : f32\n"
 #: Sums are %s0 and, of gates, %s1; inputs i0 and on, widened: w0 and on. Lines define %e from %x
 #: and %y.
-Epilogue = collections.namedtuple("Epilogue", "lines inputs gate alpha codes amax result",
-                                  defaults=["", (), False, False, "", False, "bf16"])
+Epilogue = collections.namedtuple("Epilogue", "lines inputs gate alpha codes amax result recipe",
+                                  defaults=["", (), False, False, "", False, "bf16", "transformer_engine"])
 BIAS, RESIDUAL = ("bias", "bf16"), ("residual", "bf16")
 EPILOGUES = {
     "none": Epilogue(), "f32": Epilogue(result="f32"), "alpha": Epilogue(alpha=True),
@@ -101,7 +102,9 @@ EPILOGUES = {
                             gate=True),
     "amax": Epilogue(amax=True), "codes": Epilogue(codes="rowwise"), "codes_of_both": Epilogue(codes="both"),
     "bias_codes": Epilogue("    %e = arith.addf %s0, %w0 : f32\n", (BIAS,), codes="rowwise"),
-    "gate_codes": Epilogue(GATE.replace("%x", "%s0").replace("%y", "%s1"), gate=True, codes="rowwise")}
+    "gate_codes": Epilogue(GATE.replace("%x", "%s0").replace("%y", "%s1"), gate=True, codes="rowwise"),
+    "wide_codes": Epilogue(codes="rowwise", recipe="fp8_deepgemm"),
+    "gate_wide_codes": Epilogue(GATE.replace("%x", "%s0").replace("%y", "%s1"), gate=True, codes="rowwise", recipe="fp8_deepgemm")}
 
 
 def over(size, unit):
@@ -181,13 +184,17 @@ class Writer:
             lines, value = lines + f"    %z = arith.truncf {value} : f32 to {e.result}\n", "%z"
         values, kinds = [value] * (not e.codes), [e.result] * (not e.codes)
         if e.codes:
-            self.arguments.append("%g: tensor<f32>")
-            self.inputs.append(("%g", "tensor<f32>"))
-            arguments.append("%most: f32")
+            recipe, most, kind = RECIPES[e.recipe], "", ""
+            if recipe.has_tensor_scale:
+                self.arguments.append("%g: tensor<f32>")
+                self.inputs.append(("%g", "tensor<f32>"))
+                arguments.append("%most: f32")
+                most, kind = " amax %most", ", f32"
             sides = 2 if e.codes == "both" else 1
-            values, kinds = [f"%q#{i}" for i in range(2 * sides)], ["f4E2M1FN", "f8E4M3FN"] * sides
-            lines += (f"    %q:{2 * sides} = fp4.epilogue_quantize {value} amax %most {{recipe = #fp4.recipe<transformer_engine>,"
-                      f" outputs = #fp4.outputs<{e.codes}>}} : ({e.result}, f32) -> ({', '.join(kinds)})\n")
+            facts = recipes.FORMATS[recipe.format]
+            values, kinds = [f"%q#{i}" for i in range(2 * sides)], [facts.element, facts.scale] * sides
+            lines += (f"    %q:{2 * sides} = fp4.epilogue_quantize {value}{most} {{recipe = #fp4.recipe<{e.recipe}>,"
+                      f" outputs = #fp4.outputs<{e.codes}>}} : ({e.result}{kind}) -> ({', '.join(kinds)})\n")
         if e.amax:
             lines += f"    %largest = fp4.epilogue_amax {value} : {e.result} -> f32\n"
             values, kinds = values + ["%largest"], kinds + ["f32"]
@@ -198,9 +205,9 @@ class Writer:
         e = self.epilogue
         if not e.codes:
             return [f"tensor<{self.m}x{self.n}x{e.result}>"] + ["tensor<f32>"] * e.amax
-        kinds = []
+        kinds, facts = [], recipes.FORMATS[RECIPES[e.recipe].format]
         for rows, columns in [(self.m, self.n), (self.n, self.m)][:2 if e.codes == "both" else 1]:
-            kinds += [f"tensor<{rows}x{columns}xf4E2M1FN>", f"tensor<{rows}x{over(columns, 16)}xf8E4M3FN>"]
+            kinds += [f"tensor<{rows}x{columns}x{facts.element}>", f"tensor<{rows}x{over(columns, facts.block)}x{facts.scale}>"]
         return kinds
 
     def program(self):
@@ -235,7 +242,12 @@ def exists(case):
     m, n, k, what = FORMS[form]
     e = EPILOGUES[epilogue]
     derives, floats = e.codes or e.amax, lhs in ("bf16", "f16")
-    if packed and "?" in (n, k) or (fmt == "fp8_block128" or lhs.startswith("f8") and not packed) and (e.gate or derives):
+    has_wide = e.codes and RECIPES[e.recipe].format == "fp8_block128"
+    if packed and "?" in (n, k) or lhs.startswith("f8") and not packed and (e.gate or derives):
+        return False
+    if fmt == "fp8_block128" and target.startswith("sm_10") and (e.gate or derives):
+        return False
+    if has_wide and (n == "?" or n % 128 or e.gate and target.startswith("sm_12")):
         return False
     if lhs and derives or e.gate and floats and not packed:
         return False

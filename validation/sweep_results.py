@@ -10,8 +10,9 @@
                                   sums are in registers
   validation/sweep_results.py --plans=weights, weights_warps, weights_lanes   activations without
                                   scales beside weights, by wgmma, by mma.sync and by tcgen05
-  validation/sweep_results.py --plans=promoted_lanes   FP8 with f32 scales, whose sums threads
-                                  promote, of tcgen05
+  validation/sweep_results.py --plans=promoted, promoted_warps, promoted_lanes   FP8 with f32
+                                  scales, whose sums threads promote, of wgmma, of mma.sync and of
+                                  tcgen05
 
 A program is one GEMM, or two of one lhs, then an elementwise operation (a sum with a bias, or
 SwiGLU), and what is derived of its elements: codes and scales of rows, of columns or of both, in
@@ -76,7 +77,14 @@ KINDS["promoted_lanes"] = ("sm_100a", {"chosen": "", "32": "tile = [128, 32, 128
                                        "128": "tile = [128, 128, 128]", "256": "tile = [128, 256, 128]",
                                        "pair": "tile = [256, 128, 128], pair", "shallow": "stages = 1, accumulators = 1",
                                        **sweeping.scheduled()})
-PROMOTED = ("promoted_lanes",)
+KINDS["promoted"] = ("sm_90a", {"chosen": "", "64": "tile = [64, 64, 128]", "56": "tile = [128, 56, 128]",
+                                "128": "tile = [128, 128, 128]", "half": "tile = [128, 64, 128]",
+                                "tall": "tile = [256, 128, 128]", "stored": "tile = [128, 96, 128], store = tma",
+                                "shallow": "stages = 1", **sweeping.scheduled()})
+KINDS["promoted_warps"] = ("sm_120a", {"chosen": "", "32": "tile = [64, 32, 128]", "128": "tile = [64, 128, 128]",
+                                       "few": "tile = [128, 32, 128]", "64": "tile = [128, 64, 128]",
+                                       "shallow": "stages = 1"})
+PROMOTED = ("promoted", "promoted_warps", "promoted_lanes")
 ROWS_OF = {"swapped": ["32", "64", "128", "160", "?1", "?130"]} | dict.fromkeys(BESIDE, ["1", "32", "160", "?1", "?130"])
 COLUMNS_OF = {"swapped": [64, 224, 256]} | dict.fromkeys(BESIDE, [64, 224, 256])
 DEPTHS_OF = {"swapped": [256]} | dict.fromkeys(BESIDE, [192, 256, 320]) | dict.fromkeys(PROMOTED, [64, 320, 512])
@@ -222,11 +230,20 @@ def fits_beside(kind, case):
     return form == "prepacked" or plan not in ("wide", "256") and (kind != "weights_lanes" or plan != "64")
 
 
-def fits_promoted(case):
-    """Returns True if sums that threads promote have the plan of a case: a thread has whole blocks,
-    or half of one of 128 beside the other half."""
-    _, dual, result, *_, plan = case
-    return result != "fp8_block128" or plan not in ("32", "64") and not (dual == "dual" and plan == "256")
+def fits_promoted(kind, case):
+    """Returns True if sums that threads promote have the plan of a case."""
+    _, dual, result, _, _, amax, kept, element, *_, plan = case
+    wide = result == "fp8_block128"
+    if kind == "promoted_lanes":  # a thread has whole blocks, or half of one of 128 beside the other half
+        return not wide or plan not in ("32", "64") and not (dual == "dual" and plan == "256")
+    if plan == "stored":
+        return result == "none" and not amax and kept == "kept" and element == "bf16"
+    if plan == "tall" or plan == "128" and kind == "promoted_warps":  # threads have registers for sums of one alone
+        return (dual, result) == ("one", "none")
+    if kind == "promoted_warps" and wide:
+        return dual == "one" and element == "bf16" and plan in ("chosen", "shallow")
+    tiles = {"promoted": ("128",) if wide else ("128", "half"), "promoted_warps": ("64",)}[kind]
+    return result == "none" or plan in ("chosen", "shallow", *sweeping.scheduled(), *tiles)
 
 
 def fits(kind, case):
@@ -245,14 +262,14 @@ def fits(kind, case):
         if kind == "weights_warps" and dual == "dual" and plan == "128" or kind == "weights_lanes" and plan == "256":
             return dual == "one"
         return plan not in ("256", "wide") or dual == "one" and (result == "none" if plan == "256" else case[9] % 256 == 0)
-    if kind in PROMOTED:
-        return fits_promoted(case)
     if kind == "swapped":
         is_wide = case[9] % 256 == 0 and dual == "one" and element == "bf16"
         return plan != "few" or case[8] in ("32", "64") if plan != "wide" else is_wide
     if kind == "converted":  # registers have room for the sums of both GEMMs, or for what quantizes
         return plan not in ("256", "tall") or (dual, result, element) == ("one", "none", "bf16")
     is_small = dual == "dual" or (result != "none" and element == "f32")
+    if kind in PROMOTED:
+        return fits_promoted(kind, case)
     if result == "fp8_block128" and (is_small or plan in ("64", "deep")):  # tiles of 64 columns have half a block
         return False
     return not (plan == "128" and is_small) and not (plan == "few" and result != "none")

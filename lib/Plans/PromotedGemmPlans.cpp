@@ -6,6 +6,9 @@
 // times: of the warpgroups from one k tile to the next, the tensor core, L2, and memory. Clusters
 // reduce split-K ranges of tiles of one part as in other GEMMs.
 //
+// A tile of a dual GEMM has the accumulators of both, and the sums of one at a time, as a tall tile
+// has them of two parts. Threads that quantize elements have 128 rows, and whole blocks.
+//
 // A warpgroup that has all 64 rows of a tile may have two scale blocks in a stage: it waits once
 // for both, and adds the sums of the first while the second is multiplied. Two warpgroups hide each
 // other's waits, and have a stage sooner if it has one scale block.
@@ -18,6 +21,7 @@
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/ISA/PromotedRates.h"
 #include "fp4/Plans/StagedScales.h"
+#include "fp4/Plans/WarpFragment.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -33,6 +37,8 @@ static constexpr int64_t kMostPartRows = 128;
 static constexpr int64_t kBlocksOfScales = 4;
 /// Columns are those of one instruction.
 static constexpr int64_t kColumnStep = 8;
+/// Columns of tiles whose rows threads quantize.
+static constexpr std::array<int64_t, 2> kQuantizedColumns = {64, 128};
 /// Registers of a thread for accumulators and sums; 48 more are for everything else.
 static constexpr int64_t kFragmentRegisters = 192;
 
@@ -61,16 +67,39 @@ using Tile = std::array<int64_t, 3>;
 /// Parts of 128 rows of a tile, or one of 64.
 static int64_t partsOf(int64_t rows) { return llvm::divideCeil(rows, kMostPartRows); }
 
-/// Accumulators of each part, and sums of one part, or of each of two scale blocks.
-static int64_t fragmentsOf(int64_t rows, int64_t depth) { return partsOf(rows) + depth / kTileK; }
+/// Accumulators of each part of each GEMM, and sums of one part, or of each of two scale blocks.
+static int64_t fragmentsOf(const MatmulSize &size, int64_t rows, int64_t depth) {
+  return partsOf(rows) * size.products + depth / kTileK;
+}
 
-static int64_t mostColumns(int64_t rows, int64_t depth) {
-  return kFragmentRegisters * 2 / fragmentsOf(rows, depth) / kColumnStep * kColumnStep;
+static int64_t mostColumns(const MatmulSize &size, int64_t rows, int64_t depth) {
+  return kFragmentRegisters * 2 / fragmentsOf(size, rows, depth) / kColumnStep * kColumnStep;
 }
 
 /// Returns true when whole split-K ranges, a multiple of `unit`, consist of two scale blocks each.
-static bool mayHaveTwoScaleBlocks(int64_t rows, int64_t unit) {
-  return partsOf(rows) == 1 && unit % kTwoTileK == 0;
+static bool mayHaveTwoScaleBlocks(const MatmulSize &size, int64_t rows, int64_t unit) {
+  return partsOf(rows) * size.products == 1 && unit % kTwoTileK == 0;
+}
+
+/// Returns true when threads can quantize rows of such a tile: two warpgroups exchange the elements
+/// of 128 rows, each has segments of 32 or 64 columns, and a CTA has whole blocks.
+static bool hasWholeSegments(BlockScaledMatmulOp product, int64_t rows, int64_t columns) {
+  std::optional<RecipeAttr> recipe = product.getQuantizeRecipe();
+  if (!recipe)
+    return true;
+  int64_t block = numerics::blockSizeOf(recipe->getDecisions().format);
+  return rows >= kGatheredRows && llvm::is_contained(kQuantizedColumns, columns) &&
+         columns % block == 0;
+}
+
+/// Bytes of shared memory in which warps exchange the elements of a tile that threads quantize.
+static int64_t gatheredBytes(const PlannedGemm &gemm, const Tile &tile) {
+  constexpr int64_t threads = 256, bytesOfLine = 128;
+  if (!gemm.op.getQuantizeRecipe())
+    return 0;
+  return kGatheredRows *
+         int64_t(
+             llvm::alignTo(gatheredColumns(tile[1], threads) * gemm.size.resultBytes, bytesOfLine));
 }
 
 /// Returns true when two warpgroups have a tile of a GEMM of more rows than one part has, with its
@@ -85,6 +114,27 @@ static bool hasMany(const MatmulSize &size, const Tile &tile, bool loadsScales) 
 static bool loadsRowSets(const MatmulSize &size) {
   auto blocks = int64_t(llvm::divideCeil(size.k, kTileK));
   return size.splits == 1 && hw::RowSets{blocks % hw::RowSets::unit}.count() > 1;
+}
+
+/// Returns true when threads have registers for results beside the elements, and sums of the other
+/// part of a tall tile: where sizes are known, and threads that quantize read nothing else
+/// (validation/spills.py: up to 240 bytes otherwise).
+static bool mayDeriveTall(const PlannedGemm &gemm) {
+  BlockScaledMatmulOp product = gemm.op;
+  bool readsMatrix = llvm::any_of(product.getEpilogueInputs(), [](Value input) {
+    return cast<RankedTensorType>(input.getType()).getRank() > 0;
+  });
+  bool isKnown = product.getLhs().getType().hasStaticShape() && !gemm.hasDynamicSizes();
+  if (product.getQuantizeRecipe())
+    return isKnown && !readsMatrix && !product.isGrouped() && !loadsRowSets(gemm.size);
+  return product.hasOnlyElements() || !gemm.hasDynamicSizes();
+}
+
+/// Returns true when registers have the sums of such a tile, and threads what its results need.
+static bool fitsThreads(const PlannedGemm &gemm, int64_t rows, int64_t columns, int64_t depth) {
+  bool mayBeTall = gemm.size.products == 1 && mayDeriveTall(gemm);
+  return (rows <= kMostPartRows || mayBeTall) && columns <= mostColumns(gemm.size, rows, depth) &&
+         hasWholeSegments(gemm.op, rows, columns);
 }
 
 /// Returns true when results of a tile of many rows leave through shared memory, in GEMMs that may
@@ -112,17 +162,20 @@ static int64_t selectingParts(int64_t columns) {
   return count;
 }
 
-/// Cycles of the warpgroups of a tile from one scale block of K to the next.
+/// Cycles of the warpgroups of a tile from one scale block of K to the next. Both GEMMs of a dual
+/// one take as long as two parts.
 static double warpgroupCycles(const MatmulSize &size, const Tile &tile, bool loadsScales,
                               const hw::PromotedRates &rates) {
   auto [m, n, depth] = tile;
   bool isMany = hasMany(size, tile, loadsScales);
+  int64_t parts = partsOf(m) * size.products;
   const hw::WarpgroupRates &deep = depth == kTwoTileK ? rates.deep : rates.alone,
                            &tall = isMany ? rates.manyTall : rates.tall,
                            &beside = isMany ? rates.many : rates.beside,
-                           &of = m == kTileMs[0] ? deep : (m > kMostPartRows ? tall : beside);
-  double select = isMany ? rates.manySelect : rates.select;
-  return of.wait + of.column * double(n) + select * double(partsOf(m) * selectingParts(n));
+                           &of = m == kTileMs[0] ? deep : (parts > 1 ? tall : beside);
+  double select = isMany ? rates.manySelect : rates.select,
+         columns = double(m == kTileMs[0] ? n * size.products : n); // rates of one part of 64 rows
+  return of.wait + of.column * columns + select * double(parts * selectingParts(n));
 }
 
 /// Cycles of a scale block of K in each of `running` tiles: of the warpgroups, the tensor core, L2,
@@ -135,14 +188,16 @@ static double cyclesOfBlock(const MatmulSize &size, const Tile &tile, bool loads
   int64_t groups = std::max<int64_t>(1, int64_t(size.groups.size()));
   int64_t along = std::max<int64_t>(1, tilesAlongM(size, m) / groups);
   int64_t rows = std::min(running, along * size.splits) * std::min(m, size.m),
-          columns = std::min(int64_t(llvm::divideCeil(running, along)) * n, size.n * size.splits);
+          columns = std::min(int64_t(llvm::divideCeil(running, along)) * n, size.n * size.splits) *
+                    size.products;
   double memory = double((rows + columns) * kTileK) / rates.memory.bytes *
                   (1 + rates.memory.idle * (1 - double(running) / double(sms)));
   if (size.splits > 1)
     memory += double(running * std::min(m, size.m) * kTileK) / rates.memory.rangeBytes;
-  return std::max(double(m * n * kTileK) / kMultiplyAdds,
+  int64_t width = n * size.products;
+  return std::max(double(m * width * kTileK) / kMultiplyAdds,
                   joinedTime({warpgroupCycles(size, tile, loadsScales, rates),
-                              double((m + n) * kTileK) / rates.feedBytes, memory},
+                              double((m + width) * kTileK) / rates.feedBytes, memory},
                              power));
 }
 
@@ -201,11 +256,14 @@ static std::vector<SizedTile> tilesOf(const PlannedGemm &gemm, int64_t step, int
                  kBlocksOfScales * kTileK;
   for (int64_t m : kTileMs)
     for (int64_t k : {kTwoTileK, kTileK}) {
-      bool mayBeDeep = gemm.size.groups.empty() && mayHaveTwoScaleBlocks(m, unit);
+      bool mayBeDeep = gemm.size.groups.empty() && mayHaveTwoScaleBlocks(gemm.size, m, unit);
       if (k == kTwoTileK && (m > kTileMs[0] || !mayBeDeep))
         continue;
-      int64_t most = mostColumns(m, k) - (k == kTwoTileK && isShort ? kStoredColumns : 0);
+      int64_t most =
+          mostColumns(gemm.size, m, k) - (k == kTwoTileK && isShort ? kStoredColumns : 0);
       for (int64_t n = most / step * step; n >= step; n -= step) {
+        if (!fitsThreads(gemm, m, n, k))
+          continue;
         tiles.push_back(sizedTile({m, n, k}, [=](const MatmulSize &size) {
           return cyclesOf(size, {m, n, k}, size.splits > 1 ? mayLoad : alwaysLoads, rates, sms);
         }));
@@ -259,8 +317,9 @@ static Tile chooseTile(const PlannedGemm &gemm) {
   // A plan with two scale blocks in a stage holds for no other K, whatever is assumed.
   int64_t unit = partial.tile[2] == kTwoTileK ? size.k / kTwoTileK * kTwoTileK : size.k;
   auto isCandidate = [&](const Tile &tile) {
+    int64_t fewest = gemm.op.getQuantizeRecipe() ? kGatheredRows : kTileMs[0];
     if (partial.tile[0] ? tile[0] != partial.tile[0]
-                        : size.groups.empty() && tile[0] > kTileMs[0] && tile[0] >= 2 * size.m)
+                        : size.groups.empty() && tile[0] > fewest && tile[0] >= 2 * size.m)
       return false;
     return (!partial.tile[1] || tile[1] == partial.tile[1]) &&
            (!partial.tile[2] || tile[2] == partial.tile[2]);
@@ -286,7 +345,8 @@ static int64_t chooseStages(const PlannedGemm &gemm, const Tile &tile, int64_t o
   int64_t blocks = hasDynamicDepth(gemm.op) ? 0 : int64_t(llvm::divideCeil(gemm.size.k, kTileK));
   int64_t ofRow = 4 * stagedScales(blocks, tile[2] / kTileK).columns,
           rowsOfB = rowsOfLine * hw::RowSets{blocks % hw::RowSets::unit}.count();
-  int64_t bytes = (tile[0] + tile[1]) * tile[2] + (tile[0] + rowsOfB) * ofRow;
+  int64_t products = gemm.size.products;
+  int64_t bytes = (tile[0] + products * tile[1]) * tile[2] + (tile[0] + products * rowsOfB) * ofRow;
   int64_t stages = std::clamp<int64_t>(room / bytes, 1, most);
   return takeAll ? stages : int64_t(llvm::bit_floor(uint64_t(stages)));
 }
@@ -333,15 +393,21 @@ static std::optional<PdlMode> pdlOf(const PlannedGemm &gemm, const KernelPlan &p
   return works > most ? PdlMode::Both : PdlMode::Waits;
 }
 
-/// Registers of the roles. The largest tiles leave the loading warp no registers of theirs if they
-/// load scales, too. With 24 registers, a warp that loads rows in sets spills
-/// (validation/spills.py, forms of 42 and 43 blocks).
+/// Registers of the roles. Loads of two GEMMs, or beside results that threads quantize, take
+/// more where they are in sets of rows or of groups. The largest tiles leave the loading warp no
+/// registers of theirs if they load scales, too. With 24 registers, a warp that loads rows in sets
+/// spills (validation/spills.py, forms of 42 and 43 blocks).
 static const RegisterShares &sharesOf(const PlannedGemm &gemm, const KernelPlan &plan) {
   auto [m, n, k] = plan.tile;
   int64_t unit = knownUnitOfDepth(gemm.op, plan);
-  bool isFull =
-      loadsScales(gemm, unit, gemm.size.splits) && fragmentsOf(m, k) * n == kFragmentRegisters * 2;
+  bool isFull = loadsScales(gemm, unit, gemm.size.splits) &&
+                fragmentsOf(gemm.size, m, k) * n == kFragmentRegisters * 2;
   bool isKnown = gemm.op.getLhs().getType().hasStaticShape() && !gemm.hasDynamicSizes();
+  bool isFused = gemm.op.isDual() || gemm.op.getQuantizeRecipe();
+  if (isFused && loadsRowSets(gemm.size))
+    return gemm.op.getOffsets() ? kMostBeside : kManyBeside;
+  if (isFused && gemm.op.isGrouped())
+    return kMoreBeside;
   return (isKnown && !loadsRowSets(gemm.size)) || isFull ? kFewBeside : kMoreBeside;
 }
 
@@ -369,7 +435,7 @@ static KernelPlan proposePromoted(const PlannedGemm &gemm) {
   bool joins = plan.cluster[0] > 1;
   int64_t columns = joins ? int64_t(llvm::alignTo(n, 32 * size.splits)) : 0;
   bool areBeside = k == kTwoTileK && size.splits == 1 && size.m > m && size.m <= 2 * m;
-  int64_t otherBytes = m * columns * 4;
+  int64_t otherBytes = m * columns * 4 + gatheredBytes(gemm, plan.tile);
   if (isStagingBetter(gemm, plan.tile)) {
     plan.store = ResultStore::Tma;
     otherBytes += m * n * size.resultBytes;
@@ -387,17 +453,29 @@ static KernelPlan proposePromoted(const PlannedGemm &gemm) {
   return plan;
 }
 
+/// The tiles that a GEMM may have, in the words of an error.
+static std::string tilesInWords(const PlannedGemm &gemm) {
+  bool isDual = gemm.op.isDual();
+  if (std::optional<RecipeAttr> recipe = gemm.op.getQuantizeRecipe())
+    return std::string("is [m, n, 128] with m = 128") +
+           (!isDual && mayDeriveTall(gemm) ? " or 256" : "") + " and n = " +
+           (numerics::hasF32Scales(recipe->getDecisions().format) ? "128" : "64 or 128") +
+           ", whose rows threads quantize";
+  if (isDual)
+    return "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 128 for a dual GEMM";
+  return "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
+         "and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and "
+         "n up to 128";
+}
+
 static LogicalResult checkPromoted(const PlannedGemm &gemm) {
   const KernelPlan &plan = gemm.plan;
   auto [m, n, k] = plan.tile;
   int64_t unit = knownUnitOfDepth(gemm.op, plan);
-  bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoScaleBlocks(m, unit));
+  bool hasDepth = k == kTileK || (k == kTwoTileK && mayHaveTwoScaleBlocks(gemm.size, m, unit));
   if (!llvm::is_contained(kTileMs, m) || !hasDepth || n < kColumnStep || n % kColumnStep ||
-      n > mostColumns(m, k))
-    return gemm.misfitTile(
-        "is [m, n, 128] with m = 64 or 128 and n a multiple of 8 up to 192, or m = 256 "
-        "and n up to 128; or, for K a multiple of 256, [m, n, 256] with m = 64 or 128 and "
-        "n up to 128");
+      !fitsThreads(gemm, m, n, k))
+    return gemm.misfitTile(tilesInWords(gemm));
   if (failed(checkReductionPlace(gemm, {m, kMostPartRows})) || failed(checkCtasPerSm(gemm)))
     return failure();
   using enum pipe::Engine;

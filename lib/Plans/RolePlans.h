@@ -18,7 +18,8 @@ struct RegisterShares {
 /// Shares of the 168 registers of each of 384 threads, for two warpgroups and one beside them. The
 /// warpgroup beside needs more if it has sizes of a GEMM that the host alone knows, or scales of
 /// FP8.
-inline constexpr RegisterShares kFewBeside = {240, 24}, kMoreBeside = {232, 40};
+inline constexpr RegisterShares kFewBeside = {240, 24}, kMoreBeside = {232, 40},
+                                kManyBeside = {224, 56}, kMostBeside = {216, 72};
 
 /// The plan of two warpgroups and up to four more warps with `shares`, so that these warps release
 /// registers to the warpgroups. All other plans stay as they are.

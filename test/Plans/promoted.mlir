@@ -257,3 +257,47 @@ func.func @least_work(%a: tensor<256x5120xf8E4M3FN>, %sa: tensor<256x40xf32>, %b
   %y = fp4.matmul %a_scaled, %b_scaled : (!lhs12, !rhs12) -> tensor<256x5120xbf16>
   return %y : tensor<256x5120xbf16>
 }
+
+// -----
+
+// Both GEMMs of a dual one have accumulators in a tile of 128 rows, and a stage has the tiles of both weights. Threads that
+// quantize have 128 rows and whole blocks; where they read nothing else, a tile may have two parts.
+!x = tensor<4096x7168xf8E4M3FN>
+!sx = tensor<4096x56xf32>
+!w = tensor<2048x7168xf8E4M3FN>
+!sw = tensor<16x56xf32>
+!lhs = !fp4.scaled<fp8_block128, !x, !sx>
+!rhs = !fp4.scaled<fp8_block128, !w, !sw>
+!codes = tensor<4096x2048xf8E4M3FN>
+!scales = tensor<4096x16xf32>
+// CHECK-LABEL: func.func @results
+// CHECK: tile = [128, 128, 128], {{.*}} math warps 0 to 8 drives [tensor, threads] registers 240, {{.*}} stages = 4
+// CHECK: tile = [256, 128, 128], {{.*}} registers 240, {{.*}} stages = 4
+// CHECK: tile = [128, 128, 128], {{.*}} registers 240, {{.*}} stages = 4
+func.func @results(%x: !x, %sx: !sx, %w: !w, %sw: !sw, %v: !w, %sv: !sw, %bias: tensor<1x2048xbf16>)
+    -> (tensor<4096x2048xbf16>, !codes, !scales, !codes, !scales) {
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %v_scaled = fp4.scaled %v, %sv : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled with %v_scaled epilogue() {
+  ^bb0(%gate: f32, %up: f32):
+    %gated = arith.mulf %gate, %up : f32
+    %z = arith.truncf %gated : f32 to bf16
+    fp4.yield %z : bf16
+  } : (!lhs, !rhs, !rhs) -> tensor<4096x2048xbf16>
+  %c, %s = fp4.matmul %x_scaled, %w_scaled epilogue() {
+  ^bb0(%sum: f32):
+    %z = arith.truncf %sum : f32 to bf16
+    %code, %scale = fp4.epilogue_quantize %z {recipe = #fp4.recipe<fp8_deepgemm>} : (bf16) -> (f8E4M3FN, f32)
+    fp4.yield %code, %scale : f8E4M3FN, f32
+  } : (!lhs, !rhs) -> (!codes, !scales)
+  %d, %t = fp4.matmul %x_scaled, %w_scaled epilogue(%bias) {
+  ^bb0(%sum: f32, %b: bf16):
+    %wide = arith.extf %b : bf16 to f32
+    %biased = arith.addf %sum, %wide : f32
+    %z = arith.truncf %biased : f32 to bf16
+    %code, %scale = fp4.epilogue_quantize %z {recipe = #fp4.recipe<fp8_deepgemm>} : (bf16) -> (f8E4M3FN, f32)
+    fp4.yield %code, %scale : f8E4M3FN, f32
+  } : (!lhs, !rhs, tensor<1x2048xbf16>) -> (!codes, !scales)
+  return %y, %c, %s, %d, %t : tensor<4096x2048xbf16>, !codes, !scales, !codes, !scales
+}

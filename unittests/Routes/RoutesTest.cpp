@@ -79,8 +79,11 @@ TEST(Routes, operandsThatAreNoPair) {
   ASSERT_FALSE(shared);
   EXPECT_EQ(shared.error().message, "no route has 'stream_k' for FP8 with f32 scales");
   for (const Limit limit : {Limit::Dual, Limit::Derived})
-    for (const Signature &signature : {promoted, bytes})
-      EXPECT_EQ(textsOf(signature.with(limit), "sm_100a").size(), 1u);
+    for (const char *name : {"sm_90a", "sm_100a", "sm_120a"})
+      EXPECT_EQ(textsOf(promoted.with(limit), name).size(), 1u) << name;
+  for (const Limit limit : {Limit::Dual, Limit::Derived})
+    EXPECT_EQ(textsOf(bytes.with(limit), "sm_100a").size(), 1u);
+  EXPECT_TRUE(textsOf(promoted.with(Limit::Derived).with(Limit::WideBlocks), "sm_120a").empty());
   const Signature bytesBeside = with(bytes, &Signature::weights, Weights::Scaled);
   for (const Limit limit : {Limit::Dual, Limit::Derived}) {
     EXPECT_TRUE(requirePair(halves.with(limit)));

@@ -106,11 +106,11 @@ void Accumulator::promoteLanes(ValueRange accs, const Tile &tile, const KStep &s
     PromoteOp::create(b, acc, ofTile, factor, /*column=*/Value());
 }
 
-/// All parts have their sums in one fragment, one part after the other. Each k tile of a stage has
-/// its own, so that the core can multiply all of them at a time. Factors from global memory are
-/// taken behind the MMA, so that a tile whose first ones are late begins all the same. A thread
-/// with two parts takes the factors before, while the stage is loaded, and tiles of factors are
-/// there.
+/// All parts, those of the second GEMM of a dual one behind those of the first, have their sums in
+/// one fragment, one part after the other. Each k tile of a stage has its own, so that the core can
+/// multiply all of them at a time. Factors from global memory are taken behind the MMA, so that a
+/// tile whose first ones are late begins all the same. A thread with two parts takes the factors
+/// before, while the stage is loaded, and tiles of factors are there.
 void Accumulator::promote(ValueRange accs, const Tile &tile, const KStep &step,
                           ArrayRef<OperandPair> pairs) {
   bool isEarly = accs.size() > 1 || step.place;
@@ -124,9 +124,9 @@ void Accumulator::promote(ValueRange accs, const Tile &tile, const KStep &step,
   Value column = gemm.transposes() ? b.constant(0) : tile.scaleRowB;
   for (auto [i, pair] : llvm::enumerate(pairs))
     for (auto [part, acc] : llvm::enumerate(accs)) {
-      bool isOfB = pair.b.size() > 1; // else a part is rows of A
-      int64_t row = isOfB ? 0 : int64_t(part) * gemm.partRows();
-      MmaOp::create(b, sums[i], pair.a.front().data, pair.b[isOfB ? part : 0].data).setARow(row);
+      size_t partsOfB = accs.size() / pair.b.size(); // of one tile of B, which are rows of A
+      int64_t row = int64_t(part % partsOfB) * gemm.partRows();
+      MmaOp::create(b, sums[i], pair.a.front().data, pair.b[part / partsOfB].data).setARow(row);
       if (!isEarly)
         factors.push_back(kLoop.factorsOf(tile, step, int64_t(i)));
       PromoteOp::create(b, acc, sums[i], factors[i][part], column);

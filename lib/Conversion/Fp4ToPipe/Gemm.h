@@ -270,6 +270,10 @@ struct Gemm {
   int64_t worksN() const { return work.worksOfTile() * tilesN(); }
   /// Works of the whole kernel, where the rows are static.
   int64_t works() const { return work.stream ? work.streamWorks : tilesM() * worksN(); }
+  /// Groups have lists of scale tiles, of the lhs or of results; f32 scales follow their rows.
+  bool hasScaleLists() const {
+    return !problem.hasF32Scales() || (results.quantizer && results.quantizer->tiledRows);
+  }
   /// Returns true when its works are rows of a table.
   bool hasTable() const { return problem.groups || work.stream; }
   /// CTAs of a work.

@@ -37,7 +37,7 @@ void fp4::setGroups(Gemm &gemm, BlockScaledMatmulOp op) {
       problem.groupScaleRows = (problem.rows / kBlockRows + problem.groups) * kBlockRows;
     }
     bool isShort = problem.groups <= kMostSearched && !problem.dynamicRows();
-    if (mayWait && gemm.hasFragments() && isShort)
+    if (mayWait && gemm.hasFragments() && isShort && !gemm.hasScaleLists())
       work.searchedOffsets = cast<RankedTensorType>(op.getOffsets().getType()).getRank();
     return;
   }

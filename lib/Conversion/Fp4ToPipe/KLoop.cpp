@@ -95,26 +95,34 @@ SmallVector<Value> KLoop::factorsOfLane(const Tile &tile, const KStep &step, Val
   return factors;
 }
 
+/// Appends the f32 scales of each part of `tile` for a k tile beside those of the columns of a
+/// GEMM.
+void KLoop::appendScales(const Tile &tile, const KStep &k, const ColumnScales &ofColumns,
+                         SmallVectorImpl<Value> &factors) {
+  auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
+  bool areInSets = k.place && gemm.rowSetsOfScales().count() > 1;
+  Value fromA = areInSets ? tile.row : Value(),
+        fromB = areInSets ? b.div(tile.scaleRowB, kPromotedBlock) : Value(),
+        fromBlock = areInSets ? firstLoaded : Value();
+  for (auto [part, row] : llvm::enumerate(tile.rows))
+    if (k.place)
+      factors.push_back(ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(),
+                                         ofColumns.loaded, k.place, fromA, fromB, fromBlock));
+    else
+      factors.push_back(ScalesOp::create(b, type, args.scalesA, row, ofColumns.buffer,
+                                         tile.scaleRowB, gemm.tiling.tileN, k.first, args.rows));
+}
+
 SmallVector<Value> KLoop::factorsOf(const Tile &tile, const KStep &step, int64_t number) {
   if (gemm.route().rhs() == route::Operand::Pre)
     return SmallVector<Value>(tile.rows.size(), powers(step.place));
   Value k = numberOf(step, number);
   if (gemm.tiling.laneGroups)
     return factorsOfLane(tile, step, k);
-  auto type = VectorType::get({2 + promotedBlocks(gemm.tiling.tileN)}, b.getF32Type());
-  bool areInSets = step.place && gemm.rowSetsOfScales().count() > 1;
-  Value fromA = areInSets ? tile.row : Value(),
-        fromB = areInSets ? b.div(tile.scaleRowB, kPromotedBlock) : Value(),
-        fromBlock = areInSets ? firstLoaded : Value();
+  KStep ofTile = {k, number && step.place ? b.add(step.place, b.constant(number)) : step.place};
   SmallVector<Value> factors;
-  for (auto [part, row] : llvm::enumerate(tile.rows))
-    if (step.place) {
-      Value place = number ? b.add(step.place, b.constant(number)) : step.place;
-      factors.push_back(ScalesOp::create(b, type, factorsA, int64_t(part) * gemm.partRows(),
-                                         factorsB, place, fromA, fromB, fromBlock));
-    } else {
-      factors.push_back(ScalesOp::create(b, type, args.scalesA, row, args.scalesB, tile.scaleRowB,
-                                         gemm.tiling.tileN, k, args.rows));
-    }
+  appendScales(tile, ofTile, {args.scalesB, factorsB}, factors);
+  if (gemm.problem.dual)
+    appendScales(tile, ofTile, {args.scalesB2, factorsB2}, factors);
   return factors;
 }

@@ -41,6 +41,12 @@ private:
   Value powers(Value place);
   Value powerOfLane(Value weights, const Tile &tile, Value k);
   llvm::SmallVector<Value> factorsOfLane(const Tile &tile, const KStep &step, Value k);
+  /// Scales of the columns of a GEMM: the buffer, and the tile of it in shared memory, or null.
+  struct ColumnScales {
+    Value buffer, loaded;
+  };
+  void appendScales(const Tile &tile, const KStep &k, const ColumnScales &ofColumns,
+                    llvm::SmallVectorImpl<Value> &factors);
 
   TileBuilder &b;
   const Gemm &gemm;

@@ -157,7 +157,7 @@ void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
     of = tileOfGroup(swaps ? n : m);
   Value first = !swaps && of.row ? of.row : b.mul(m, gemm.tiling.workM());
   tile.row = tile.rowA = tile.scaleRowA = shifted(first, placeM, gemm.tiling.blockM());
-  if (!swaps && of.scaleRow)
+  if (!swaps && of.scaleRow && !gemm.problem.hasF32Scales())
     tile.scaleRowA = shifted(of.scaleRow, placeM, gemm.tiling.blockM());
   tile.rows = {tile.row};
   for (int64_t part = gemm.partRows(); gemm.sumsFewOfK() && part < gemm.tiling.tileM;
@@ -176,6 +176,8 @@ void WorkLoop::placeTile(Tile &tile, Value m, Value n) {
     tile.scaleRowB = of.scaleRow;
   tile.group.rowLimit = of.rowLimit;
   moveToGroup(tile, of.group);
+  if (gemm.problem.hasF32Scales() && of.scaleRow) // results have a list of scale tiles
+    tile.group.scaleShift = b.sub(of.scaleRow, of.row);
 }
 
 /// The weights of a group, their scales and its alphas lie behind those of the groups before.
@@ -246,12 +248,12 @@ Value WorkLoop::countTilesOfGroups() {
 }
 
 /// Finds the tile at `place` of the table. The scales of groups have a list of scale tiles, but f32
-/// scales follow their rows. Searched, the tile is of the last group whose first tile comes no
-/// later.
+/// scales of the lhs follow their rows. Searched, the tile is of the last group whose first tile
+/// comes no later.
 WorkLoop::TileOfGroup WorkLoop::tileOfGroup(Value place) {
   TileOfGroup tile;
   if (!gemm.work.searchedOffsets) {
-    bool hasList = !gemm.problem.hasF32Scales(), isGroupFirst = gemm.hasFragments();
+    bool hasList = gemm.hasScaleLists(), isGroupFirst = gemm.hasFragments();
     tile.row = b.entry(args.table, place, 0);
     tile.rowLimit = b.entry(args.table, place, 1);
     if (hasList && !isGroupFirst)

@@ -1,5 +1,47 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -convert-fp4-to-pipe -canonicalize | FileCheck %s
 
+!lhs = !fp4.scaled<fp8_block128, tensor<128x1024xf8E4M3FN>, tensor<128x8xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<128x1024xf8E4M3FN>, tensor<1x8xf32>>
+// Both GEMMs of a dual one have an accumulator each, and their sums in one fragment. Scales of rows are those of one tile,
+// and those of columns come from the scales of each weights. Codes of the gate are made of gathered rows.
+// CHECK-LABEL: gpu.func @kernel
+// CHECK-COUNT-2: pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
+// CHECK: scf.for
+// CHECK:   %[[SX:.*]] = pipe.load {{.*}} : !pipe.tensor_map<128x4xf32>
+// CHECK:   %[[SW:.*]] = pipe.load %[[MW:.*]][{{.*}} : !pipe.tensor_map<1x4xf32>
+// CHECK:   %[[SV:.*]] = pipe.load %[[MV:.*]][{{.*}} : !pipe.tensor_map<1x4xf32>
+// CHECK:   scf.for
+// CHECK:     %[[X:.*]] = pipe.load
+// CHECK:     %[[W:.*]] = pipe.load
+// CHECK:     %[[V:.*]] = pipe.load
+// CHECK:     %[[SUMS:.*]] = pipe.accumulator
+// CHECK:     %[[S0:.*]] = pipe.scales %[[SX]][0], %[[SW]] block
+// CHECK:     %[[S1:.*]] = pipe.scales %[[SX]][0], %[[SV]] block
+// CHECK:     pipe.mma %[[SUMS]], %[[X]], %[[W]] :
+// CHECK:     pipe.promote %[[ACC:.*]], %[[SUMS]] scaled %[[S0]]
+// CHECK:     pipe.mma %[[SUMS]], %[[X]], %[[V]] :
+// CHECK:     pipe.promote %[[ACC2:.*]], %[[SUMS]] scaled %[[S1]]
+// CHECK: pipe.read %[[ACC]]
+// CHECK: pipe.read %[[ACC2]]
+// CHECK: pipe.gather_rows
+// CHECK: pipe.quantize_blocks
+func.func @gate(%x: tensor<128x1024xf8E4M3FN>, %sx: tensor<128x8xf32>, %w: tensor<128x1024xf8E4M3FN>, %sw: tensor<1x8xf32>,
+    %v: tensor<128x1024xf8E4M3FN>, %sv: tensor<1x8xf32>) -> (tensor<128x128xf8E4M3FN>, tensor<128x1xf32>) {
+  %x_scaled = fp4.scaled %x, %sx : !lhs
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %v_scaled = fp4.scaled %v, %sv : !rhs
+  %c, %s = fp4.matmul %x_scaled, %w_scaled with %v_scaled epilogue() {
+  ^bb0(%gate: f32, %up: f32):
+    %gated = arith.mulf %gate, %up : f32
+    %z = arith.truncf %gated : f32 to bf16
+    %code, %scale = fp4.epilogue_quantize %z {recipe = #fp4.recipe<fp8_deepgemm>} : (bf16) -> (f8E4M3FN, f32)
+    fp4.yield %code, %scale : f8E4M3FN, f32
+  } : (!lhs, !rhs, !rhs) -> (tensor<128x128xf8E4M3FN>, tensor<128x1xf32>)
+  return %c, %s : tensor<128x128xf8E4M3FN>, tensor<128x1xf32>
+}
+
+// -----
+
 !lhs = !fp4.scaled<fp8_block128, tensor<512x768xf8E4M3FN>, tensor<512x6xf32>>
 !rhs = !fp4.scaled<fp8_block128, tensor<256x768xf8E4M3FN>, tensor<2x6xf32>>
 // The parts of a tile have an accumulator each, and their sums in one fragment. Rows of parts are numbers of
