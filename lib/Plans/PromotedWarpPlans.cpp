@@ -85,15 +85,20 @@ static std::vector<SizedTile> promotedWarpTiles(const PlannedGemm &gemm) {
   return tiles;
 }
 
-static pipe::RolePlanAttr rolesOf(BlockScaledMatmulOp product, int64_t m) {
+/// The roles of a tile of `m` rows. Loads of sizes that the program knows, of no groups, take the
+/// fewest registers.
+static pipe::RolePlanAttr rolesOf(const PlannedGemm &gemm, int64_t m) {
   using enum pipe::Engine;
-  MLIRContext *context = product.getContext();
+  BlockScaledMatmulOp product = gemm.op;
+  MLIRContext *context = gemm.context();
   auto warps = int32_t(m / kRowsOfWarp);
   auto roles = pipe::RolePlanAttr::get(
       context, {pipe::RoleAttr::get(context, "load", warps, warps + 1, {Tma}, 0),
                 pipe::RoleAttr::get(context, "math", 0, warps, {Tensor, Threads}, 0)});
   bool needsMore = product.isDual() || product.getQuantizeRecipe();
-  return needsMore ? withRegisters(roles, kMoreBeside) : roles;
+  bool isKnown = product.getLhs().getType().hasStaticShape() && !gemm.hasDynamicSizes() &&
+                 !product.isGrouped();
+  return needsMore ? withRegisters(roles, isKnown ? kFewBeside : kMoreBeside) : roles;
 }
 
 static KernelPlan proposePromotedWarp(const PlannedGemm &gemm) {
@@ -105,7 +110,7 @@ static KernelPlan proposePromotedWarp(const PlannedGemm &gemm) {
     });
   plan.tile = {best[0], best[1], kTileK};
   plan.schedule = neighboursAlongM(gemm.context());
-  plan.roles = rolesOf(gemm.op, best[0]);
+  plan.roles = rolesOf(gemm, best[0]);
   plan.ctasPerSm = 1;
   return plan;
 }

@@ -33,8 +33,8 @@ func.func @few(%a: tensor<40x7168xf8E4M3FN>, %sa: tensor<40x56xf32>, %b: tensor<
 !lhs = !fp4.scaled<fp8_block128, tensor<4096x7168xf8E4M3FN>, tensor<4096x56xf32>>
 !rhs = !fp4.scaled<fp8_block128, tensor<4096x7168xf8E4M3FN>, tensor<32x56xf32>>
 // CHECK-LABEL: func.func @results
-// CHECK: tile = [128, 64, 128], {{.*}}roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 40, math warps 0 to 8 drives [tensor, threads] registers 232, idle warps 9 to 12 drives [] registers 40>
-// CHECK: tile = [128, 128, 128], {{.*}}math warps 0 to 8 drives [tensor, threads] registers 232
+// CHECK: tile = [128, 64, 128], {{.*}}roles = #pipe.role_plan<load warps 8 to 9 drives [tma] registers 24, math warps 0 to 8 drives [tensor, threads] registers 240, idle warps 9 to 12 drives [] registers 24>
+// CHECK: tile = [128, 128, 128], {{.*}}math warps 0 to 8 drives [tensor, threads] registers 240
 func.func @results(%x: tensor<4096x7168xf8E4M3FN>, %sx: tensor<4096x56xf32>, %w: tensor<4096x7168xf8E4M3FN>, %sw: tensor<32x56xf32>)
     -> (tensor<4096x4096xbf16>, tensor<4096x4096xf8E4M3FN>, tensor<4096x32xf32>) {
   %x_scaled = fp4.scaled %x, %sx : !lhs
