@@ -9,6 +9,8 @@
                                  mma.sync for sm_120a and of wgmma for sm_90a
   validation/sweep_groups.py --plans=weights, weights_warps, weights_lanes   groups of activations
                                  without scales, by wgmma, by mma.sync and by tcgen05
+  validation/sweep_groups.py --plans=promoted, promoted_warps   groups of FP8 with f32 scales, by
+                                 wgmma and by mma.sync, whose codes have the format of a case
 
 A program is a GEMM of operands that are already quantized. The rows of its groups are known when it
 is compiled (groups), or a tensor of offsets has them (offsets), or ranges with rows of no group
@@ -59,13 +61,17 @@ LANES = {"chosen": "", "l16": "tile = [16, 128, 128]", "l32": "tile = [32, 128, 
          "l_shallow": "stages = 1"}
 #: Elements of lhs, and what the weights are, where lhs has no scales, and where it has.
 CODES, LHS = ("codes",), ("bf16 plain", "bf16 prepacked", "f16 prepacked", "f8E4M3FN prepacked", "f8E4M3FN plain")
-SCALED = ("f4E2M1FN prepacked",)
+SCALED, FP8 = ("f4E2M1FN prepacked",), ("fp8_block128 scaled",)
+PROMOTED = {"chosen": "", "p56": "tile = [64, 56, 128]", "p96": "tile = [128, 96, 128]", "square": "tile = [128, 128, 128]",
+            "tall": "tile = [256, 128, 128]"}
+PROMOTED_WARPS = {"chosen": "", "w32": "tile = [64, 32, 128]", "w128x64": "tile = [128, 64, 128]", "w64x128": "tile = [64, 128, 128]"}
 WEIGHT_FORMS = ["groups", "offsets", "ranges"]
 KINDS = {"tcgen05": ("sm_100a", FORMS, PLANS, CODES), "warps": ("sm_120a", FORMS[:2], WARPS, CODES),
          "converted": ("sm_90a", FORMS[:2], CONVERTED, CODES),
          "weights": ("sm_90a", WEIGHT_FORMS, WEIGHTS | SLICED, LHS + SCALED),
          "weights_warps": ("sm_120a", WEIGHT_FORMS, WEIGHTS, LHS[:3] + LHS[4:]),
-         "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS)}
+         "weights_lanes": ("sm_100a", WEIGHT_FORMS, LANES, LHS),
+         "promoted": ("sm_90a", WEIGHT_FORMS, PROMOTED, FP8), "promoted_warps": ("sm_120a", WEIGHT_FORMS, PROMOTED_WARPS, FP8)}
 #: 200 and 176 end within a tile of prepacked weights.
 WEIGHT_N, WEIGHT_K = [128, 256, 200], [64, 320, 384, 176]
 SCHEDULES = sweeping.schedules(2)
@@ -106,9 +112,17 @@ def prepacked(name, fmt, n, groups, k, element):
     return [f"%q{name}: {data}", f"%s{name}: {scales}"], [line], Side(f"%p{name}", packed)
 
 
+def promoted(name, rows, k, bands):
+    """Rows of FP8 with f32 scales, a row of them for each band."""
+    data, scales = f"tensor<{rows}x{k}xf8E4M3FN>", f"tensor<{bands}x{-(-k // 128)}xf32>"
+    return [f"%q{name}: {data}", f"%s{name}: {scales}"], [], Side(f"%q{name}", data, f"%s{name}", scales, "fp8_block128")
+
+
 def weights_of(name, form, rows, n, k, fmt, lhs):
     """The weights of all groups."""
     facts, groups = recipes.FORMATS[fmt], len(rows)
+    if lhs in FP8:
+        return promoted(name, n * groups, k, -(-n // 128) * groups)
     if form in ("split", "stream"):
         return operand(name, n, k, fmt, None)
     if lhs.endswith("prepacked"):
@@ -118,6 +132,8 @@ def weights_of(name, form, rows, n, k, fmt, lhs):
 
 def activations(form, rows, k, fmt, lhs):
     facts, groups, m = recipes.FORMATS[fmt], len(rows), sum(rows)
+    if lhs in FP8:
+        return promoted("x", m, k, m)
     if lhs not in CODES + SCALED:
         x = f"tensor<{m}x{k}x{lhs.split()[0]}>"
         return [f"%x: {x}"], [], Side("%x", x)
@@ -219,7 +235,7 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none
         more, lines, second = weights_of("v", form, rows, n, k, fmt, lhs)
         arguments, body = arguments + more, body + lines
     attributes = ["arithmetic = #fp4.matmul_arithmetic<fma>"] * (form == "threads")
-    if partial := (PLANS | WARPS | CONVERTED | WEIGHTS | SLICED | LANES)[plan]:
+    if partial := (PLANS | WARPS | CONVERTED | WEIGHTS | SLICED | LANES | PROMOTED | PROMOTED_WARPS)[plan]:
         halves = plan == "l32" and lhs.endswith("prepacked")  # k tiles of one tile of weights
         partial = partial.format(256 if lhs.startswith("f8") else 64 if halves else 128)
         attributes.append(f"fp4.plan = #fp4.plan<tile_gemm, {partial}>")
@@ -235,10 +251,11 @@ def program(form, rows, n, k, fmt, result, alpha, plan, lhs="codes", after="none
 
 #: Plans whose tiles are too large for the sums of two GEMMs.
 SINGLE = {"tcgen05": ["256", "pair"], "warps": ["128"], "converted": ["tall"], "weights": ["wide"],
-          "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"]}
+          "weights_warps": ["wide", "w128"], "weights_lanes": ["l256"], "promoted": ["tall"], "promoted_warps": ["w64x128"]}
 #: Tiles that do not have whole words of scales, or all rows of threads.
 WITHOUT_CODES = {"tcgen05": ["96", "deep", "pair"], "warps": ["16", "32", "64", "128"], "converted": ["tall"],
-                 "weights": [], "weights_warps": [], "weights_lanes": ["l16"]}
+                 "weights": [], "weights_warps": [], "weights_lanes": ["l16"], "promoted": ["p56", "p96", "tall"],
+                 "promoted_warps": ["w32", "w64x128"]}
 
 
 def multiplies(kind, case):
@@ -249,7 +266,7 @@ def multiplies(kind, case):
         return False
     if plan in SLICED and not (lhs.endswith("6 prepacked") and 256 < k and after in ("none", "bias")):
         return False
-    if lhs in SCALED and (alpha == "rows" or k % 32):
+    if lhs in SCALED + FP8 and (alpha == "rows" or k % 32):
         return False
     if fmt == "mxfp4" and k % 32 or fmt == "nvfp4" and element == "f8E4M3FN":
         return False
