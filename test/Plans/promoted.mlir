@@ -301,3 +301,22 @@ func.func @results(%x: !x, %sx: !sx, %w: !w, %sw: !sw, %v: !w, %sv: !sw, %bias: 
   } : (!lhs, !rhs, tensor<1x2048xbf16>) -> (!codes, !scales)
   return %y, %c, %s, %d, %t : tensor<4096x2048xbf16>, !codes, !scales, !codes, !scales
 }
+
+// A stage has the tiles of both weights: half as many stages fit as of one.
+!lhs2 = !fp4.scaled<fp8_block128, tensor<40x7168xf8E4M3FN>, tensor<40x56xf32>>
+// CHECK-LABEL: func.func @both
+// CHECK: tile = [64, 128, 128], {{.*}} stages = 4
+// CHECK: tile = [64, 128, 128], {{.*}} stages = 8
+func.func @both(%x: tensor<40x7168xf8E4M3FN>, %sx: tensor<40x56xf32>, %w: !w, %sw: !sw) -> (tensor<40x2048xbf16>, tensor<40x2048xbf16>) {
+  %x_scaled = fp4.scaled %x, %sx : !lhs2
+  %w_scaled = fp4.scaled %w, %sw : !rhs
+  %y = fp4.matmul %x_scaled, %w_scaled with %w_scaled epilogue() {
+  ^bb0(%gate: f32, %up: f32):
+    %gated = arith.mulf %gate, %up : f32
+    %z = arith.truncf %gated : f32 to bf16
+    fp4.yield %z : bf16
+  } {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 128]>} : (!lhs2, !rhs, !rhs) -> tensor<40x2048xbf16>
+  %z = fp4.matmul %x_scaled, %w_scaled {fp4.plan = #fp4.plan<tile_gemm, tile = [64, 128, 128]>}
+      : (!lhs2, !rhs) -> tensor<40x2048xbf16>
+  return %y, %z : tensor<40x2048xbf16>, tensor<40x2048xbf16>
+}
