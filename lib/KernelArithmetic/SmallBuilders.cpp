@@ -35,6 +35,11 @@ Value fp4::address(ImplicitLocOpBuilder &b, Value base, Value index, int64_t str
   return bytePointer(b, base, arith::MulIOp::create(b, wide, constI64(b, stride)).getResult());
 }
 
+Value fp4::address(ImplicitLocOpBuilder &b, Value base, Value index, Value pitch) {
+  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), index);
+  return bytePointer(b, base, arith::MulIOp::create(b, wide, pitch).getResult());
+}
+
 Value fp4::advance(ImplicitLocOpBuilder &b, Value base, int64_t bytes) {
   return bytes == 0 ? base : bytePointer(b, base, static_cast<int32_t>(bytes));
 }

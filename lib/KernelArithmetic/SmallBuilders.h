@@ -17,6 +17,9 @@ mlir::Value constIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
 /// `base + index * stride` bytes; `index` is an unsigned i32.
 mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value base, mlir::Value index,
                     int64_t stride);
+/// `base + index * pitch` bytes, for a pitch that is an i64.
+mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value base, mlir::Value index,
+                    mlir::Value pitch);
 /// `base + bytes`, for a constant.
 mlir::Value advance(mlir::ImplicitLocOpBuilder &b, mlir::Value base, int64_t bytes);
 

@@ -178,6 +178,11 @@ Value KernelBuilder::pointer(Value buffer, RankedTensorType type) {
   return addressOf(bodyBuilder, addOperand(view));
 }
 
+Value KernelBuilder::stridedPointer(Value buffer, Type element) {
+  auto global = pipe::GlobalType::get({ShapedType::kDynamic, ShapedType::kDynamic}, element);
+  return addressOf(bodyBuilder, addOperand(pipe::ViewOp::create(hostBuilder, global, buffer)));
+}
+
 Value KernelBuilder::input(Value tensor) {
   return pointer(buffer(tensor), cast<RankedTensorType>(tensor.getType()));
 }
@@ -195,10 +200,7 @@ InputRows KernelBuilder::inputRows(Value tensor) {
     return {.base = input(tensor), .bytes = bytes};
   Location loc = hostBuilder.getLoc();
   Value buffer = stridedBuffer(hostBuilder, loc, argument);
-  auto global =
-      pipe::GlobalType::get({ShapedType::kDynamic, ShapedType::kDynamic}, type.getElementType());
-  Value view = pipe::ViewOp::create(hostBuilder, global, buffer);
-  InputRows rows{.base = addressOf(bodyBuilder, addOperand(view)), .bytes = bytes};
+  InputRows rows{.base = stridedPointer(buffer, type.getElementType()), .bytes = bytes};
   unsigned rank = cast<MemRefType>(buffer.getType()).getRank();
   rows.pitch = scalar(strideBytes(hostBuilder, loc, argument, rank - 2));
   if (rank == 3) {
@@ -208,12 +210,6 @@ InputRows KernelBuilder::inputRows(Value tensor) {
   return rows;
 }
 
-static Value movedBy(ImplicitLocOpBuilder &b, Value base, Value index, Value pitch) {
-  Value wide = arith::ExtUIOp::create(b, b.getI64Type(), index);
-  Value bytes = arith::MulIOp::create(b, wide, pitch);
-  return LLVM::GEPOp::create(b, base.getType(), b.getI8Type(), base, bytes);
-}
-
 Value InputRows::at(ImplicitLocOpBuilder &b, Value row) const {
   if (table) // row numbers are below 2^32, as rows are
     row = arith::TruncIOp::create(b, b.getI32Type(),
@@ -221,16 +217,31 @@ Value InputRows::at(ImplicitLocOpBuilder &b, Value row) const {
   if (!pitch)
     return address(b, base, row, bytes);
   if (!matrixPitch)
-    return movedBy(b, base, row, pitch);
+    return address(b, base, row, pitch);
   Value ofMatrix = constI32(b, rowsOfMatrix);
-  Value matrix = movedBy(b, base, arith::DivUIOp::create(b, row, ofMatrix), matrixPitch);
-  return movedBy(b, matrix, arith::RemUIOp::create(b, row, ofMatrix), pitch);
+  Value matrix = address(b, base, arith::DivUIOp::create(b, row, ofMatrix), matrixPitch);
+  return address(b, matrix, arith::RemUIOp::create(b, row, ofMatrix), pitch);
 }
 
 Value KernelBuilder::output(Value result, Value rows, Value columns) {
   if (tensor::ScatterOp scatter = scatterOf(result)) // its rows are static
     return pointer(allocate(scatter.getResult(), Value()), scatter.getDestType());
   return pointer(allocate(result, rows, columns), cast<RankedTensorType>(result.getType()));
+}
+
+std::optional<InputRows> KernelBuilder::stridedOutput(Value result) {
+  Value matrix = stridedMatrixOf(result);
+  if (!matrix)
+    return std::nullopt;
+  Location loc = hostBuilder.getLoc();
+  auto type = cast<RankedTensorType>(matrix.getType());
+  Value memory = allocateStridedResult(hostBuilder, loc, type, *stridedResultOf(matrix), Value());
+  matrix.replaceAllUsesWith(
+      UnrealizedConversionCastOp::create(hostBuilder, type, memory).getResult(0));
+  if (matrix != result)
+    matrix.getDefiningOp()->erase();
+  return InputRows{.base = stridedPointer(memory, type.getElementType()),
+                   .pitch = scalar(pitchBytes(hostBuilder, loc, memory))};
 }
 
 Value KernelBuilder::scalar(Value hostValue) {

@@ -116,6 +116,9 @@ public:
   InputRows inputRows(mlir::Value tensor);
   /// Adds a kernel operand for the buffer of a result that it allocates. Returns the pointer.
   mlir::Value output(mlir::Value result, mlir::Value rows, mlir::Value columns = {});
+  /// Adds kernel operands for the rows of a result of static shape whose caller places them
+  /// (stridedMatrixOf); nothing where no caller does.
+  std::optional<InputRows> stridedOutput(mlir::Value result);
   /// Adds a scalar kernel operand; an index becomes an i32. Returns it in the kernel.
   mlir::Value scalar(mlir::Value hostValue);
 
@@ -149,6 +152,8 @@ public:
 
 private:
   mlir::Value addOperand(mlir::Value hostValue);
+  /// Adds a kernel operand for a buffer of rows of `element` with strides. Returns the pointer.
+  mlir::Value stridedPointer(mlir::Value buffer, mlir::Type element);
   mlir::gpu::LaunchFuncOp emitLaunch(mlir::Value ctas,
                                      std::optional<mlir::gpu::KernelDim3> cluster = {});
 

@@ -218,6 +218,11 @@ struct Attention {
       return valueElements() / 2;
     return valueElements() <= 128 && !isLatent() ? valueElements() : kPanel;
   }
+  /// The elements of all tokens, and such elements as an argument beside its pitch.
+  pipe::GlobalType elements() {
+    return pipe::GlobalType::get({op.getResultRows(), op.getResultColumns()}, results.type);
+  }
+  pipe::GlobalType elementsWithGaps() { return Gemm::withoutSizes(elements()); }
   /// Tiles in the registers of a warpgroup.
   pipe::FragmentKind kind() {
     return hasLanes() ? pipe::FragmentKind::Lanes : pipe::FragmentKind::Wgmma;
@@ -280,7 +285,7 @@ struct AttentionArguments {
   AttentionArguments(Attention &attention, mlir::gpu::GPUFuncOp func);
 
   mlir::Value queries, keys, values, result; ///< tensor maps, and a buffer
-  mlir::Value rows;                          ///< null: inputs have no rows
+  mlir::Value pitch;                         ///< bytes from row to row of `result` (i64); null: no gap
   std::array<mlir::Value, 3> scales;         ///< of blocks of queries, keys and values
   mlir::Value lengths, pages;
   mlir::Value table, places;       ///< tiles of packed queries (GroupTiles.h), and their number
@@ -304,7 +309,7 @@ struct PackedRows {
 
 /// Launches the kernel that adds the sums of slices of keys. `buffers` are the sums of values, the
 /// exponents of 2 that they are scaled by, the sums of powers, the sinks, if there are any, the
-/// results, and the inputs of the epilogue region.
+/// results, the first of which may be strided, and the inputs of the epilogue region.
 void combineSlices(mlir::RewriterBase &rewriter, Attention &attention,
                    const hw::TargetModel &target, mlir::ValueRange buffers);
 
@@ -355,7 +360,7 @@ class AttentionBuilder {
 public:
   AttentionBuilder(mlir::gpu::GPUFuncOp func, Attention &attention)
       : b(func, attention.plan, attention.op.getLoc()), attention(attention), args(attention, func),
-        loads(b, attention, args), conversion(b, attention.results, args.inputs, args.rows) {}
+        loads(b, attention, args), conversion(b, attention.results, args.inputs, noRows) {}
   void build();
 
 private:
@@ -477,6 +482,7 @@ private:
   Attention &attention;
   AttentionArguments args;
   AttentionLoads loads;
+  const Value noRows; ///< inputs of the epilogue region have none
   SumConversion conversion;
   std::optional<BlockStores> stores;        ///< codes and scales of the elements
   Value keyFactor;                          ///< factor of products of the tile (f32); null: 1

@@ -42,6 +42,8 @@ struct AttentionLowering : OpConversionPattern<AttentionOp> {
       llvm::append_range(slices, adaptor.getInputs());
       combineSlices(rewriter, attention, target, slices);
     }
+    if (Value matrix = stridedMatrixOf(op.getResult()))
+      rewriter.replaceOp(matrix.getDefiningOp(), results.front());
     rewriter.replaceOp(op, results);
     return success();
   }
@@ -55,14 +57,15 @@ private:
     AttentionOp op = attention.op;
     Location loc = op.getLoc();
     Value rows = op.isPacked() ? sizeOf(b, loc, adaptor.getQuery(), 0) : Value();
-    for (Value result : op.getResults())
-      if (result)
-        results.push_back(allocateBuffer(b, loc, cast<RankedTensorType>(result.getType()), rows));
+    results = allocateResults(b, op, rows);
     slices = sumsOfSlices(b, attention);
     bool hasResult = op.getResult() || !slices.empty();
     Type f32 = b.getF32Type();
     SmallVector<Value> arguments = mapsOf(b, adaptor, attention, rows);
-    if (hasResult)
+    if (hasResult && slices.empty() && attention.results.isStrided)
+      llvm::append_values(arguments, fp4::viewOf(b, loc, attention.elementsWithGaps(), results[0]),
+                          pitchBytes(b, loc, results[0]));
+    else if (hasResult)
       arguments.push_back(
           slices.empty() ? globalOf(b, loc, results[0], /*inner=*/2, rows, attention.results.type)
                          : globalOf(b, loc, slices[0], /*inner=*/2, rows, f32));
@@ -83,6 +86,21 @@ private:
     if (slices.empty())
       addEpilogue(b, adaptor, attention, results, arguments);
     return arguments;
+  }
+
+  /// Buffers of the results, of elements where the caller wants them.
+  static SmallVector<Value> allocateResults(OpBuilder &b, AttentionOp op, Value rows) {
+    SmallVector<Value> results;
+    Value matrix = stridedMatrixOf(op.getResult());
+    if (matrix)
+      results.push_back(allocateStridedResult(b, op.getLoc(),
+                                              cast<RankedTensorType>(matrix.getType()),
+                                              *stridedResultOf(matrix), rows));
+    for (Value result : op.getResults())
+      if (!matrix || result != op.getResult())
+        results.push_back(
+            allocateBuffer(b, op.getLoc(), cast<RankedTensorType>(result.getType()), rows));
+    return results;
   }
 
   /// The maps of queries, of keys and, unless they are columns of keys, of values.

@@ -36,6 +36,7 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
   take(keys);
   take(values, !attention.isLatent());
   take(result, attention.results.storesElements || attention.slices > 1);
+  take(pitch, attention.results.isStrided && attention.slices == 1);
   if (attention.isBlockScaled())
     for (auto [argument, operand] :
          llvm::zip(scales, std::array<Value, 3>{op.getQueryScales(), op.getKeyScales(),
@@ -64,6 +65,9 @@ AttentionArguments::AttentionArguments(Attention &attention, gpu::GPUFuncOp func
 }
 
 void AttentionBuilder::build() {
+  if (args.pitch)
+    args.result = ViewOp::create(b, attention.elements(), args.result, /*offset=*/uint64_t(0),
+                                 /*rows=*/Value(), /*columns=*/Value(), args.pitch);
   if (attention.results.quantizer && attention.slices == 1)
     stores.emplace(b, *attention.results.quantizer, args.derived, attention.op.getResultRows());
   bool isPacked = attention.isPacked();

@@ -16,6 +16,7 @@
 #include "SmallBuilders.h"
 
 #include "fp4/Dialect/Utils/LaunchAttributes.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -44,7 +45,10 @@ public:
         kernel(rewriter, attention.op, "slices", types, threads * groups), b(kernel.b),
         s(b, target), row(kernel.cta()), lane(kernel.thread() % kLanes),
         group(kernel.thread() / threads), column(kernel.thread() % threads),
-        columns(attention.results.quantizer ? 2 * kColumns : kColumns) {}
+        columns(attention.results.quantizer ? 2 * kColumns : kColumns) {
+    if (attention.results.isStrided)
+      pitch = kernel.number();
+  }
 
   gpu::GPUFuncOp build();
 
@@ -69,6 +73,7 @@ private:
   Values argumentsOf(Value numbers);
   unsigned firstResult();
   QuantizedRows quantizedRows();
+  Value addressOf(Int32 place, int64_t bytes);
   void storeRow(const Values &sums);
   void storeLogSum();
 
@@ -78,6 +83,7 @@ private:
   ImplicitLocOpBuilder &b;
   Scalars s;
   Int32 row, lane, group, column;
+  Value pitch;      ///< bytes from a token's result to the next (i64); null: without gaps
   int64_t columns;  ///< of the result that a thread has: of a quantizer, those of two
   Values powers;    ///< of slices lane, lane + 32, ...
   Value top, whole; ///< exponent of 2 that the sums are scaled by, and the sum of powers
@@ -211,9 +217,18 @@ void SliceKernel::storeRow(const Values &sums) {
     return;
   kernel.when(isOwn, [&] {
     auto words = VectorType::get(bytes / 4, b.getI32Type());
-    fp4::store(b, vector::BitCastOp::create(b, words, converted),
-               address(b, kernel.pointer(firstResult()), place, bytes), unsigned(bytes));
+    fp4::store(b, vector::BitCastOp::create(b, words, converted), addressOf(place, bytes),
+               unsigned(bytes));
   });
+}
+
+/// The address of columns of the result, which are number `place` of all.
+Value SliceKernel::addressOf(Int32 place, int64_t bytes) {
+  Value result = kernel.pointer(firstResult());
+  if (!pitch)
+    return address(b, result, place, bytes);
+  int64_t perToken = attention.heads() * attention.valueElements() / columns;
+  return address(b, address(b, result, place / perToken, pitch), place % perToken, bytes);
 }
 
 /// The number of the first result among the arguments.
@@ -266,8 +281,14 @@ void fp4::combineSlices(RewriterBase &rewriter, Attention &attention, const hw::
                         ValueRange buffers) {
   Location loc = attention.op.getLoc();
   SmallVector<Value> arguments;
+  Value pitch;
   for (Value buffer : buffers) {
     auto type = cast<MemRefType>(buffer.getType());
+    if (!type.getLayout().isIdentity()) { // a strided result
+      arguments.push_back(viewOf(rewriter, loc, attention.elementsWithGaps(), buffer));
+      pitch = pitchBytes(rewriter, loc, buffer);
+      continue;
+    }
     auto flat = pipe::GlobalType::get({type.getNumElements()}, type.getElementType());
     auto list = MemRefType::get({type.getNumElements()}, type.getElementType()); // a scalar is one
     arguments.push_back(
@@ -275,6 +296,8 @@ void fp4::combineSlices(RewriterBase &rewriter, Attention &attention, const hw::
                              pipe::ViewOp::create(rewriter, loc, list, buffer, /*offset=*/0,
                                                   /*size=*/Value())));
   }
+  if (pitch)
+    arguments.push_back(pitch);
   SmallVector<Type> types(ValueRange(arguments).getTypes());
   gpu::GPUFuncOp kernel = SliceKernel(rewriter, attention, types, target).build();
   auto index = [&](int64_t number) -> Value {

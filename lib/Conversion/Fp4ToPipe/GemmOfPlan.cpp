@@ -80,6 +80,7 @@ Results fp4::resultsOf(AttentionOp op) {
   for (Value input : op.getEpilogueInputs())
     results.inputs.push_back(Results::inputOf(cast<RankedTensorType>(input.getType())));
   results.storesElements = bool(op.getResult());
+  results.isStrided = bool(stridedMatrixOf(op.getResult()));
   EpilogueQuantizeOp quantize = op.getEpilogueQuantize();
   if (!quantize)
     return results;

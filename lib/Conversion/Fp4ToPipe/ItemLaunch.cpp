@@ -30,7 +30,7 @@ static gpu::GPUFuncOp createFunction(RewriterBase &rewriter, Operation *op, Stri
 ItemKernel::ItemKernel(RewriterBase &rewriter, Operation *op, StringRef kind, TypeRange arguments,
                        int64_t threads)
     : func(createFunction(rewriter, op, kind, arguments, threads)),
-      nextSize(unsigned(llvm::count_if(arguments, llvm::IsaPred<pipe::GlobalType>))),
+      nextNumber(unsigned(llvm::count_if(arguments, llvm::IsaPred<pipe::GlobalType>))),
       b(op->getLoc(), func.getBody()) {}
 
 Value ItemKernel::pointer(unsigned number) {
@@ -39,7 +39,7 @@ Value ItemKernel::pointer(unsigned number) {
 }
 
 Int32 ItemKernel::size(int64_t known) {
-  return ShapedType::isDynamic(known) ? Int32(b, func.getArgument(nextSize++)) : Int32(b, known);
+  return ShapedType::isDynamic(known) ? Int32(b, number()) : Int32(b, known);
 }
 
 Int32 ItemKernel::cta() { return {b, NVVM::BlockIdXOp::create(b, b.getI32Type())}; }

@@ -31,6 +31,8 @@ public:
   mlir::Value pointer(unsigned number);
   /// A size of the buffers: `known`, or where this is dynamic the next number behind them.
   Int32 size(int64_t known);
+  /// The next number behind the buffers.
+  mlir::Value number() { return func.getArgument(nextNumber++); }
   Int32 cta(), thread();
   /// The item of this thread, of kItemThreads in a CTA.
   Int32 item();
@@ -41,7 +43,7 @@ public:
 
 private:
   mlir::gpu::GPUFuncOp func;
-  unsigned nextSize; ///< number of the next argument that is a size
+  unsigned nextNumber; ///< number of the next argument that is a number
 
 public:
   mlir::ImplicitLocOpBuilder b;

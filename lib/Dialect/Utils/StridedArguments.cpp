@@ -81,6 +81,15 @@ std::optional<unsigned> fp4::stridedResultOf(Value tensor) {
   return isStrided ? std::optional(number) : std::nullopt;
 }
 
+Value fp4::stridedMatrixOf(Value tensor) {
+  Value matrix = tensor;
+  if (tensor && tensor.hasOneUse())
+    if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(*tensor.user_begin()))
+      if (collapse.getReassociationIndices().back().size() == 2)
+        matrix = collapse.getResult();
+  return matrix && stridedResultOf(matrix) ? matrix : Value();
+}
+
 /// The rows are those of a buffer that is as wide as the pitch, of which they take the first
 /// columns.
 Value fp4::allocateStridedResult(OpBuilder &builder, Location loc, RankedTensorType type,

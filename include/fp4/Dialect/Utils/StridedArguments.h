@@ -52,6 +52,10 @@ mlir::Value strideBytes(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 /// The number of the result with fp4.strided that `tensor` is, if it is nothing else.
 std::optional<unsigned> stridedResultOf(mlir::Value tensor);
 
+/// The matrix that such a result is of `tensor`, with a row for its last two dimensions, if nothing
+/// else reads the tensor: tensor.collapse_shape, or a matrix itself. Null where there is none.
+mlir::Value stridedMatrixOf(mlir::Value tensor);
+
 /// The memory of that result, whose type is a matrix, as a buffer of stridedBufferType. `rows` and
 /// `columns` are those of the buffer, and may be null where they are static.
 mlir::Value allocateStridedResult(mlir::OpBuilder &builder, mlir::Location loc,

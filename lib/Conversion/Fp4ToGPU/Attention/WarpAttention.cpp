@@ -101,8 +101,12 @@ void WarpAttention::setOperands() {
 void WarpAttention::setResults() {
   for (Value operand : op.getEpilogueInputs())
     epilogueInputs.push_back(kernel.input(operand));
-  if (op.getResult())
+  if (std::optional<InputRows> rows = kernel.stridedOutput(op.getResult())) {
+    result = rows->base;
+    resultPitch = rows->pitch;
+  } else if (op.getResult()) {
     result = kernel.output(op.getResult(), /*rows=*/Value());
+  }
   if (op.getLse())
     lse = kernel.output(op.getLse(), /*rows=*/Value());
   if (EpilogueQuantizeOp quantize = op.getEpilogueQuantize()) {
@@ -196,12 +200,16 @@ void WarpAttention::findLimits() {
   }
 }
 
-/// The place of a row of the tile among all tokens and heads of queries.
-Int32 WarpAttention::placeOf(Int32 row) {
-  Int32 token = row / sizes.headsOfGroup(), head = row % sizes.headsOfGroup();
-  return (work->batch * sizes.tokens + token) * sizes.heads + work->keyHead * sizes.headsOfGroup() +
-         head;
+/// The token of a row of the tile among all, and its head.
+Int32 WarpAttention::tokenOf(Int32 row) {
+  return work->batch * sizes.tokens + row / sizes.headsOfGroup();
 }
+Int32 WarpAttention::headOf(Int32 row) {
+  return work->keyHead * sizes.headsOfGroup() + row % sizes.headsOfGroup();
+}
+
+/// The place of a row of the tile among all tokens and heads of queries.
+Int32 WarpAttention::placeOf(Int32 row) { return tokenOf(row) * sizes.heads + headOf(row); }
 
 /// The words of a chunk of a row of queries, which the lanes of a row of keys share.
 WarpAttention::Values WarpAttention::queryWords(Int32 row) {

@@ -63,6 +63,8 @@ private:
   Value isSeen(Value key, Value limit);
   Value factorOf(Value operand, Value pointer);
   void findLimits();
+  Int32 tokenOf(Int32 row);
+  Int32 headOf(Int32 row);
   Int32 placeOf(Int32 row);
   void loadQueries();
   Values queryWords(Int32 row);
@@ -142,6 +144,7 @@ private:
   void store(WarpState &state);
   Value elementsOf(const Values &numbers);
   Values wordsOf(Value elements);
+  Value addressOf(Int32 row, int64_t headBytes);
   void storeRow(const WarpState &state, int64_t row, Value inverse);
   void storeLogSum(WarpState &state, int64_t row);
 
@@ -154,6 +157,7 @@ private:
   CacheRows keys, values;
   /// Pointers; null where there are none.
   Value query, result, lengths, pages, keyFactors, valueFactors, sinks, slopes, lse;
+  Value resultPitch; ///< i64, bytes from a token's result to the next; null: without gaps
   Value shared, maxima, ticket, workspace, counters;
   Values epilogueInputs;             ///< pointers
   Value quantizeAmax, codes, scales; ///< a number, and pointers

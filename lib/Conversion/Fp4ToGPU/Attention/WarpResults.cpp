@@ -302,8 +302,8 @@ Int32 WarpAttention::rowOfLane(int64_t row) {
 
 /// The number that `list` has for the head of a row, in the exponent of 2.
 Value WarpAttention::numberOfHead(Value list, int64_t row) {
-  Int32 head = work->keyHead * sizes.headsOfGroup() + rowOfLane(row) % sizes.headsOfGroup();
-  Value number = fp4::load(b, b.getF32Type(), address(b, list, head, 4), 4);
+  Value number =
+      fp4::load(b, b.getF32Type(), address(b, list, headOf(rowOfLane(row)), 4), 4);
   return s.multiply(number, s.constant(std::numbers::log2e_v<float>));
 }
 
@@ -353,6 +353,13 @@ WarpAttention::Values WarpAttention::wordsOf(Value elements) {
   return result;
 }
 
+/// The address of the result of a row, a head of `headBytes`.
+Value WarpAttention::addressOf(Int32 row, int64_t headBytes) {
+  if (!resultPitch)
+    return address(b, result, placeOf(row), headBytes);
+  return address(b, address(b, result, tokenOf(row), resultPitch), headOf(row), headBytes);
+}
+
 void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse) {
   int64_t tile = row / kRowsOfLane, half = row % kRowsOfLane, chunk = values.chunk();
   Values elements((size_t(chunk)));
@@ -373,8 +380,7 @@ void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse)
   Values words = wordsOf(converted);
   emitWhen(b, number < sizes.rows, [&] {
     int64_t bytes = op.getElementType().getIntOrFloatBitWidth() / 8;
-    Value ofRow = address(b, result, placeOf(number), bytes * sizes.valueElements);
-    Value first = address(b, ofRow, *lane / kLanesOfKey, bytes * chunk);
+    Value first = address(b, addressOf(number, bytes * sizes.valueElements), *lane / kLanesOfKey, bytes * chunk);
     constexpr int64_t widestAccess = 16;
     int64_t access = std::gcd(bytes * chunk, widestAccess);
     for (int64_t at = 0; at < bytes * chunk; at += access) {
