@@ -177,6 +177,51 @@ class Strides(unittest.TestCase):
             self.assertTrue(torch.equal(ft.attention(*[unaligned] * 3),
                                         ft.attention(*[unaligned.contiguous()] * 3)))
 
+    def test_results_in_place(self) -> None:
+        """A slice of a wider buffer gets the bits of the result, and nothing else is written: tiles,
+        warps over codes, latent slices, packed tokens and e4m3."""
+        offsets = torch.tensor([0, 70, 130], dtype=torch.int32)
+        packed = {"cu_seqlens_q": offsets, "cu_seqlens_k": offsets}
+        cache = heads(2, 300, 2, 128, seed=1).to(torch.float8_e4m3fn)
+        q = heads(2, 130, 4, 64)
+        for query, key, value, options in (
+                (q, q[:, :, :2], q[:, :, 2:], {"causal": True}),
+                (heads(2, 1, 8, 128), cache, cache, {}),
+                (heads(1, 1, 16, 192), heads(1, 700, 1, 192), None, {"latent": 128}),
+                (heads(1, 3, 4, 64)[0], heads(1, 3, 4, 64)[0], heads(1, 3, 4, 64)[0],
+                 {"cu_seqlens_q": offsets[:2] // 30, "cu_seqlens_k": offsets[:2] // 30}),
+                (q[0], q[0], q[1], packed), (q, q, q, {"out_factor": torch.tensor(2.0)})):
+            with self.subTest(f"{query.shape} {list(options)}"), sim():
+                expected, lse = ft.attention(query, key, value, **options, return_lse=True)
+                wide = torch.full((*expected.shape[:-2], expected.shape[-2] + 3,
+                                   expected.shape[-1]), 7.0, dtype=expected.dtype)
+                place = wide[..., 1:-2, :]
+                got, sums = ft.attention(query, key, value, **options, out=place, return_lse=True)
+                self.assertIs(got, place)
+                self.assertTrue(torch.equal(sums, lse))
+                self.assertTrue(torch.equal(place.view(torch.uint8), expected.view(torch.uint8)))
+                rest = torch.cat([wide[..., :1, :], wide[..., -2:, :]], dim=-2)
+                self.assertTrue((rest.float() == 7).all())
+                self.assertIs(ft.attention(query, key, value, **options, out=expected), expected)
+        torch.library.opcheck(torch.ops.fp4.attention_into.default,
+                              (torch.empty(2, 130, 4, 64, dtype=torch.bfloat16), None, q, q, q,
+                               None, None, 0.125, True), test_utils="test_schema")
+
+    def test_wrong_places(self) -> None:
+        q = heads(1, 16, 2, 64)
+        wide = heads(1, 16, 5, 64)
+        for out, text in ((wide, r"'out' must be bfloat16 of shape \[1, 16, 2, 64\], but got"),
+                          (wide[:, :, ::2][:, :, :2], "'out' must have tokens at one distance"),
+                          (heads(1, 16, 1, 131)[..., :128].unflatten(-1, (2, 64))[:, :, 0],
+                           "multiple of 16 bytes, and adjacent heads"),
+                          (wide[:, :, :2].half(), "'out' must be bfloat16")):
+            with self.subTest(text), self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(q, q, q, out=out)
+        with self.assertRaisesRegex(fp4.UsageError, "'out' must be left out where gradients flow"):
+            ft.attention(q.requires_grad_(), q, q, out=wide[:, :, :2])
+        with self.assertRaisesRegex(fp4.UsageError, "'out' must be left out"):
+            ft.attention_scaled(q.detach(), q, q, format="mxfp4", out=wide[:, :, :2])
+
     def test_strides_that_tma_cannot_take(self) -> None:
         """A program takes rows at multiples of 16 bytes, and refuses others at the argument."""
         shape = (1, 16, 1, 128)

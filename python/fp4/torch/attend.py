@@ -28,24 +28,25 @@ from .attend_programs import (
     elements_of,
     program,
 )
-from .execution import run
+from .execution import run, run_into
 from .operation import Operation
 from .row_results import check_number, check_tensor, said
 from .scaled import Scaled
-from .strides import dense, matrices_of_tokens
+from .strides import dense, matrices_of_tokens, matrix_of_tokens
 
 Maybe = torch.Tensor | None
 
-def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-            lengths: Maybe, pages: Maybe, scale: float, causal: bool, key_scales: Maybe = None,
-            value_scales: Maybe = None, key_factors: Maybe = None, value_factors: Maybe = None,
-            sinks: Maybe = None, softcap: float | None = None, window: int | None = None,
-            cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None, alibi_slopes: Maybe = None,
-            heads_first: bool = False, latent: int = 0, query_scales: Maybe = None,
-            out_factor: Maybe = None, out_amax: Maybe = None, out_format: str = "") -> Any:
-    if not query.numel():
-        return _attend_fake(has_lse, query, key, value, latent, value_scales, query_scales,
-                            out_factor, out_format)
+#: A program's facts, its tensors, and where it runs without a device.
+_Call = tuple[Attention, list[Maybe], str]
+
+
+def _call(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+          lengths: Maybe, pages: Maybe, scale: float, causal: bool, key_scales: Maybe = None,
+          value_scales: Maybe = None, key_factors: Maybe = None, value_factors: Maybe = None,
+          sinks: Maybe = None, softcap: float | None = None, window: int | None = None,
+          cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None, alibi_slopes: Maybe = None,
+          heads_first: bool = False, latent: int = 0, query_scales: Maybe = None,
+          out_factor: Maybe = None, out_amax: Maybe = None, out_format: str = "") -> _Call:
     query, key, value = (x.view(torch.float4_e2m1fn_x2) if x.dtype in PACKED else x
                          for x in (query, key, value))
     axis = 1 if pages is None and cu_seqlens_k is None else 0  # of tokens, or of pages
@@ -85,8 +86,27 @@ def _attend(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.
         matrices = matrices_of_tokens(*operands)
         if matrices:
             what, operands = dataclasses.replace(what, order="strided"), matrices
-    return run(program, (what,), *(x if what.strided else dense(x) for x in operands), *more,
-               target=target)
+    return what, [*(x if what.strided else dense(x) for x in operands), *more], target
+
+
+def _attend(has_lse: bool, query: torch.Tensor, *arguments: Any) -> Any:
+    if not query.numel():
+        given = {name: arguments[place - 1] for name, place in _PLACES.items()
+                 if len(arguments) >= place}
+        return _attend_fake(has_lse, query, *arguments[:2], **given)
+    what, tensors, target = _call(has_lse, query, *arguments)
+    return run(program, (what,), *tensors, target=target)
+
+
+def _attend_into(out: torch.Tensor, lse: Maybe, query: torch.Tensor, *arguments: Any) -> None:
+    if not query.numel():
+        return
+    what, tensors, target = _call(lse is not None, query, *arguments)
+    matrix = matrix_of_tokens(out if out.dim() == 4 else out.unsqueeze(0))
+    assert matrix is not None
+    what = dataclasses.replace(what, order=f"{what.order} placed".strip())
+    run_into(program, (what,), (matrix,) if lse is None else (matrix, lse), *tensors,
+             target=target)
 
 
 def _one_row(empty: torch.Tensor, axis: int) -> torch.Tensor:
@@ -150,6 +170,8 @@ def _operation(name: str, has_lse: bool, results: str) -> Operation:
 _operations = (_operation("attention", False, "Tensor"),
                _operation("attention_lse", True, "(Tensor, Tensor)"))
 attend_backward.register(*_operations)
+_into_operation = Operation("attention_into(Tensor(a!) out, Tensor(b!)? lse, "
+                            f"{_ARGUMENTS[1:]} -> ()", _attend_into, lambda *_: None)
 _scaled_operation = _operation("attention_scaled", False, "(Tensor, Tensor)")
 
 
@@ -160,8 +182,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
               value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
               alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
-              query_scales: Maybe = None, out_factor: Maybe = None, checked: bool = False,
-              return_lse: Literal[False] = False) -> torch.Tensor: ...
+              query_scales: Maybe = None, out_factor: Maybe = None, out: Maybe = None,
+              checked: bool = False, return_lse: Literal[False] = False) -> torch.Tensor: ...
 
 
 @overload
@@ -171,8 +193,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
               value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
               alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
-              query_scales: Maybe = None, out_factor: Maybe = None, checked: bool = False,
-              return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
+              query_scales: Maybe = None, out_factor: Maybe = None, out: Maybe = None,
+              checked: bool = False, return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
@@ -181,8 +203,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               key_scales: Maybe = None, value_scales: Maybe = None, key_factors: Maybe = None,
               value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
               alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
-              query_scales: Maybe = None, out_factor: Maybe = None, checked: bool = False,
-              return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+              query_scales: Maybe = None, out_factor: Maybe = None, out: Maybe = None,
+              checked: bool = False, return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
     CUDA graphs follow lengths, pages and offsets. Gradients
@@ -217,6 +239,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
         query_scales: of blocks of queries, [B, Sq, Hq, D/32] (MXFP8) or [B, Sq, Hq, D/16] (NVFP4),
             and key_scales likewise. Values are float8_e4m3fn, or NVFP4 [B, Hk, E, Sk/2].
         out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.
+        out: takes the result, without a gradient. Rows of tokens may have gaps.
         checked: first read lengths and pages, and refuse what does not exist.
         return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
             without a key or sink.
@@ -230,10 +253,34 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
         key_factors=key_factors, value_factors=value_factors, cu_seqlens_q=cu_seqlens_q,
         cu_seqlens_k=cu_seqlens_k, alibi_slopes=alibi_slopes, kv_layout=kv_layout, latent=latent,
         query_scales=query_scales, out_factor=out_factor, checked=checked)
+    if out is not None:
+        return _attended_into(out, return_lse, arguments)
     has_lse = return_lse or attend_backward.wants_gradient(*arguments[:3])
     operation = torch.ops.fp4.attention_lse if has_lse else torch.ops.fp4.attention
     results: torch.Tensor | tuple[torch.Tensor, torch.Tensor] = operation(*arguments)
     return results[0] if has_lse and not return_lse else results
+
+
+def _attended_into(out: torch.Tensor, return_lse: bool, arguments: list[Any],
+                   ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    query, key, value = arguments[:3]
+    if torch.is_grad_enabled() and attend_backward.wants_gradient(query, key, value):
+        raise UsageError("'out' must be left out where gradients flow", "write out.copy_(result)")
+    wanted = _attend_fake(False, query.to("meta"), key.to("meta"), value.to("meta"), arguments[18],
+                          arguments[8], *arguments[19:21])
+    check_tensor(out, "out")
+    if out.shape != wanted.shape or out.dtype != wanted.dtype:
+        raise UsageError(f"'out' must be {said(wanted)}, but got {said(out)}",
+                         "the result has the tokens and heads of 'query'")
+    functional._check_devices(query=query, out=out)
+    if matrix_of_tokens(out if out.dim() == 4 else out.unsqueeze(0)) is None:
+        raise UsageError("'out' must have tokens at one distance, a multiple of 16 bytes, and "
+                         f"adjacent heads, but has strides {list(out.stride())}",
+                         "leave it out, and copy the result")
+    lse = query.new_empty(query.shape[:-1], dtype=torch.float32) if return_lse else None
+    torch.ops.fp4.attention_into(out, lse, *(x.detach() if isinstance(x, torch.Tensor) else x
+                                             for x in arguments))
+    return out if lse is None else (out, lse)
 
 
 def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, format: str = "nvfp4",
@@ -250,8 +297,8 @@ def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, fo
     """
     recipes.check_format(format)
     recipes.check_layout(layout)
-    for name in ("return_lse", "out_factor"):
-        if options.get(name):
+    for name in ("return_lse", "out_factor", "out"):
+        if options.get(name) is not None and options[name] is not False:
             raise UsageError(f"'{name}' must be left out, but got {options[name]!r}",
                              "the result is codes and scales alone")
     if (amax is not None) != (format == "nvfp4"):

@@ -27,8 +27,8 @@ class Attention:
     tokens. With `latent`, so many elements of keys are values, too. With `value_code` tensor cores
     scale blocks of queries and keys, and values are such codes, which with scales have rows for
     each element. Results are "f8E4M3FN" or matrices of a format and layout where `out` says so.
-    `order` is "heads_first" of pages, or "strided" where arguments are the matrices of tokens,
-    whose rows may have gaps."""
+    Words of `order` are "heads_first" of pages, "strided" where arguments are the matrices of
+    tokens, whose rows may have gaps, and "placed" where the result is one."""
 
     query: tuple[int | None, ...]
     key: tuple[int | None, ...]
@@ -53,7 +53,11 @@ class Attention:
 
     @property
     def strided(self) -> bool:
-        return self.order == "strided"
+        return "strided" in self.order
+
+    @property
+    def placed(self) -> bool:
+        return "placed" in self.order
 
     @property
     def value_rows(self) -> bool:
@@ -96,7 +100,7 @@ def text_of(what: Attention) -> str:
             groups[word] = [(word[0] + "o", f"tensor<{what.offsets}xi32>")]
     for word in what.of_heads:
         groups[word] = [(word[:2], f"tensor<{what.query[-2]}xf32>")]
-    order = " heads_first" if what.order == "heads_first" else ""
+    order = " heads_first" if "heads_first" in what.order else ""
     more = "".join(f" {word}({_typed(operands)})" + (order if word == "pages" else "")
                    for word, operands in groups.items())
     arguments = ", ".join((*_elements(what, query, key, *(() if what.latent else (value,))), *(
@@ -104,15 +108,33 @@ def text_of(what: Attention) -> str:
     inputs, epilogue, names, kinds = _results(what)
     arguments += "".join(f", %{name}: {kind}" for name, kind in inputs)
     scalars = f" inputs({_typed(inputs)})" if inputs else ""
-    returned = ", ".join(kind for kind in kinds if kind)
     listed = ", ".join(kinds[:2 if what.has_lse else 1])
     quantized = f" quantized({', '.join(kinds[2:])})" if kinds[2:] else ""
-    return (f"func.func @attention({arguments}) -> ({returned}) {{\n"
+    body, values, types, given = _returned(names, [kind for kind in kinds if kind], what)
+    return (f"func.func @attention({arguments}) -> ({given}) {{\n"
             f"{_expanded(what, query, key, value)}"
             f"  {names} = fp4.attention %q, %k, %{'k' if what.latent else 'v'}{more}"
             f" {_scores(what)}{scalars}{epilogue}\n"
             f"      : {query}, {key}, {value} -> {listed}{quantized}\n"
-            f"  return {names} : {returned}\n}}\n")
+            f"{body}  return {values} : {types}\n}}\n")
+
+
+def _returned(names: str, kinds: list[str], what: Attention) -> tuple[str, str, str, str]:
+    """What makes the matrix of tokens of a result that is placed; and values that are returned,
+    their types, and those of the results of the function."""
+    types = ", ".join(kinds)
+    if not what.placed:
+        return "", names, types, types
+    matrix = _matrix((*what.query[:-1], what.latent or what.value[-1]), kinds[0])
+    body = (f"  %m = tensor.collapse_shape %o {_groups(what)} : {kinds[0]} into {matrix}\n")
+    others = "".join(f", {kind}" for kind in kinds[1:])
+    return (body, names.replace("%o", "%m"), f"{matrix}{others}",
+            f"{matrix} {{fp4.strided}}{others}")
+
+
+def _groups(what: Attention) -> str:
+    """The dimensions of a tensor that are rows, and columns, of its matrix of tokens."""
+    return "[[0], [1, 2]]" if what.offsets else "[[0, 1], [2, 3]]"
 
 
 def _typed(operands: list[tuple[str, str]]) -> str:
@@ -193,7 +215,8 @@ def _elements(what: Attention, *kinds: str) -> list[str]:
 
 def _matrix(shape: tuple[int | None, ...], kind: str) -> str:
     """The type of the matrix of tokens of a tensor of type `kind`."""
-    rows, columns = (math.prod(x or 0 for x in sizes) for sizes in (shape[:2], shape[2:]))
+    rows = None if None in shape else math.prod(x or 0 for x in shape[:-2])
+    columns = math.prod(x or 0 for x in shape[-2:])
     return tensor((rows, columns), kind.rpartition("x")[2].rstrip(">"))
 
 

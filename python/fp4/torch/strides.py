@@ -49,21 +49,26 @@ def placed_heads(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
     return (x, True) if is_placed and not x.is_contiguous() else (dense(x), False)
 
 
+def matrix_of_tokens(x: torch.Tensor) -> torch.Tensor | None:
+    """The matrix of tokens of [B, S, H, D], for a kernel with fp4.strided: rows with all heads of a
+    token, at one distance. None where a tensor has no such rows."""
+    batches, tokens, heads, elements = x.shape
+    batch, pitch, head, step = x.stride()
+    is_placed = (step == 1 and (heads == 1 or head == elements)
+                 and (batches == 1 or batch == tokens * pitch))
+    columns = heads * elements
+    if not is_placed:
+        return None
+    matrix = x.as_strided((batches * tokens, columns), (max(pitch, columns), 1))
+    return matrix if has_rows(matrix) else None
+
+
 def matrices_of_tokens(*tensors: torch.Tensor) -> list[torch.Tensor]:
-    """The matrices of tokens of [B, S, H, D], for a kernel with fp4.strided: rows with all heads of
-    a token, at one distance. None where no tensor has gaps, or one has no such rows."""
-    matrices = []
-    for x in tensors:
-        batches, tokens, heads, elements = x.shape
-        batch, pitch, head, step = x.stride()
-        is_placed = (step == 1 and (heads == 1 or head == elements)
-                     and (batches == 1 or batch == tokens * pitch))
-        if not is_placed:
-            return []
-        rows, columns = batches * tokens, heads * elements
-        matrices.append(x.as_strided((rows, columns), (max(pitch, columns), 1)))
+    """The matrices of tokens of all tensors. None where no tensor has gaps, or one has no such
+    rows."""
+    matrices = [matrix for x in tensors if (matrix := matrix_of_tokens(x)) is not None]
     have_gaps = any(not x.is_contiguous() for x in matrices)
-    return matrices if have_gaps and all(has_rows(x) for x in matrices) else []
+    return matrices if have_gaps and len(matrices) == len(tensors) else []
 
 
 def dense(x: torch.Tensor) -> torch.Tensor:
