@@ -10,7 +10,7 @@ from test_torch_attention import heads, plain
 
 if torch is not None:
     import fp4.torch as ft
-    from fp4.torch import attend_programs, strides
+    from fp4.torch import attend_programs, execution, strides
 
 
 def sim(target: str = "sm_90a") -> Any:
@@ -163,19 +163,46 @@ class Strides(unittest.TestCase):
         with sim():
             expected = ft.attention(*(x.contiguous() for x in (q, k, v)), causal=True)
             self.assertTrue(torch.equal(ft.attention(q, k, v, causal=True), expected))
-        matrices = strides.matrices_of_tokens(q, k, v)
-        self.assertEqual([list(x.shape) for x in matrices], [[260, 256], [260, 128], [260, 128]])
-        self.assertEqual([x.stride(0) for x in matrices], [512] * 3)
-        for x, y in zip(matrices, (q, k, v)):
-            self.assertEqual(x.data_ptr(), y.data_ptr())
-        self.assertEqual(strides.matrices_of_tokens(q.contiguous(), k.contiguous()), [])
-        self.assertEqual(strides.matrices_of_tokens(every.transpose(1, 2)), [])
+        for x, rows, columns in ((q, 260, 256), (k, 260, 128), (v[0], 130, 128)):
+            matrix, has_gaps = strides.placed_tokens(x)
+            self.assertTrue(has_gaps)
+            self.assertEqual((*matrix.shape, matrix.stride(0)), (rows, columns, 512))
+            self.assertEqual(matrix.data_ptr(), x.data_ptr())
         unaligned = heads(1, 16, 130, 1).view(1, 16, 1, 130)[..., :128]
-        self.assertEqual(strides.matrices_of_tokens(unaligned), [])
+        for x in (q.contiguous(), every.transpose(1, 2), unaligned):
+            placed, has_gaps = strides.placed_tokens(x)
+            self.assertFalse(has_gaps)
+            self.assertTrue(placed.is_contiguous() and torch.equal(placed, x))
         unaligned = unaligned[:, ::2]
         with sim():
             self.assertTrue(torch.equal(ft.attention(*[unaligned] * 3),
                                         ft.attention(*[unaligned.contiguous()] * 3)))
+
+    def test_packed_slices(self) -> None:
+        """Packed sequences, queries over pages, and latent keys are read where they are."""
+        offsets = torch.tensor([0, 70, 130], dtype=torch.int32)
+        every, keys = heads(130, 8, 64), heads(2, 300, 2, 192)
+        q, k, v = every[:, :4], every[:, 4:6], every[:, 6:]
+        pages = torch.tensor([[0, 3, 5], [1, 2, 4]], dtype=torch.int32)
+        cache = heads(6, 32, 2, 64, seed=1)
+        paged = {"pages": pages, "lengths": torch.tensor([90, 70], dtype=torch.int32)}
+        rows = heads(2, 3, 8, 64)[:, :, :4]
+        turned = cache.transpose(1, 2).contiguous()
+        for query, key, value, order, options in (
+                (q, k, v, "q k v",
+                 {"cu_seqlens_q": offsets, "cu_seqlens_k": offsets, "causal": True}),
+                (q, cache, cache, "q", {"cu_seqlens_q": offsets, **paged}),
+                (rows, cache, cache, "q", paged),
+                (rows, turned, turned, "heads_first q", {"kv_layout": "HND", **paged}),
+                (heads(2, 1, 20, 192)[:, :, :16], keys[:, :, :1], None, "q k", {"latent": 128})):
+            dense = (None if x is None else x.contiguous() for x in (query, key, value))
+            with self.subTest(f"{order} {list(options)}"), sim():
+                with execution.collecting() as programs:
+                    ft.attention(query, key, value, **options)
+                (_, (what,), _, _), = programs
+                self.assertEqual(what.order, order)
+                self.assertTrue(torch.equal(ft.attention(query, key, value, **options),
+                                            ft.attention(*dense, **options)))
 
     def test_results_in_place(self) -> None:
         """A slice of a wider buffer gets the bits of the result, and nothing else is written: tiles,
@@ -225,7 +252,7 @@ class Strides(unittest.TestCase):
     def test_strides_that_tma_cannot_take(self) -> None:
         """A program takes rows at multiples of 16 bytes, and refuses others at the argument."""
         shape = (1, 16, 1, 128)
-        what = attend_programs.Attention(shape, shape, shape, "bf16", 0.1, False, order="strided")
+        what = attend_programs.Attention(shape, shape, shape, "bf16", 0.1, False, order="q k v")
         program = fp4.compile(attend_programs.text_of(what), target="sm_90a").program(
             fp4.Device("sim", target="sm_90a"))
         rows = heads(16, 136)

@@ -56,7 +56,9 @@ private:
                                  SmallVector<Value> &slices) const {
     AttentionOp op = attention.op;
     Location loc = op.getLoc();
-    Value rows = op.isPacked() ? sizeOf(b, loc, adaptor.getQuery(), 0) : Value();
+    Value rows;
+    if (op.isPacked())
+      rows = sizeOf(b, loc, operandOf(b, attention, op.getQuery(), adaptor.getQuery()).memory(), 0);
     results = allocateResults(b, op, rows);
     slices = sumsOfSlices(b, attention);
     bool hasResult = op.getResult() || !slices.empty();
@@ -107,15 +109,16 @@ private:
   static SmallVector<Value> mapsOf(OpBuilder &b, OpAdaptor adaptor, Attention &attention,
                                    Value rows) {
     AttentionOp op = attention.op;
+    auto of = [&](Value tensor, Value buffer) { return operandOf(b, attention, tensor, buffer); };
     SmallVector<Value> maps = {
-        mapOfQueries(b, {op.getQuery(), adaptor.getQuery()}, attention, rows),
-        mapOfKeys(b, {op.getKey(), adaptor.getKey()}, attention, attention.boxOfKeys())};
+        mapOfQueries(b, of(op.getQuery(), adaptor.getQuery()), attention, rows),
+        mapOfKeys(b, of(op.getKey(), adaptor.getKey()), attention, attention.boxOfKeys())};
     if (attention.op.hasValueRows())
       maps.push_back(mapOf(b, attention.op.getLoc(), attention.boxOfValues(),
                            matrixOf(b, attention.op.getLoc(), adaptor.getValue(), 1)));
     else if (!attention.isLatent())
-      maps.push_back(
-          mapOfKeys(b, {op.getValue(), adaptor.getValue()}, attention, attention.boxOfValues()));
+      maps.push_back(mapOfKeys(b, of(op.getValue(), adaptor.getValue()), attention,
+                               attention.boxOfValues()));
     return maps;
   }
 
@@ -158,15 +161,19 @@ private:
     auto toI32 = [&](Value number) -> Value {
       return arith::IndexCastOp::create(b, loc, b.getI32Type(), number);
     };
-    auto [table, places] =
-        makeAttentionTable(b, attention, {adaptor.getQuery(), adaptor.getQueryOffsets()},
-                           {adaptor.getKey(), adaptor.getKeyOffsets()});
+    auto memoryOf = [&](Value tensor, Value buffer) {
+      return operandOf(b, attention, tensor, buffer).memory();
+    };
+    Value ofKeys = memoryOf(op.getKey(), adaptor.getKey());
+    auto [table, places] = makeAttentionTable(
+        b, attention, {memoryOf(op.getQuery(), adaptor.getQuery()), adaptor.getQueryOffsets()},
+        {ofKeys, adaptor.getKeyOffsets()});
     llvm::append_values(arguments, table, toI32(places));
     if (!op.hasPackedKeys())
       return;
-    Value keys = sizeOf(b, loc, adaptor.getKey(), 0);
+    Value keys = sizeOf(b, loc, ofKeys, 0);
     ExpectSizeOp::create(b, loc, "rows of " + placeOfOperand(op, "attention", "value"),
-                         sizeOf(b, loc, adaptor.getValue(), 0), keys,
+                         sizeOf(b, loc, memoryOf(op.getValue(), adaptor.getValue()), 0), keys,
                          "values have the tokens of keys");
     llvm::append_values(arguments, listOf(b, loc, adaptor.getKeyOffsets()), toI32(keys));
   }
@@ -241,25 +248,28 @@ private:
         b, loc, type, viewOf(b, loc, buffer, {rowBlocks, tiles[tiles.size() - 2], tiles.back()}));
   }
 
-  /// An operand, and its buffer without gaps.
+  /// The buffer of an operand without gaps, and the rows of tokens, of all heads, that the caller
+  /// of the program places; null where there are none.
   struct Operand {
-    Value tensor, buffer;
+    Value buffer, strided;
+
+    Value memory() const { return strided ? strided : buffer; } ///< has as many rows
   };
 
-  /// The rows of tokens, of all heads, that the caller of the program places: the strided matrix
-  /// that an operand is, in other dimensions. Null where it is none; packed rows are copied.
-  static Value stridedTokens(OpBuilder &b, Attention &attention, Operand operand) {
-    auto expand = operand.tensor.getDefiningOp<tensor::ExpandShapeOp>();
-    if (!expand || attention.isPacked() || attention.op.getHeadsFirst() ||
-        !isStridedArgument(expand.getSrc()) || expand.getSrcType().getRank() != 2 ||
-        expand.getReassociationIndices()[0].size() != 2)
-      return {};
-    return stridedBuffer(b, attention.op.getLoc(), expand.getSrc());
+  /// An operand that may be a strided matrix in other dimensions.
+  static Operand operandOf(OpBuilder &b, Attention &attention, Value tensor, Value buffer) {
+    auto expand = tensor.getDefiningOp<tensor::ExpandShapeOp>();
+    bool isOfHeads = tensor != attention.op.getQuery() && attention.op.getHeadsFirst();
+    if (!expand || isOfHeads || !isStridedArgument(expand.getSrc()) ||
+        expand.getSrcType().getRank() != 2 || expand.getReassociationIndices()[1].size() != 2)
+      return {buffer, Value()};
+    return {buffer, stridedBuffer(b, attention.op.getLoc(), expand.getSrc())};
   }
 
-  /// Such rows in three dimensions, of `shape`: planes of so many rows, or of parts of one row.
+  /// Such rows in three dimensions, of `shape`, whose dynamic size is `dynamic`: planes of so many
+  /// rows, or of parts of one row.
   static Value inPlanes(OpBuilder &b, Location loc, Value rows, ArrayRef<int64_t> shape,
-                        int64_t rowsOfPlane) {
+                        int64_t rowsOfPlane, Value dynamic = {}) {
     auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, rows);
     Value pitch = metadata.getStrides()[0];
     OpFoldResult inner = b.getIndexAttr(shape[2]), outer = pitch;
@@ -274,7 +284,9 @@ private:
     auto type = MemRefType::get(shape, cast<MemRefType>(rows.getType()).getElementType(),
                                 StridedLayoutAttr::get(b.getContext(), /*offset=*/0, strides));
     SmallVector<OpFoldResult> sizes = llvm::map_to_vector(
-        shape, [&](int64_t size) { return OpFoldResult(b.getIndexAttr(size)); });
+        shape, [&](int64_t size) -> OpFoldResult {
+          return ShapedType::isDynamic(size) ? OpFoldResult(dynamic) : b.getIndexAttr(size);
+        });
     return memref::ReinterpretCastOp::create(b, loc, type, rows, b.getIndexAttr(0), sizes,
                                              {outer, inner, b.getIndexAttr(1)});
   }
@@ -293,10 +305,10 @@ private:
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     TensorMapType box = attention.boxOfQueries();
     SmallVector<int64_t> planes = {productOf(shape.drop_back(2)), attention.heads(), shape.back()};
-    if (Value strided = stridedTokens(b, attention, query))
+    if (query.strided)
       return mapOf(b, loc, box,
-                   box.hasPlanes() ? inPlanes(b, loc, strided, planes, /*rowsOfPlane=*/1)
-                                   : strided);
+                   box.hasPlanes() ? inPlanes(b, loc, query.strided, planes, /*rowsOfPlane=*/1, rows)
+                                   : query.strided);
     return mapOf(b, loc, box,
                  box.hasPlanes() ? viewOf(b, loc, buffer, planes, rows)
                                  : matrixOf(b, loc, buffer, 2, rows));
@@ -309,11 +321,12 @@ private:
     Value buffer = key.buffer;
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     bool arePlanes = box.hasPlanes() && !attention.hasPackedKeys();
-    if (Value strided = stridedTokens(b, attention, key))
+    if (key.strided)
       return mapOf(b, loc, box,
-                   arePlanes ? inPlanes(b, loc, strided, {shape[0], shape[1], shape[2] * shape[3]},
-                                        /*rowsOfPlane=*/shape[1])
-                             : strided);
+                   arePlanes
+                       ? inPlanes(b, loc, key.strided, {shape[0], shape[1], shape[2] * shape[3]},
+                                  /*rowsOfPlane=*/shape[1])
+                       : key.strided);
     Value rows = attention.hasPackedKeys() ? sizeOf(b, loc, buffer, 0) : Value();
     return mapOf(b, loc, box,
                  arePlanes ? viewOf(b, loc, buffer, {shape[0], shape[1], shape[2] * shape[3]})

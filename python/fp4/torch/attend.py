@@ -32,7 +32,7 @@ from .execution import run, run_into
 from .operation import Operation
 from .row_results import check_number, check_tensor, said
 from .scaled import Scaled
-from .strides import dense, matrices_of_tokens, matrix_of_tokens
+from .strides import dense, matrix_of_tokens, placed_tokens
 
 Maybe = torch.Tensor | None
 
@@ -81,12 +81,13 @@ def _call(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Te
     more = (None if x is None else dense(x) for x in
             (query_scales, key_scales, value_scales, key_factors, value_factors, lengths, pages,
              cu_seqlens_q, cu_seqlens_k, sinks, alibi_slopes, out_factor, out_amax))
-    operands = [query, key] if latent else [query, key, value]
-    if not (latent or of_blocks or cu_seqlens_q is not None or heads_first):
-        matrices = matrices_of_tokens(*operands)
-        if matrices:
-            what, operands = dataclasses.replace(what, order="strided"), matrices
-    return what, [*(x if what.strided else dense(x) for x in operands), *more], target
+    operands, order = [], what.order.split()
+    for letter, x in zip("qk" if latent else "qkv", (query, key, value)):
+        has_rows = not of_blocks and (letter == "q" or not heads_first)
+        x, is_strided = placed_tokens(x) if has_rows else (dense(x), False)
+        operands.append(x)
+        order += [letter] if is_strided else []
+    return dataclasses.replace(what, order=" ".join(order)), [*operands, *more], target
 
 
 def _attend(has_lse: bool, query: torch.Tensor, *arguments: Any) -> Any:
@@ -102,7 +103,7 @@ def _attend_into(out: torch.Tensor, lse: Maybe, query: torch.Tensor, *arguments:
     if not query.numel():
         return
     what, tensors, target = _call(lse is not None, query, *arguments)
-    matrix = matrix_of_tokens(out if out.dim() == 4 else out.unsqueeze(0))
+    matrix = matrix_of_tokens(out)
     assert matrix is not None
     what = dataclasses.replace(what, order=f"{what.order} placed".strip())
     run_into(program, (what,), (matrix,) if lse is None else (matrix, lse), *tensors,
@@ -273,7 +274,7 @@ def _attended_into(out: torch.Tensor, return_lse: bool, arguments: list[Any],
         raise UsageError(f"'out' must be {said(wanted)}, but got {said(out)}",
                          "the result has the tokens and heads of 'query'")
     functional._check_devices(query=query, out=out)
-    if matrix_of_tokens(out if out.dim() == 4 else out.unsqueeze(0)) is None:
+    if matrix_of_tokens(out) is None:
         raise UsageError("'out' must have tokens at one distance, a multiple of 16 bytes, and "
                          f"adjacent heads, but has strides {list(out.stride())}",
                          "leave it out, and copy the result")

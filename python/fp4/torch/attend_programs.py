@@ -27,8 +27,8 @@ class Attention:
     tokens. With `latent`, so many elements of keys are values, too. With `value_code` tensor cores
     scale blocks of queries and keys, and values are such codes, which with scales have rows for
     each element. Results are "f8E4M3FN" or matrices of a format and layout where `out` says so.
-    Words of `order` are "heads_first" of pages, "strided" where arguments are the matrices of
-    tokens, whose rows may have gaps, and "placed" where the result is one."""
+    Words of `order` are "heads_first" of pages, "q", "k" and "v" of operands that are matrices of
+    tokens, whose rows may have gaps, and "placed" of a result that is one."""
 
     query: tuple[int | None, ...]
     key: tuple[int | None, ...]
@@ -51,13 +51,8 @@ class Attention:
     out: str = ""
     value_code: str = ""
 
-    @property
-    def strided(self) -> bool:
-        return "strided" in self.order
-
-    @property
-    def placed(self) -> bool:
-        return "placed" in self.order
+    def says(self, word: str) -> bool:
+        return word in self.order.split()
 
     @property
     def value_rows(self) -> bool:
@@ -100,7 +95,7 @@ def text_of(what: Attention) -> str:
             groups[word] = [(word[0] + "o", f"tensor<{what.offsets}xi32>")]
     for word in what.of_heads:
         groups[word] = [(word[:2], f"tensor<{what.query[-2]}xf32>")]
-    order = " heads_first" if "heads_first" in what.order else ""
+    order = " heads_first" if what.says("heads_first") else ""
     more = "".join(f" {word}({_typed(operands)})" + (order if word == "pages" else "")
                    for word, operands in groups.items())
     arguments = ", ".join((*_elements(what, query, key, *(() if what.latent else (value,))), *(
@@ -123,18 +118,18 @@ def _returned(names: str, kinds: list[str], what: Attention) -> tuple[str, str, 
     """What makes the matrix of tokens of a result that is placed; and values that are returned,
     their types, and those of the results of the function."""
     types = ", ".join(kinds)
-    if not what.placed:
+    if not what.says("placed"):
         return "", names, types, types
     matrix = _matrix((*what.query[:-1], what.latent or what.value[-1]), kinds[0])
-    body = (f"  %m = tensor.collapse_shape %o {_groups(what)} : {kinds[0]} into {matrix}\n")
+    body = (f"  %m = tensor.collapse_shape %o {_groups(what.query)} : {kinds[0]} into {matrix}\n")
     others = "".join(f", {kind}" for kind in kinds[1:])
     return (body, names.replace("%o", "%m"), f"{matrix}{others}",
             f"{matrix} {{fp4.strided}}{others}")
 
 
-def _groups(what: Attention) -> str:
+def _groups(shape: tuple[int | None, ...]) -> str:
     """The dimensions of a tensor that are rows, and columns, of its matrix of tokens."""
-    return "[[0], [1, 2]]" if what.offsets else "[[0, 1], [2, 3]]"
+    return "[[0], [1, 2]]" if len(shape) == 3 else "[[0, 1], [2, 3]]"
 
 
 def _typed(operands: list[tuple[str, str]]) -> str:
@@ -202,11 +197,13 @@ def _elements(what: Attention, *kinds: str) -> list[str]:
     """The arguments of queries, keys and values. Sizes that are dynamic have names, by which tokens
     of keys and values are compared before a kernel runs."""
     names = zip("qkv", ("query", "key", "value"), kinds, (what.query, what.key, what.value), "TKK")
-    if what.strided:
-        return [f'%{letter}m: {_matrix(shape, kind)} {{fp4.name = "{name}", fp4.strided}}'
-                for letter, name, kind, shape, _ in names]
     arguments = []
     for letter, name, kind, shape, size in names:
+        if what.says(letter):
+            rows = f', fp4.dims = ["{size}", ""]' if None in shape else ""
+            arguments.append(f'%{letter}m: {_matrix(shape, kind)} '
+                             f'{{fp4.name = "{name}"{rows}, fp4.strided}}')
+            continue
         dims = ", ".join(f'"{size}"' if x is None else '""' for x in shape)
         named = f', fp4.dims = [{dims}]' if None in shape else ""
         arguments.append(f'%{letter}: {kind} {{fp4.name = "{name}"{named}}}')
@@ -222,12 +219,17 @@ def _matrix(shape: tuple[int | None, ...], kind: str) -> str:
 
 def _expanded(what: Attention, *kinds: str) -> str:
     """Makes tensors of matrices of tokens."""
-    if not what.strided:
-        return ""
-    operands = zip("qkv", kinds, (what.query, what.key, what.value))
-    return "".join(f"  %{letter} = tensor.expand_shape %{letter}m [[0, 1], [2, 3]] output_shape "
-                   f"{list(shape)} : {_matrix(shape, kind)} into {kind}\n"
-                   for letter, kind, shape in operands)
+    lines = "  %zero = arith.constant 0 : index\n" if what.offsets and what.order else ""
+    for letter, kind, shape in zip("qkv", kinds, (what.query, what.key, what.value)):
+        if not what.says(letter):
+            continue
+        matrix = _matrix(shape, kind)
+        if None in shape:
+            lines += f"  %{letter}n = tensor.dim %{letter}m, %zero : {matrix}\n"
+        sizes = ", ".join(f"%{letter}n" if size is None else str(size) for size in shape)
+        lines += (f"  %{letter} = tensor.expand_shape %{letter}m {_groups(shape)} output_shape "
+                  f"[{sizes}] : {matrix} into {kind}\n")
+    return lines
 
 
 def _scores(what: Attention) -> str:

@@ -50,25 +50,26 @@ def placed_heads(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
 
 
 def matrix_of_tokens(x: torch.Tensor) -> torch.Tensor | None:
-    """The matrix of tokens of [B, S, H, D], for a kernel with fp4.strided: rows with all heads of a
-    token, at one distance. None where a tensor has no such rows."""
+    """The matrix of tokens of [B, S, H, D], or of packed [T, H, D], for a kernel with fp4.strided:
+    rows with all heads of a token, at one distance. None where a tensor has no such rows."""
+    x = x.unsqueeze(0) if x.dim() == 3 else x
     batches, tokens, heads, elements = x.shape
     batch, pitch, head, step = x.stride()
-    is_placed = (step == 1 and (heads == 1 or head == elements)
+    rows, columns = batches * tokens, heads * elements
+    pitch = columns if rows <= 1 else batch if tokens == 1 else pitch
+    is_placed = (step == 1 and (heads == 1 or head == elements) and pitch >= columns
                  and (batches == 1 or batch == tokens * pitch))
-    columns = heads * elements
     if not is_placed:
         return None
-    matrix = x.as_strided((batches * tokens, columns), (max(pitch, columns), 1))
+    matrix = x.as_strided((rows, columns), (pitch, 1))
     return matrix if has_rows(matrix) else None
 
 
-def matrices_of_tokens(*tensors: torch.Tensor) -> list[torch.Tensor]:
-    """The matrices of tokens of all tensors. None where no tensor has gaps, or one has no such
-    rows."""
-    matrices = [matrix for x in tensors if (matrix := matrix_of_tokens(x)) is not None]
-    have_gaps = any(not x.is_contiguous() for x in matrices)
-    return matrices if have_gaps and len(matrices) == len(tensors) else []
+def placed_tokens(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """The matrix of tokens of `x` for a kernel with fp4.strided, and whether it has gaps; else `x`,
+    or a copy without gaps."""
+    matrix = None if x.is_contiguous() else matrix_of_tokens(x)
+    return (dense(x), False) if matrix is None else (matrix, True)
 
 
 def dense(x: torch.Tensor) -> torch.Tensor:
