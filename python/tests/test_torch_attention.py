@@ -9,6 +9,7 @@ from programs import torch
 
 if torch is not None:
     import fp4.torch as ft
+    from fp4.torch import execution
 
 
 def heads(*shape: int, seed: int = 0) -> Any:
@@ -228,6 +229,27 @@ class Attention(unittest.TestCase):
                 ft.scaled_dot_product_attention(**{"query": query, "key": key, "value": value,
                                                    "is_causal": True, "enable_gqa": True,
                                                    **change})
+
+    def test_heads_in_front_of_tokens(self) -> None:
+        """Contiguous tensors are sequences of one head each, and have the bits of transposed views;
+        causal heads that share keys are not."""
+        device = fp4.Device("sim", target="sm_90a", check="strict")
+        for query_heads, tokens, causal, is_moved in ((2, 70, True, True), (2, 9, False, True),
+                                                      (4, 33, False, True), (4, 70, True, False)):
+            query = heads(2, query_heads, tokens, 64)
+            key, value = heads(2, 2, 70, 64, seed=1), heads(2, 2, 70, 64, seed=2)
+            views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value)]
+            options = {"is_causal": causal, "enable_gqa": True}
+            with self.subTest(heads=query_heads, causal=causal), ft.simulator(device, verify=True):
+                with execution.collecting() as programs:
+                    ft.scaled_dot_product_attention(query, key, value, **options)
+                (_, (what,), _, _), = programs
+                self.assertEqual(what.query, (4, query_heads // 2 * tokens, 1, 64) if is_moved
+                                 else (2, tokens, query_heads, 64))
+                got = ft.scaled_dot_product_attention(query, key, value, **options)
+                self.assertTrue(torch.equal(got, ft.scaled_dot_product_attention(*views, **options)))
+        with self.assertRaisesRegex(fp4.CompileError, "'key' must have the 2 batches"):
+            ft.scaled_dot_product_attention(query, key[:1], value[:1], enable_gqa=True)
 
     def test_causal_masks_of_torch(self) -> None:
         """torch aligns masks with the first key, whatever the sizes are."""

@@ -13,7 +13,8 @@ not import this package, because it imports torch.
 """
 
 from . import requirement  # noqa: F401 (first: it says what is wrong with torch)
-from .attend import attention, attention_scaled, scaled_dot_product_attention
+from .attend import attention, attention_scaled
+from .attend_heads import scaled_dot_product_attention
 from .buffers import ScaledBuffers
 from .checking import checked
 from .convert import dequantize_, quantize_

@@ -1,7 +1,6 @@
 """Attention in one kernel.
 
     attention(query, key, value, causal?, scale?, window?, sinks?, ...) -> elements
-    scaled_dot_product_attention(query, key, value, ...) -> elements, as torch.nn.functional has it
 
 The compiler makes a kernel for each shape, and keeps it for the process. One for packed sequences
 is for any number of tokens.
@@ -396,46 +395,6 @@ def _check_ranges(lengths: Maybe, pages: Maybe, key: torch.Tensor, heads_first: 
                 raise UsageError(f"'pages' must be from 0 to {key.shape[0] - 1}, but page {place} "
                                  f"of sequence {sequence} is {page}",
                                  "a page is a place in 'key' and 'value'")
-
-
-def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                                 attn_mask: None = None, dropout_p: float = 0.0,
-                                 is_causal: bool = False, scale: float | None = None,
-                                 enable_gqa: bool = False) -> torch.Tensor:
-    """torch.nn.functional.scaled_dot_product_attention, where `attention` computes the same.
-
-    Args:
-        query, key, value: bfloat16 or float16 [B, Hq, Sq, D], [B, Hk, Sk, D] and [B, Hk, Sk, E].
-            Tensors that are no transposed views of [B, S, H, D] are copied.
-        is_causal: query i sees keys up to i, as torch aligns the mask with the first key. Queries
-            behind the last key are computed by a call of their own.
-        enable_gqa: Hq is a multiple of Hk; without it Hq = Hk.
-
-    Raises:
-        UsageError: a mask, dropout, or an argument that does not fit. CompileError: a GPU or a
-            shape without a kernel.
-    """
-    if attn_mask is not None or dropout_p:
-        raise UsageError("'attn_mask' and 'dropout_p' must be left out",
-                         "fp4.torch.attention has causal masks and lengths of sequences")
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        check_tensor(tensor, name)
-        if tensor.dim() != 4:
-            raise UsageError(f"'{name}' must be batches x heads x tokens x elements, but got the "
-                             f"shape {list(tensor.shape)}",
-                             "pass x.unsqueeze(0) of heads x tokens x elements")
-        _check_heads(tensor, name, query)
-    if not enable_gqa and query.shape[1] != key.shape[1]:
-        raise UsageError(f"'key' must have the {query.shape[1]} heads of 'query', but has "
-                         f"{key.shape[1]}", "pass enable_gqa=True where heads share keys")
-    tokens, keys = query.shape[2], key.shape[2]
-    query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-    if not is_causal or tokens <= keys:  # no query sees the keys behind it
-        key, value = (x[:, :tokens] if is_causal else x for x in (key, value))
-        return attention(query, key, value, causal=is_causal, scale=scale).transpose(1, 2)
-    parts = (attention(query[:, :keys], key, value, causal=True, scale=scale),
-             attention(query[:, keys:], key, value, scale=scale))
-    return torch.cat(parts, dim=1).transpose(1, 2)
 
 
 def _values_of(key: torch.Tensor, value: Maybe, latent: int) -> torch.Tensor:
