@@ -2,6 +2,14 @@
 // of a softmax behind a causal mask.
 // RUN: fp4-opt %S/Inputs/linalg-named.mlir -fp4-fuse | FileCheck %s --check-prefix=NAMED
 // RUN: fp4-opt %S/Inputs/linalg-parts.mlir -fp4-fuse | FileCheck %s --check-prefix=PARTS
+// RUN: fp4-opt %S/Inputs/linalg-shared.mlir -fp4-fuse | FileCheck %s --check-prefix=SHARED
+// RUN: fp4-opt %S/Inputs/linalg-groups.mlir -fp4-fuse | FileCheck %s --check-prefix=GROUPS
+// RUN: sed 's/(b, h, g, i, d)/(b, i, h, g, d)/; s/(b, h, j, d)/(b, j, h, d)/; s/(b, h, j, e)/(b, j, h, e)/; s/(b, h, g, i, e)/(b, i, h, g, e)/; s/2x3x2x128x64/2x128x3x2x64/; s/2x3x200x64/2x200x3x64/' %S/Inputs/linalg-groups.mlir \
+// RUN:   | fp4-opt -fp4-fuse | FileCheck %s --check-prefix=TOKENS
+// RUN: sed 's/ 0.125 : f32/ 0.125 : f32\n    %%i = linalg.index 3 : index\n    %%j = linalg.index 4 : index\n    %%more = arith.constant 72 : index\n    %%n = arith.constant 0xFF800000 : f32\n    %%last = arith.addi %%i, %%more : index\n    %%seen = arith.cmpi sle, %%j, %%last : index\n    %%x2 = arith.select %%seen, %%x, %%n : f32/; s/mulf %%x, %%c/mulf %%x2, %%c/' %S/Inputs/linalg-groups.mlir \
+// RUN:   | %fp4-opt-once -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=HIDDEN
+// RUN: sed 's/^!w = /!y = tensor<2x200x2x3x64xf16>\n!w = /; s/%%kx = linalg.broadcast ins(%%k3 : !k) outs(%%xe : !x) dimensions = .3./%%ye = tensor.empty() : !y\n  %%kx = linalg.broadcast ins(%%k3 : !k) outs(%%ye : !y) dimensions = [2]/; /%%kx \[/s/!x/!y/' %S/Inputs/linalg-shared.mlir \
+// RUN:   | fp4-opt -fp4-fuse | FileCheck %s --check-prefix=APART
 // RUN: %fp4-opt-once %S/Inputs/linalg-parts.mlir -fp4-fuse --remarks-filter=fp4-fuse -o /dev/null 2>&1 | FileCheck %s --check-prefix=PASSED
 // RUN: fp4-opt %S/Inputs/linalg-parts.mlir -fp4-fuse=fusions=results | FileCheck %s --check-prefix=OFF
 // RUN: sed '/%%result = /,$ s/arith.truncf %%x/arith.truncf %%w/; /%%result = /,$ s/%%y = /%%w = arith.negf %%x : f32\n    %%y = /' %S/Inputs/linalg-named.mlir \
@@ -15,6 +23,21 @@
 // NAMED-NOT: linalg
 // PARTS: fp4.attention %arg0, %arg1, %arg2 scale 2.500000e-01 causal : tensor<2x128x3x64xf16>
 // PARTS-NEXT: return
+
+// Heads that share keys are those of the operation, or as many tokens of one head.
+// SHARED: fp4.attention %arg0, %arg1, %arg2 scale 2.500000e-01 causal : tensor<2x128x6x64xf16>, tensor<2x200x3x64xf16>, tensor<2x200x3x64xf16>
+// SHARED-NEXT: return
+// GROUPS: fp4.attention {{.*}} : tensor<6x256x1x64xbf16>, tensor<6x200x1x64xbf16>, tensor<6x200x1x64xbf16>
+// GROUPS: tensor.expand_shape {{.*}} into tensor<2x3x2x128x64xbf16>
+// TOKENS: tensor.collapse_shape %arg0 {{\[\[}}0], [1], [2, 3], [4]]
+// TOKENS: fp4.attention %{{.*}}, %arg1, %arg2 {{.*}} : tensor<2x128x6x64xbf16>, tensor<2x200x3x64xbf16>
+// TOKENS: tensor.expand_shape {{.*}} into tensor<2x128x3x2x64xbf16>
+// HIDDEN: [Missed] {{.*}}"heads that share keys are in front of tokens behind a causal mask: transpose them"
+
+// Heads of keys that take turns are no groups of heads, and stay as they are.
+// APART: linalg.broadcast
+// APART: fp4.attention {{.*}} : tensor<2x128x6x64xf16>, tensor<2x200x6x64xf16>
+
 // PASSED: [Passed] matmul+softmax+matmul | Category:fp4-fuse{{.*}}two contractions and a softmax are one attention
 // OFF-NOT: fp4.attention
 

@@ -64,7 +64,8 @@ std::optional<Product> productOf(Value value) {
       !typeOf(value).getElementType().isF32() || !isAll(op.getDpsInits()[0], isZero))
     return std::nullopt;
   FailureOr<linalg::ContractionDimensions> loops = linalg::inferContractionDims(op);
-  if (failed(loops) || loops->m.size() != 1 || loops->n.size() != 1 || loops->k.size() != 1)
+  if (failed(loops) || loops->m.empty() || loops->m.size() > 2 || loops->n.size() != 1 ||
+      loops->k.size() != 1)
     return std::nullopt;
   return Product{op, *loops};
 }
@@ -256,16 +257,42 @@ std::optional<Scores> scoresFrom(Value value) {
 /// An order of dimensions: of batches, in front or around tokens.
 enum class Order { BatchesFirst, TokensBeforeHeads };
 
-/// The order in which an operand has batches, then `rows` and `columns`; none of two.
-std::optional<Order> orderOf(ArrayRef<unsigned> loops, ArrayRef<unsigned> batches, unsigned rows,
-                             unsigned columns) {
-  SmallVector<unsigned> first(batches);
-  first.append({rows, columns});
+/// The order in which an operand has batches, then `rows` and `columns`; none of two. Rows are
+/// tokens, maybe behind the heads that share keys.
+std::optional<Order> orderOf(ArrayRef<unsigned> loops, ArrayRef<unsigned> batches,
+                             ArrayRef<unsigned> rows, unsigned columns) {
+  SmallVector<unsigned> heads(batches.drop_front());
+  llvm::append_range(heads, rows.drop_back());
+  SmallVector<unsigned> first = {batches[0]}, tokens = {batches[0], rows.back()};
+  llvm::append_range(first, heads);
+  first.append({rows.back(), columns});
+  llvm::append_range(tokens, heads);
+  tokens.push_back(columns);
   if (loops == ArrayRef(first))
     return Order::BatchesFirst;
-  if (batches.size() == 2 && loops == ArrayRef<unsigned>{batches[0], rows, batches[1], columns})
-    return Order::TokensBeforeHeads;
-  return std::nullopt;
+  bool isOrder = loops == ArrayRef(tokens) && batches.size() <= 2 && !heads.empty();
+  return isOrder ? std::optional(Order::TokensBeforeHeads) : std::nullopt;
+}
+
+/// The operand whose heads `value` has several times each, side by side: the broadcast that
+/// tensor.collapse_shape merges with heads, of which `behind` dimensions are behind. Null where it
+/// is none.
+Value beforeSharing(Value value, int64_t behind) {
+  auto collapse = value.getDefiningOp<tensor::CollapseShapeOp>();
+  auto op = collapse ? collapse.getSrc().getDefiningOp<linalg::LinalgOp>() : linalg::LinalgOp();
+  if (!op || op.getNumDpsInputs() != 1 || op.getNumParallelLoops() != op.getNumLoops() ||
+      op.getBlock()->getTerminator()->getOperand(0) != op.getBlock()->getArgument(0))
+    return {};
+  unsigned rank = op.getNumLoops(), shared = rank - unsigned(behind) - 1;
+  AffineMap all = AffineMap::getMultiDimIdentityMap(rank, value.getContext());
+  SmallVector<ReassociationIndices> groups = collapse.getReassociationIndices();
+  bool isOfHeads = op.getIndexingMapsArray()[1].isIdentity() &&
+                   op.getIndexingMapsArray()[0] == all.dropResult(shared) &&
+                   int64_t(groups.size()) > behind &&
+                   llvm::all_of(ArrayRef(groups).take_back(size_t(behind)),
+                                [](const ReassociationIndices &group) { return group.size() == 1; }) &&
+                   groups[groups.size() - size_t(behind) - 1].size() >= 2;
+  return isOfHeads ? op.getDpsInputs()[0] : Value();
 }
 
 /// Groups of the dimensions of a tensor of `batches` batches and two more: all batches together.
@@ -279,11 +306,35 @@ SmallVector<ReassociationIndices> groupsOf(int64_t batches) {
 }
 
 const SmallVector<ReassociationIndices> kOneHead = {{0}, {1, 2}, {3}};
+/// Heads of queries, and those of groups that share one of keys.
+const SmallVector<ReassociationIndices> kAllHeads = {{0}, {1}, {2, 3}, {4}};
 
-/// An operand as batches x tokens x heads x elements: batches in front have one head each.
-Value withHeads(OpBuilder &b, Location loc, Value value, Order order) {
-  if (order == Order::TokensBeforeHeads)
+/// A tensor as `type`, whose last dimension is its own.
+Value withRows(OpBuilder &b, Location loc, Value value, RankedTensorType type) {
+  SmallVector<ReassociationIndices> from(2), to(2);
+  auto group = [](int64_t rank, SmallVector<ReassociationIndices> &groups) {
+    for (int64_t i = 0; i < rank; ++i)
+      groups[i + 1 == rank].push_back(i);
+  };
+  group(typeOf(value).getRank(), from);
+  group(type.getRank(), to);
+  return tensor::ExpandShapeOp::create(
+      b, loc, type, tensor::CollapseShapeOp::create(b, loc, value, from), to);
+}
+
+/// An operand as batches x tokens x heads x elements: batches in front have one head each, of
+/// `lists` heads of keys where others share these, as tokens.
+Value withHeads(OpBuilder &b, Location loc, Value value, Order order, int64_t lists) {
+  int64_t rank = typeOf(value).getRank();
+  if (order == Order::TokensBeforeHeads && rank == 5)
+    return tensor::CollapseShapeOp::create(b, loc, value, kAllHeads);
+  if (order == Order::TokensBeforeHeads && rank == 4)
     return value;
+  if (lists && order == Order::BatchesFirst) {
+    int64_t elements = typeOf(value).getShape().back();
+    int64_t tokens = typeOf(value).getNumElements() / lists / elements;
+    return withRows(b, loc, value, typeOf(value).clone({lists, tokens, 1, elements}));
+  }
   int64_t batches = typeOf(value).getRank() - 2;
   if (batches > 1)
     value = tensor::CollapseShapeOp::create(b, loc, value, groupsOf(batches));
@@ -298,7 +349,63 @@ struct Found {
   Value query, key, value, result;
   Order order;
   Scores scores;
+  int64_t lists = 0; ///< heads of keys of all batches where several of queries share each; 0: none
 };
+
+/// The order of all operands of both products; none where they have several.
+std::optional<Order> orderOf(Product &ofKeys, Product &ofValues) {
+  auto &k = ofKeys.loops, &v = ofValues.loops;
+  // Rows of `product` in the order of scores, of which powers have the loops.
+  auto rowsOf = [](Product &product, unsigned ofScores) {
+    SmallVector<unsigned> rows, loops = product.loopsOf(ofScores);
+    llvm::copy_if(loops, std::back_inserter(rows),
+                  [&](unsigned loop) { return llvm::is_contained(product.loops.m, loop); });
+    return rows;
+  };
+  SmallVector<unsigned> rows = rowsOf(ofKeys, 2), powers = rowsOf(ofValues, 0);
+  auto of = [](Product &product, unsigned operand, ArrayRef<unsigned> rows, unsigned columns) {
+    return orderOf(product.loopsOf(operand), product.loops.batch, rows, columns);
+  };
+  if (k.batch.empty() || rows.size() != powers.size() || k.batch.size() != v.batch.size())
+    return std::nullopt;
+  std::optional<Order> order = of(ofKeys, 0, rows, k.k[0]);
+  auto isIt = [&](std::optional<Order> other) { // one head of keys is in any order
+    return other == order || (k.batch.size() == 1 && other == Order::BatchesFirst);
+  };
+  bool haveOrder = order && isIt(of(ofKeys, 1, k.n[0], k.k[0])) &&
+                   isIt(of(ofValues, 1, v.k[0], v.n[0])) &&
+                   of(ofValues, 2, powers, v.n[0]) == order;
+  bool areRows = of(ofKeys, 2, rows, k.n[0]) == Order::BatchesFirst &&
+                 of(ofValues, 0, powers, v.k[0]) == Order::BatchesFirst;
+  return haveOrder && areRows ? order : std::nullopt;
+}
+
+/// Finds heads of keys that several of queries share: those of a loop of their own, or what is
+/// broadcast to all heads. Heads in front of tokens are tokens of one head, which see the same keys
+/// without a causal mask. Returns why this is no attention, or nothing.
+std::string findSharing(Found &found, bool hasLoop) {
+  bool isFirst = found.order == Order::BatchesFirst, isHidden = isFirst && found.scores.causal;
+  auto listsOf = [](Value key) {
+    RankedTensorType type = typeOf(key);
+    return ShapedType::getNumElements(type.getShape().drop_back(2));
+  };
+  if (hasLoop && isHidden)
+    return "heads that share keys are in front of tokens behind a causal mask: transpose them";
+  if (hasLoop)
+    found.lists = listsOf(found.key);
+  if (hasLoop || isHidden)
+    return "";
+  Value key = beforeSharing(found.key, isFirst ? 2 : 1),
+        value = beforeSharing(found.value, isFirst ? 2 : 1);
+  bool areShared = key && value && typeOf(key).getShape().drop_back() ==
+                                       typeOf(value).getShape().drop_back();
+  if (areShared && (isFirst || typeOf(key).getRank() == 4)) {
+    found.key = key;
+    found.value = value;
+    found.lists = listsOf(key);
+  }
+  return "";
+}
 
 /// Why the contractions around a softmax are no attention; empty where `found` is one.
 std::string match(Product &ofValues, Value softmaxed, Found &found) {
@@ -322,22 +429,15 @@ std::string match(Product &ofValues, Value softmaxed, Found &found) {
     if (!typeOf(x).hasStaticShape() || typeOf(x).getElementType() != element ||
         !(element.isBF16() || element.isF16()))
       return "queries, keys, values, powers and results are not all static, and all bf16 or f16";
-  auto &k = ofKeys->loops, &v = ofValues.loops;
-  auto of = [&](Product &product, unsigned operand, unsigned rows, unsigned columns) {
-    return orderOf(product.loopsOf(operand), product.loops.batch, rows, columns);
-  };
-  std::optional<Order> order = of(*ofKeys, 0, k.m[0], k.k[0]);
-  bool haveOrder = order && of(*ofKeys, 1, k.n[0], k.k[0]) == order &&
-                   of(ofValues, 1, v.k[0], v.n[0]) == order &&
-                   of(ofValues, 2, v.m[0], v.n[0]) == order;
-  bool areRows = of(*ofKeys, 2, k.m[0], k.n[0]) == Order::BatchesFirst &&
-                 of(ofValues, 0, v.m[0], v.k[0]) == Order::BatchesFirst;
-  if (!haveOrder || !areRows)
+  std::optional<Order> order = orderOf(*ofKeys, ofValues);
+  if (!order)
     return "operands are not all batches x tokens x elements, or all batches x tokens x heads x "
            "elements: transpose them";
   found.order = *order;
   double scale = scores->scale;
-  return scale > 0 && std::isfinite(scale) ? "" : "scores are multiplied by no positive number";
+  if (!(scale > 0 && std::isfinite(scale)))
+    return "scores are multiplied by no positive number";
+  return findSharing(found, ofKeys->loops.m.size() > 1);
 }
 
 void replace(RewriterBase &b, const Found &found) {
@@ -345,7 +445,7 @@ void replace(RewriterBase &b, const Found &found) {
   b.setInsertionPoint(found.result.getDefiningOp());
   SmallVector<Value> operands;
   for (Value operand : {found.query, found.key, found.value})
-    operands.push_back(withHeads(b, loc, operand, found.order));
+    operands.push_back(withHeads(b, loc, operand, found.order, found.lists));
   SmallVector<int64_t> shape(typeOf(operands[0]).getShape());
   shape.back() = typeOf(operands[2]).getShape().back();
   Value none;
@@ -356,7 +456,11 @@ void replace(RewriterBase &b, const Found &found) {
       found.scores.causal, IntegerAttr(), /*heads_first=*/false, KeyOrderAttr(), IntegerAttr());
   Value result = attention.getResult();
   RankedTensorType type = typeOf(found.result);
-  if (found.order == Order::BatchesFirst) {
+  if (found.lists && found.order == Order::BatchesFirst) {
+    result = withRows(b, loc, result, type);
+  } else if (found.order == Order::TokensBeforeHeads && type.getRank() == 5) {
+    result = tensor::ExpandShapeOp::create(b, loc, type, result, kAllHeads);
+  } else if (found.order == Order::BatchesFirst) {
     result = tensor::CollapseShapeOp::create(b, loc, result, kOneHead);
     if (type.getRank() > 3)
       result = tensor::ExpandShapeOp::create(b, loc, type, result, groupsOf(type.getRank() - 2));
