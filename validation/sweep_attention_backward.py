@@ -21,27 +21,28 @@ ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128), (96, 96), (192, 128), (1
 TYPE = ["bf16", "f16"]
 MASK = ["full", "causal", "window 1", "window 17", "window 64", "window 200"]
 SCALE = ["0.125", "0.001", "0.03", "1.0"]
+SOFTCAP = ["", "softcap 2.0 ", "softcap 50.0 "]
 TILE = ["", "64, 64, 64", "128, 48, 80", "128, 128, 64", "192, 64, 128"]  # rows, queries and keys of a block
 DIST = ["gaussian", "zeros"]
 SCHEDULES = sweeping.schedules(1)
 
 
 def program(case):
-    batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, *_ = case
+    batches, queries, keys, (heads, shared), (of_keys, of_values), element, mask, scale, softcap, *_ = case
     query, key, value, output = (
         f"tensor<{batches}x{tokens}x{count}x{elements}x{element}>" for tokens, count, elements in (
             (queries, heads, of_keys), (keys, shared, of_keys), (keys, shared, of_values), (queries, heads, of_values)))
     lse = f"tensor<{batches}x{queries}x{heads}xf32>"
-    words = "" if mask == "full" else " causal" if mask == "causal" else f" causal {mask}"
+    words = "" if mask == "full" else "causal" if mask == "causal" else f"causal {mask}"
     return (f"func.func @backward(%q: {query}, %k: {key}, %v: {value}, %o: {output}, %g: {output}, %l: {lse})"
             f" -> ({query}, {key}, {value}) {{\n"
-            f"  %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %g, %l scale {scale}{words}\n"
+            f"  %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %g, %l scale {scale} {softcap}{words}\n"
             f"      : {query}, {key}, {value}, {output}, {lse}\n"
             f"  return %dq, %dk, %dv : {query}, {key}, {value}\n}}\n")
 
 
 def valid(case):
-    batches, queries, keys, (heads, _), (of_keys, of_values), element, _, scale, tile, _ = case
+    batches, queries, keys, (heads, _), (of_keys, of_values), element, _, scale, _, tile, _ = case
     if element == "f16" and float(scale) > 0.05:  # powers of any scores and logarithms are beyond the numbers of f16
         return False
     if tile.startswith("192") and of_keys + of_values > 128:  # registers have no room for more
@@ -61,7 +62,7 @@ def library(case):
 
 def main():
     options = sweeping.product_parser(__doc__).parse_args()
-    parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, TILE, DIST]
+    parameters = [BATCHES, QUERIES, KEYS, HEADS, ELEMENTS, TYPE, MASK, SCALE, SOFTCAP, TILE, DIST]
     return sweeping.run_gemms(options, [library(case) for case in sweeping.cases_of(options.full, parameters, valid)], SCHEDULES)
 
 

@@ -1,6 +1,7 @@
 //===- Attention.cpp - Attention in fp64, and the bound of a kernel --------===//
 #include "AttentionBlocks.h"
 #include "AttentionKeys.h"
+#include "AttentionPowers.h"
 
 #include "fp4/Support/Parallel.h"
 
@@ -19,8 +20,8 @@ constexpr double unit = 0x1p-24, powerError = 4 * unit;
 /// The power of two below which ex2.approx.ftz is 0.
 constexpr double leastPower = 0x1p-126;
 
-/// The error of a tangent, and that of lg2.approx between 1/2 and 2 (PTX ISA; Attention.h).
-constexpr double tangentError = 12 * unit, logError = 4 * unit;
+/// The error of lg2.approx between 1/2 and 2 (PTX ISA).
+constexpr double logError = 4 * unit;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Half an ulp of `type` relative to 1, and its smallest subnormal number.

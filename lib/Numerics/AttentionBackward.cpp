@@ -2,6 +2,7 @@
 #include "fp4/Numerics/AttentionBackward.h"
 
 #include "AttentionKeys.h"
+#include "AttentionPowers.h"
 
 #include "fp4/Support/Parallel.h"
 
@@ -107,8 +108,9 @@ private:
     for (uint64_t j = seen.first; j < seen.first + seen.count; ++j) {
       const float *key = seen.elementsOf(operands_.key, j, shape_.queryElements);
       const float *value = seen.elementsOf(operands_.value, j, shape_.valueElements);
-      const Bounded power = powerOf(dot(query, key, shape_.queryElements), operands_.logSums[row]);
-      const Bounded slope = slopeOf(power, dot(gradient, value, shape_.valueElements), total);
+      const auto [score, rise] = scoreOf(dot(query, key, shape_.queryElements));
+      const Bounded power = powerOf(score, operands_.logSums[row]);
+      const Bounded slope = slopeOf(power, dot(gradient, value, shape_.valueElements), total, rise);
       ofValues_[j].add(power, rounding_, gradient);
       ofKeys_[j].add(slope, rounding_, query);
       ofQuery.add(slope, rounding_, key);
@@ -116,24 +118,38 @@ private:
     ofQuery.store(gradients_.query, row * shape_.queryElements, shape_.scale, rounding_);
   }
 
-  /// exp(scale * product - logSum), or 0 of a query that has no sum.
-  Bounded powerOf(const Bounded &product, double logSum) const {
+  /// The score of a product, and its gradient, 1 without a softcap.
+  std::pair<Bounded, Bounded> scoreOf(const Bounded &product) const {
+    const Bounded score = {product.value * shape_.scale, product.error * shape_.scale};
+    if (shape_.softcap == 0)
+      return {score, {1, 0}};
+    const double cap = shape_.softcap, tangent = std::tanh(score.value / cap);
+    const double error = score.error / cap + tangentError;
+    return {{cap * tangent, cap * error},
+            {1 - tangent * tangent, error * (2 * std::fabs(tangent) + error) + 2 * unit}};
+  }
+
+  /// exp(score - logSum), or 0 of a query that has no sum.
+  Bounded powerOf(const Bounded &score, double logSum) const {
     if (logSum == -std::numeric_limits<double>::infinity())
       return {};
-    const double score = product.value * shape_.scale, distance = score - logSum;
-    const double argument = product.error * shape_.scale +
-                            4 * unit * (std::fabs(score) + std::fabs(logSum) + std::fabs(distance));
+    const double distance = score.value - logSum;
+    const double argument =
+        score.error + 4 * unit * (std::fabs(score.value) + std::fabs(logSum) + std::fabs(distance));
     const double power = std::exp(distance);
     return {power, power * (std::expm1(argument) + powerError) + leastPower};
   }
 
-  /// power * (product - total), the gradient of a score.
-  static Bounded slopeOf(const Bounded &power, const Bounded &product, const Bounded &total) {
+  /// power * (product - total) * rise, the gradient of a product in the scale of scores.
+  static Bounded slopeOf(const Bounded &power, const Bounded &product, const Bounded &total,
+                         const Bounded &rise) {
     const double difference = product.value - total.value;
     const double error = product.error + total.error + unit * std::fabs(difference);
     const double slope = power.value * difference;
-    return {slope, power.error * std::fabs(difference) + (power.value + power.error) * error +
-                       2 * unit * std::fabs(slope)};
+    const double ofSlope = power.error * std::fabs(difference) +
+                           (power.value + power.error) * error + 2 * unit * std::fabs(slope);
+    return {slope * rise.value,
+            ofSlope * (rise.value + rise.error) + std::fabs(slope) * (rise.error + unit)};
   }
 
   const AttentionShape &shape_;

@@ -8,6 +8,7 @@
 #include "fp4/Numerics/AttentionBackward.h"
 
 #include "AttentionKeys.h"
+#include "AttentionPowers.h"
 
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Support/Parallel.h"
@@ -23,12 +24,6 @@ namespace {
 /// Elements of K of an instruction.
 constexpr uint64_t instructionK = 16;
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-/// ex2, with subnormal numbers as zero.
-float exp2Of(float x) {
-  const auto power = float(std::exp2(double(x)));
-  return power < 0x1p-126f ? 0.f : power;
-}
 
 /// Rows of numbers, of which a product takes rows or columns.
 struct Matrix {
@@ -158,15 +153,20 @@ private:
     const SeenKeys seen(shape_, token, head);
     const float logSum = operands_.logSums[row], log2e = std::numbers::log2e_v<float>;
     const float offset = logSum == -infinity ? -infinity : -(logSum * log2e);
-    const auto factor = float(shape_.scale * std::numbers::log2e);
+    const double cap = shape_.softcap;
+    const auto factor = float((cap > 0 ? cap : shape_.scale) * std::numbers::log2e);
+    const auto tangent = float(cap > 0 ? 2 * std::numbers::log2e * shape_.scale / cap : 0);
     const float total =
         totalOf(&operands_.outputGradient[row * shape_.valueElements],
                 &operands_.output[row * shape_.valueElements], shape_.valueElements);
     for (uint64_t j = 0; j < shape_.keyTokens; ++j) {
       const bool isSeen = seen.first <= j && j < seen.first + seen.count;
-      const float power = isSeen ? exp2Of(std::fma(powers.at(i, j), factor, offset)) : 0;
+      const float score = cap > 0 ? tangentOf(powers.at(i, j) * tangent) : powers.at(i, j);
+      const float power = isSeen ? exp2Of(std::fma(score, factor, offset)) : 0;
       powers.at(i, j) = power;
       slopes.at(i, j) = power * (slopes.at(i, j) - total);
+      if (cap > 0)
+        slopes.at(i, j) *= std::fma(-score, score, 1.f);
     }
   }
 

@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 #include "AttentionBlocks.h"
 #include "AttentionKeys.h"
+#include "AttentionPowers.h"
 
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Numerics/E4M3.h"
-#include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Support/Parallel.h"
 
 #include <cmath>
@@ -31,12 +31,6 @@ namespace {
 constexpr uint64_t chains = 8;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// Subnormal numbers as zero, as instructions with .ftz give them.
-float flushed(double number) {
-  const auto rounded = float(number);
-  return std::fabs(rounded) < 0x1p-126f ? std::copysign(0.f, rounded) : rounded;
-}
-float exp2Of(float x) { return flushed(std::exp2(double(x))); }
 float log2Of(float x) { return flushed(std::log2(double(x))); }
 
 hw::MmaType mmaTypeOf(FloatType type) {
@@ -284,7 +278,7 @@ private:
   float softcapped(float product) const {
     if (!tangent_)
       return product;
-    return std::fma(approximateReciprocal(exp2Of(product * tangent_) + 1), -2.f, 1.f);
+    return tangentOf(product * tangent_);
   }
 
   float biased(const Row &row, uint64_t key, float score) const {

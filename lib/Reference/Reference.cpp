@@ -39,7 +39,7 @@ const std::map<std::string, Entry> &entries() {
       {"linalg.transpose", {runTranspose, {"permutation"}}},
       {"fp4.amax", {runAmax, {"nan", "groups", "per_row", "per_column"}}},
       {"fp4.attention", entryOfAttention()},
-      {"fp4.attention_backward", {runAttentionBackward, {"scale", "causal", "window"}}},
+      {"fp4.attention_backward", {runAttentionBackward, {"scale", "softcap", "causal", "window"}}},
       {"fp4.hadamard", {runHadamard, {"size", "dimension", "sign_mask", "arithmetic"}}},
       {"fp4.hadamard_amax", entryOfHadamardAmax()},
       {"fp4.quantize",

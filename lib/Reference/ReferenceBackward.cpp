@@ -26,8 +26,10 @@ Expected<numerics::AttentionShape> shapeOf(const Step &step) {
   shape.keyHeads = uint64_t(key[2]);
   shape.valueElements = uint64_t(step.operands[2]->type.shape[3]);
   FP4_ASSIGN(auto scale, step.integer("scale", std::bit_cast<uint32_t>(1.0f)));
+  FP4_ASSIGN(auto softcap, step.integer("softcap", 0));
   FP4_ASSIGN(shape.window, step.integer("window", 0));
   shape.scale = std::bit_cast<float>(uint32_t(scale));
+  shape.softcap = std::bit_cast<float>(uint32_t(softcap));
   shape.causal = step.op.attributes.contains("causal");
   return shape;
 }

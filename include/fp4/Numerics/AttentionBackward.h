@@ -21,7 +21,7 @@ template <typename T> struct AttentionGradients {
   T query, key, value;
 };
 
-/// Gradients of elements of `type`, on `threads` threads (0: all), of a `shape` without softcap,
+/// Gradients of elements of `type`, on `threads` threads (0: all), of a `shape` without
 /// slopes, pages and factors. Usage error where operands have not the sizes of `shape`.
 ///
 /// Bounds, with u = 2^-24, w half an ulp of `type`, g the gradient of the output, s the score,
@@ -29,7 +29,8 @@ template <typename T> struct AttentionGradients {
 ///   score     2 u D scale |q| . |k|, as in referenceAttention
 ///   argument  4 u (|s| + |logSum| + |s - logSum|), of a power whose own error is 2 ulp
 ///   g . v     2 u E |g| . |v|, and t the same of g and the output
-///   ds        p (g . v - t): the errors of both, and 3 u of the result
+///   softcap   that of a tangent, and of its gradient r = 1 - tanh^2, twice that and 2 u
+///   ds        p (g . v - t) r: the errors of all, and 4 u of the result
 ///   p, ds     w when they are rounded, or all of them below the smallest numbers
 ///   sums      2 u for each term
 ///   result    2 u for the scale, and w

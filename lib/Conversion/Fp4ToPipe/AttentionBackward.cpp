@@ -80,7 +80,8 @@ private:
   PassedBlocks rangeOf(const OwnTile &tile);
   void passBlock(const OwnTile &tile, Value head, Value block);
   Value load(unsigned map, Value batch, Value head, Value first, int64_t rows, int64_t elements);
-  Value powersOf(const OwnTile &tile, Value first, Value products, Value exponents);
+  Value powersOf(const OwnTile &tile, Value first, Value scores, Value exponents);
+  Value riseOf(Value tangents);
   QueryNumbers numbersOf(const OwnTile &tile, Value head, Value first);
   Value masked(const OwnTile &tile, Value first, Value scores);
   Value isMasked(Value place, Value first);
@@ -217,12 +218,18 @@ void BackwardBuilder::passBlock(const OwnTile &tile, Value head, Value block) {
   auto [exponents, totals] = isOfKeys ? numbersOf(tile, head, first) : ofRows;
   Value products = fragment(columns), slopes = which.hasScores ? fragment(columns) : Value();
   MmaOp::create(b, products, tile.scores, ofScoresB);
-  Value powers = powersOf(tile, first, read(products), exponents);
+  Value scores = read(products);
+  if (op.getSoftcap())
+    scores = b.tangentsOf(scores, splat(columns, float(op.getTangentFactor())));
+  Value powers = powersOf(tile, first, scores, exponents);
   Value ofPowersB = load(3, tile.batch, head, first, columns, op.getValueElements()), slope;
   if (which.hasScores) {
     MmaOp::create(b, slopes, tile.powers, ofPowersB);
     Value difference = arith::SubFOp::create(b, read(slopes), totals);
-    slope = rounded(arith::MulFOp::create(b, powers, difference));
+    slope = arith::MulFOp::create(b, powers, difference);
+    if (op.getSoftcap())
+      slope = arith::MulFOp::create(b, slope, riseOf(scores));
+    slope = rounded(slope);
   }
   if (which.hasPowers)
     addProducts(ofPowers, rounded(powers), ofPowersB);
@@ -230,11 +237,16 @@ void BackwardBuilder::passBlock(const OwnTile &tile, Value head, Value block) {
     addProducts(ofScores, slope, ofScoresB);
 }
 
-/// The powers of the scores of a block whose first row is `first`.
-Value BackwardBuilder::powersOf(const OwnTile &tile, Value first, Value products, Value exponents) {
-  auto factor = float(op.getScale().convertToDouble() * std::numbers::log2e);
-  Value scores = masked(tile, first, products);
-  Value exponent = math::FmaOp::create(b, scores, splat(others.block, factor), exponents);
+/// The gradient 1 - t^2 of scores that are hyperbolic tangents.
+Value BackwardBuilder::riseOf(Value tangents) {
+  return math::FmaOp::create(b, arith::NegFOp::create(b, tangents), tangents,
+                             splat(others.block, 1));
+}
+
+/// The powers of the scores of a block whose first row is `first`: products, or tangents.
+Value BackwardBuilder::powersOf(const OwnTile &tile, Value first, Value scores, Value exponents) {
+  Value factor = splat(others.block, float(op.getExponentFactor()));
+  Value exponent = math::FmaOp::create(b, masked(tile, first, scores), factor, exponents);
   return math::Exp2Op::create(b, exponent, arith::FastMathFlags::afn);
 }
 

@@ -296,15 +296,11 @@ Value AttentionBuilder::scoresOf(const QueryTile &tile, Value firstKey, Value pr
 Value AttentionBuilder::softcapped(Value products) {
   if (!attention.op.getSoftcap())
     return products;
-  auto splatOf = [&](double number) { return splat(attention.keys, float(number)); };
-  Value factor = splatOf(attention.op.getTangentFactor());
+  Value factor = splat(attention.keys, float(attention.op.getTangentFactor()));
   if (keyFactor)
     factor =
         arith::MulFOp::create(b, factor, b.splat(attention.numbers(attention.keys), keyFactor));
-  Value power = exp2(arith::MulFOp::create(b, products, factor));
-  Value inverse = arith::DivFOp::create(b, splatOf(1), arith::AddFOp::create(b, power, splatOf(1)),
-                                        arith::FastMathFlags::afn);
-  return math::FmaOp::create(b, inverse, splatOf(-2), splatOf(1));
+  return b.tangentsOf(products, factor);
 }
 
 /// The slope of each row in the scale of products, negative.

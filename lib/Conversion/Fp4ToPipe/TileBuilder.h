@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -64,6 +65,19 @@ public:
   /// The tile of `type` all of whose elements are `scalar`.
   Value splat(mlir::RankedTensorType type, Value scalar) {
     return mlir::tensor::SplatOp::create(*this, type, scalar, mlir::ValueRange());
+  }
+  /// The hyperbolic tangents tanh(x) = 1 - 2 / (1 + 2^y) of a tile, y = `products` * `factors`.
+  Value tangentsOf(Value products, Value factors) {
+    auto type = mlir::cast<mlir::RankedTensorType>(products.getType());
+    auto all = [&](float number) -> Value {
+      return mlir::arith::ConstantOp::create(*this, mlir::DenseElementsAttr::get(type, number));
+    };
+    auto fast = mlir::arith::FastMathFlags::afn;
+    Value power = mlir::math::Exp2Op::create(
+        *this, mlir::arith::MulFOp::create(*this, products, factors), fast);
+    Value inverse = mlir::arith::DivFOp::create(
+        *this, all(1), mlir::arith::AddFOp::create(*this, power, all(1)), fast);
+    return mlir::math::FmaOp::create(*this, inverse, all(-2), all(1));
   }
   /// The place of this CTA in its cluster.
   Value placeInCluster(mlir::gpu::Dimension dimension) {

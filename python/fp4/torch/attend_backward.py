@@ -1,7 +1,7 @@
 """Gradients of attention, of three kernels.
 
-    attention_backward(query, key, value, output, lse, gradient, scale, causal, window)
-        -> gradients of query, key and value
+    attention_backward(query, key, value, output, lse, gradient, scale, causal, window,
+        softcap) -> gradients of query, key and value
 
 Results have the same bits every time.
 """
@@ -24,7 +24,7 @@ from .strides import dense
 Maybe = torch.Tensor | None
 
 #: Arguments behind `value` that leave the gradient as it is, or that it follows.
-_FOLLOWED = ("scale", "causal", "window", "sinks", "heads_first")
+_FOLLOWED = ("scale", "softcap", "causal", "window", "sinks", "heads_first")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Backward:
     scale: float
     causal: bool
     window: int | None
+    softcap: float | None = None
 
 
 @functools.lru_cache(maxsize=256)
@@ -59,22 +60,24 @@ def text_of(what: Backward) -> str:
     arguments = ", ".join(f'%{name[0]}{name[-1]}: {kind} {{fp4.name = "{name}"}}'
                           for name, kind in names)
     mask = f"{' causal' if what.causal else ''}{f' window {what.window}' if what.window else ''}"
+    cap = f" softcap {what.softcap:.9e}" if what.softcap else ""
     results = f"{query}, {key}, {value}"
     return (f"func.func @attention_backward({arguments}) -> ({results}) {{\n"
             f"  %dq, %dk, %dv = fp4.attention_backward %qy, %ky, %ve, %ot, %gt, %le"
-            f" scale {what.scale:.9e}{mask}\n"
+            f" scale {what.scale:.9e}{cap}{mask}\n"
             f"      : {query}, {key}, {value}, {output}, {lse}\n"
             f"  return %dq, %dk, %dv : {results}\n}}\n")
 
 
 def _differentiate(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                    output: torch.Tensor, lse: torch.Tensor, gradient: torch.Tensor, scale: float,
-                   causal: bool, window: int | None = None) -> Any:
+                   causal: bool, window: int | None = None,
+                   softcap: float | None = None) -> Any:
     if not query.numel() or not key.numel():
         return tuple(torch.zeros_like(x, memory_format=torch.contiguous_format)
                      for x in (query, key, value))
     what = Backward(tuple(query.shape), tuple(key.shape), tuple(value.shape),
-                    programs.ELEMENTS[query.dtype], scale, causal, window)
+                    programs.ELEMENTS[query.dtype], scale, causal, window, softcap)
     operands = (dense(x) for x in (query, key, value, output, gradient, lse))
     return run(_program, (what,), *operands, target="sm_90a")
 
@@ -86,7 +89,8 @@ def _fake(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any) 
 
 _operation = Operation(
     "attention_backward(Tensor query, Tensor key, Tensor value, Tensor output, Tensor lse,"
-    " Tensor gradient, float scale, bool causal, int? window=None) -> (Tensor, Tensor, Tensor)",
+    " Tensor gradient, float scale, bool causal, int? window=None, float? softcap=None)"
+    " -> (Tensor, Tensor, Tensor)",
     _differentiate, _fake)
 
 
@@ -122,7 +126,8 @@ def _backward(names: list[str], ctx: Any, gradient: torch.Tensor, *_: Any) -> An
     if len(results) == 1:
         results = torch.ops.fp4.attention_lse(*inputs)
     gradients = torch.ops.fp4.attention_backward(
-        *inputs[:3], *results, gradient, given["scale"], given["causal"], given.get("window"))
+        *inputs[:3], *results, gradient, given["scale"], given["causal"], given.get("window"),
+        given.get("softcap"))
     return (*gradients, *(None for _ in inputs[3:]))
 
 

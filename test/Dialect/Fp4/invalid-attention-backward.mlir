@@ -133,3 +133,16 @@ func.func @causal_window(%q: !q, %l: !l) {
   %1:3 = fp4.attention_backward %q, %q, %q, %q, %q, %l scale 1.0 window 4 : !q, !q, !q, !q, !l
   return
 }
+
+// -----
+
+!q = tensor<2x64x8x128xbf16>
+!l = tensor<2x64x8xf32>
+func.func @softcap(%q: !q, %l: !l) {
+  %0:3 = fp4.attention_backward %q, %q, %q, %q, %q, %l scale 0.5 softcap 30.0 : !q, !q, !q, !q, !l
+  // attention_backward (C9)
+  // expected-error @+2 {{softcap must be a finite, positive number, but got 0.000000e+00}}
+  // expected-note @+1 {{leave 'softcap' out, and scores have no limit}}
+  %1:3 = fp4.attention_backward %q, %q, %q, %q, %q, %l scale 0.5 softcap 0.0 : !q, !q, !q, !q, !l
+  return
+}

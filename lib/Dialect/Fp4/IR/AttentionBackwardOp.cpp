@@ -8,6 +8,8 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 
+#include <numbers>
+
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::verify;
@@ -50,13 +52,18 @@ static LogicalResult verifySizes(AttentionBackwardOp op, const Checked &query, c
                   "the same number of query heads shares each head of keys");
 }
 
-/// attention_backward (C5), (C8): scores, and the keys that queries see.
+/// attention_backward (C5), (C8), (C9): scores, and the keys that queries see.
 static LogicalResult verifyScores(AttentionBackwardOp op) {
   const APFloat &scale = op.getScale();
   if (!scale.isFiniteNonZero() || scale.isNegative()) // attention_backward (C5)
     return withNote(op.emitOpError("scale must be a finite, positive number, but got ")
                         << scale.convertToFloat(),
                     "write the scale of fp4.attention");
+  std::optional<APFloat> softcap = op.getSoftcap();
+  if (softcap && (!softcap->isFiniteNonZero() || softcap->isNegative())) // attention_backward (C9)
+    return withNote(op.emitOpError("softcap must be a finite, positive number, but got ")
+                        << softcap->convertToFloat(),
+                    "leave 'softcap' out, and scores have no limit");
   if (!op.getWindow())
     return success();
   auto window = int64_t(*op.getWindow());
@@ -67,6 +74,14 @@ static LogicalResult verifyScores(AttentionBackwardOp op) {
     return success();
   return withNote(op.emitOpError("window must come with 'causal', but got none"),
                   "a window ends with the key of its query: write 'causal', or leave 'window' out");
+}
+
+double AttentionBackwardOp::getExponentFactor() {
+  return getSoftcap().value_or(getScale()).convertToDouble() * std::numbers::log2e;
+}
+
+double AttentionBackwardOp::getTangentFactor() {
+  return 2 * std::numbers::log2e * getScale().convertToDouble() / getSoftcap()->convertToDouble();
 }
 
 LogicalResult AttentionBackwardOp::verify() {

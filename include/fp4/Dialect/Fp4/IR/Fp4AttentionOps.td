@@ -234,7 +234,8 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
 
     s, the keys that a query sees, and `lse` are those of `fp4.attention`, and operands have its types
     and shapes, `output_gradient` that of `output`. i are queries of all heads that share keys. A
-    query whose `lse` is minus infinity adds nothing.
+    query whose `lse` is minus infinity adds nothing. With `softcap` c, ds have a factor
+    1 - tanh(s / c)^2.
 
     Sums are fp32, in ascending order of heads and i, or of j, 16 at a time; p and ds are rounded.
     Results have one set of bits, whatever the plan (`include/fp4/Numerics/AttentionBackward.h`).
@@ -247,13 +248,13 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
                        AnyRankedTensor:$output, AnyRankedTensor:$output_gradient,
-                       AnyRankedTensor:$lse, F32Attr:$scale, UnitAttr:$causal,
-                       OptionalAttr<I64Attr>:$window);
+                       AnyRankedTensor:$lse, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap,
+                       UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
   let results = (outs AnyRankedTensor:$query_gradient, AnyRankedTensor:$key_gradient,
                       AnyRankedTensor:$value_gradient);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $output `,` $output_gradient `,` $lse `scale` $scale
-    (`causal` $causal^)? (`window` $window^)? attr-dict
+    (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
   }];
   let extraClassDeclaration = [{
@@ -271,6 +272,9 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
     /// Heads of queries that share a head of keys.
     int64_t getHeadsOfGroup() { return getHeads() / getKeyHeads(); }
     int64_t getElements() { return getQueryType().getDimSize(3); }
+    /// As those of AttentionOp.
+    double getExponentFactor();
+    double getTangentFactor();
     int64_t getValueElements() {
       return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()).getDimSize(3);
     }

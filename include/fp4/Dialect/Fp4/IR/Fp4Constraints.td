@@ -151,6 +151,7 @@ def : Fp4_Constraints<"attention_backward", [{
   - (C6) `output` has the shape of `query`, with heads of `value`.
   - (C7) `lse` has an f32 for each token and head of `query`.
   - (C8) `window` is positive, and comes with `causal`.
+  - (C9) `softcap` is finite and positive.
 }]>;
 
 def : Fp4_Constraints<"key_order", [{
