@@ -128,6 +128,44 @@ class FromExport(unittest.TestCase):
                 torch.testing.assert_close(torch.as_tensor(got).float(), expected, rtol=2e-2,
                                            atol=1e-2)
 
+    def test_repeated_heads(self) -> None:
+        """Keys and values whose heads are repeated, as models write it, are read as they are."""
+        q, k, v = (torch.randn(2, 20, heads, 64).bfloat16() for heads in (4, 2, 2))
+
+        def indexed(x: Any) -> Any:
+            b, h, s, d = x.shape
+            return x[:, :, None, :, :].expand(b, h, 2, s, d).reshape(b, 2 * h, s, d)
+
+        def interleaved(x: Any) -> Any:
+            return x.repeat_interleave(2, dim=1)
+
+        def attended(repeat: Any, **options: Any) -> Any:
+            def forward(q: Any, k: Any, v: Any) -> Any:
+                q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+                return sdpa(q, repeat(k), repeat(v), **options).transpose(1, 2)
+            return Layers(forward)
+
+        for repeat in (indexed, interleaved):
+            layers = attended(repeat, is_causal=True)
+            program = ft.from_export(self.export(layers, (q, k, v)), target="sm_90a")
+            self.assertIn("tensor<2x20x2x64xbf16>, tensor<2x20x2x64xbf16> -> tensor<2x20x4x64xbf16>",
+                          str(program.builder))
+            expected = layers(*(x.float() for x in (q, k, v)))
+            torch.testing.assert_close(torch.as_tensor(program(q, k, v)).float(), expected,
+                                       rtol=2e-2, atol=1e-2)
+        whole = [lambda x: x.repeat(1, 2, 1, 1),
+                 lambda x: x[:, None].expand(2, 2, 2, 20, 64).reshape(2, 4, 20, 64)]
+        for repeat in whole:  # heads take turns
+            with self.assertRaisesRegex(fp4.UsageError, "must be the transposition"):
+                ft.from_export(self.export(attended(repeat), (q, k, v)), target="sm_90a")
+
+        def returned(q: Any, k: Any, v: Any) -> Any:
+            x = indexed(k.transpose(1, 2))
+            return sdpa(q.transpose(1, 2), x, x).transpose(1, 2), x
+
+        with self.assertRaisesRegex(fp4.UsageError, "'output' reads it"):
+            ft.from_export(self.export(Layers(returned), (q, k, v)), target="sm_90a")
+
     def test_refused_attention(self) -> None:
         q, k = torch.randn(1, 20, 2, 64).bfloat16(), torch.randn(1, 30, 2, 64).bfloat16()
         mask = torch.ones(20, 20, dtype=torch.bool)

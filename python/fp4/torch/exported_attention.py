@@ -27,6 +27,7 @@ class Attention:
     element: str
     scale: float
     causal: bool
+    repeats: frozenset[Node] = frozenset()  #: nodes that repeat heads of keys and values
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
@@ -37,7 +38,9 @@ class Attention:
         """The nodes of the graph that are no operation of the program."""
         call = self.result.args[0]
         assert isinstance(call, Node)
-        return {self.result, *(x for x in call.args[:3] if isinstance(x, Node))}
+        given = {x for x in call.args[:3] if isinstance(x, Node)}
+        turned = {x.args[0] for x in self.repeats if _is_turn(x.args[0])}
+        return {self.result, *given, *self.repeats, *turned}  # type: ignore[arg-type]
 
 
 def match(node: Node) -> Attention:
@@ -51,7 +54,11 @@ def match(node: Node) -> Attention:
         if len(shape_of(given[name])) != 4:
             raise wrong(node, f"'{name}' must have batches, heads, tokens and elements, but is of "
                         f"shape {list(shape_of(given[name]))}", _TURNED)
-    operands = tuple(_untransposed(node, given[name]) for name in names[:3])
+    repeated: set[Node] = set()
+    sources = [given["query"], *(_unrepeated(given[name], repeated) for name in names[1:3])]
+    operands = tuple(_untransposed(node, x, repeated) for x in sources)
+    for repeats in repeated:
+        _check_users(repeats, repeated)
     query, key, _ = (shape_of(operand) for operand in operands)
     element = _ELEMENTS.get(operands[0].meta["val"].dtype)
     if element is None:
@@ -64,14 +71,15 @@ def match(node: Node) -> Attention:
     if causal and query[1] < key[1]:
         raise wrong(node, f"its {query[1]} causal queries must have no keys behind them, but have "
                     f"{key[1]}", "no query sees these: pass key[:, :tokens] and value[:, :tokens]")
-    if not given.get("enable_gqa") and query[2] != key[2]:
+    if not given.get("enable_gqa") and not repeated and query[2] != key[2]:
         raise wrong(node, f"its {query[2]} heads share {key[2]}", "pass enable_gqa=True")
     users = [user for user in node.users if _is_turn(user)]
     if len(node.users) != 1 or len(users) != 1:
         raise wrong(node, "its result must be transposed to [B, S, H, D]", _TURNED)
     scale = given.get("scale")
     return Attention((operands[0], operands[1], operands[2]), users[0], element,
-                     1 / math.sqrt(query[3]) if scale is None else float(scale), causal)
+                     1 / math.sqrt(query[3]) if scale is None else float(scale), causal,
+                     frozenset(repeated))
 
 
 def _is_turn(node: Node) -> bool:
@@ -82,15 +90,64 @@ def _is_turn(node: Node) -> bool:
     return node.target is torch.ops.aten.permute.default and list(arguments[0]) == [0, 2, 1, 3]
 
 
-def _untransposed(node: Node, operand: Node) -> Node:
+#: Operations that give a tensor other dimensions.
+_RESHAPES = (torch.ops.aten.reshape.default, torch.ops.aten.view.default,
+             torch.ops.aten._unsafe_view.default)
+
+
+def _merged(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with dimensions 1 and 2 as one."""
+    return (shape[0], math.prod(shape[1:3]), *shape[3:])
+
+
+def _unrepeated(operand: Node, between: set[Node]) -> Node:
+    """The tensor [B, H, S, D] whose heads an operand repeats side by side, as
+    torch.repeat_interleave, or an index, expand and reshape do; the operand where it repeats none.
+    `between` gets the nodes that repeat."""
+    path = [operand]
+
+    def read(*skipped: Any) -> Node:
+        """The tensor that the last node reads, behind such that leave it as it is."""
+        source: Any = path[-1].args[0]
+        while source.target in skipped and shape_of(source) == shape_of(source.args[0]):
+            path.append(source)
+            source = source.args[0]
+        path.append(source)
+        return source  # type: ignore[no-any-return]
+
+    if operand.target is torch.ops.aten.repeat_interleave.self_int:
+        is_repeated = operand.args[2:] in ((1,), (-3,))
+        source = read()
+    elif operand.target in _RESHAPES:
+        expand = read(torch.ops.aten.clone.default)
+        new = read(torch.ops.aten.slice.Tensor)
+        is_repeated = (expand.target is torch.ops.aten.expand.default
+                       and new.target is torch.ops.aten.unsqueeze.default
+                       and new.args[1] in (2, -3)
+                       and _merged(shape_of(expand)) == shape_of(operand)
+                       and _merged(shape_of(new)) == shape_of(new.args[0]))
+        source = read(torch.ops.aten.slice.Tensor) if is_repeated else operand
+    else:
+        return operand
+    if not is_repeated:
+        return operand
+    between.update(path[:-1])
+    return source
+
+
+def _untransposed(node: Node, operand: Node, repeated: set[Node]) -> Node:
     """The tensor [B, S, H, D] that an operand is the transposition of."""
     if not _is_turn(operand):
         raise wrong(node, f"'{operand.name}' must be the transposition of [B, S, H, D]", _TURNED)
+    _check_users(operand, repeated)
+    return operand.args[0]  # type: ignore[return-value]
+
+
+def _check_users(operand: Node, repeated: set[Node]) -> None:
     for user in operand.users:
-        if user.target is not TARGET:
+        if user.target is not TARGET and user not in repeated:
             raise wrong(operand, f"'{user.name}' reads it, which is no attention",
                         "transpose again outside of the graph: the program has [B, S, H, D]")
-    return operand.args[0]  # type: ignore[return-value]
 
 
 def add(function: FunctionBuilder, values: dict[Node, Value], attention: Attention) -> Value:
