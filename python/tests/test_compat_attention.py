@@ -13,6 +13,7 @@ if torch is not None:
     import fp4.compat.flashinfer as flashinfer
     import fp4.torch as ft
     from fp4.compat.flash_attn import flash_attn_func, flash_attn_varlen_func
+    from fp4.torch import execution
 
 COUNTS, LENGTHS, PAGE = [17, 1, 22], [40, 33, 22], 16
 
@@ -220,9 +221,15 @@ class FlashInfer(unittest.TestCase):
         wrapper.plan(indptr, indices, last, 4, 2, 64, PAGE, q_data_type=torch.bfloat16)
         self.assertEqual(before, (wrapper._plan.lengths.data_ptr(), wrapper._plan.pages.data_ptr()))
         self.assertEqual(wrapper._plan.lengths.tolist(), LENGTHS)
-        result = wrapper.run(query, (cache.key, cache.value), out=out)
-        self.assertIs(result, out)
-        close(out, self.decode(cache, query))
+        turned = torch.empty(4, 3, 64, dtype=torch.bfloat16).transpose(0, 1)  # gets a copy
+        for place, is_placed in ((out, True), (turned, False)):
+            with execution.collecting() as programs:
+                wrapper.run(query, (cache.key, cache.value), out=place)
+            (_, (what,), _, _), = programs
+            self.assertEqual(what.says("placed"), is_placed)
+            result = wrapper.run(query, (cache.key, cache.value), out=place)
+            self.assertIs(result, place)
+            close(place, self.decode(cache, query))
         with self.assertRaisesRegex(fp4.UsageError, "must have the sequences of the first one"):
             wrapper.plan(indptr[:2], indices, last[:1], 4, 2, 64, PAGE, q_data_type=torch.bfloat16)
 

@@ -16,6 +16,7 @@ import torch
 
 from ..errors import UsageError
 from ..torch.attend import attention
+from ..torch.strides import matrix_of_tokens
 from ._attention_plans import Plan, check_count, check_heads, tables_of
 from ._operands import check_tensor, eager, into, refuse
 
@@ -103,7 +104,8 @@ class _Paged:
             lengths=plan.lengths, pages=plan.pages * step if step > 1 else plan.pages,
             kv_layout=self._kv_layout, cu_seqlens_q=plan.offsets, alibi_slopes=plan.slopes,
             key_scales=scales[0], value_scales=scales[1], key_factors=factors[0],
-            value_factors=factors[1], return_lse=options["return_lse"])
+            value_factors=factors[1], return_lse=options["return_lse"],
+            out=place_of(options["out"], query, plan.value_dim))
         return finished(q, results, options)
 
 
@@ -359,12 +361,26 @@ def named(positional: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any
     return {**given, **options}
 
 
+def place_of(out: Any, query: torch.Tensor, elements: int) -> torch.Tensor | None:
+    """`out` with the tokens of a query, where kernels can write it; else None, and it gets a
+    copy."""
+    shape = (*query.shape[:-1], elements)
+    dtype = torch.float16 if query.dtype == torch.float16 else torch.bfloat16
+    is_place = (isinstance(out, torch.Tensor) and out.dtype == dtype and out.dim() == 3
+                and out.device == query.device and not query.requires_grad
+                and list(out.shape) == [math.prod(shape[:-2]), *shape[-2:]])
+    place = out.unflatten(0, shape[:-2]) if is_place else None
+    return None if place is None or matrix_of_tokens(place) is None else place
+
+
 def finished(q: torch.Tensor, results: Any, options: dict[str, Any]) -> Any:
     """The results of attention in the shapes of `q`, where the options say."""
     result, lse = results if options["return_lse"] else (results, None)
     result = result.reshape(*q.shape[:-1], result.shape[-1])
     if options["out"] is not None:
-        result = into(options["out"], result)
+        out = options["out"]
+        is_there = isinstance(out, torch.Tensor) and out.data_ptr() == result.data_ptr()
+        result = out if is_there else into(out, result)
     if lse is None:
         return result
     lse = lse.reshape(q.shape[:-1])
