@@ -46,20 +46,27 @@ static int64_t mostOfBlock(AttentionBackwardOp op) {
   return all <= 256 ? kMostBlock : all <= 320 ? 32 : all <= 384 ? kPanel : 48;
 }
 
+/// Returns true for scores that are tangents and have masks: both take registers beside sums of
+/// more than two heads of 64 elements, which spill in blocks of more than 48 queries, or 96 keys.
+static bool isTight(AttentionBackwardOp op) {
+  return op.getSoftcap() && op.getCausal() && op.getElements() + op.getValueElements() > 2 * kPanel;
+}
+
 /// Queries of a block. Registers of two warpgroups have room for the sums of two heads of 128
 /// elements and two products of 64 queries. Beside heads of 64, blocks of 112 are 5 to 11 % faster
 /// on an H200 than those of 64, and with masks, which take registers, blocks of 80 up to 2 %.
 static int64_t queriesOfBlock(AttentionBackwardOp op, int32_t groups) {
   bool areSmall = op.getElements() == kPanel && op.getValueElements() == kPanel;
   if (!areSmall || groups == 3)
-    return std::min(kPanel, mostOfBlock(op));
+    return std::min<int64_t>(isTight(op) ? 48 : kPanel, mostOfBlock(op));
   return op.getCausal() ? 80 : 112;
 }
 
 /// Keys of a block, beside the sum of a head of queries.
 static int64_t keysOfBlock(AttentionBackwardOp op, int32_t groups) {
   bool areSmall = op.getElements() <= 2 * kPanel && op.getValueElements() <= 2 * kPanel;
-  return std::min(groups < 3 && areSmall ? kMostBlock : kPanel, mostOfBlock(op));
+  int64_t keys = groups < 3 && areSmall ? kMostBlock : kPanel;
+  return std::min<int64_t>(isTight(op) ? std::min<int64_t>(keys, 96) : keys, mostOfBlock(op));
 }
 
 /// Two warpgroups, whose registers have room for the sum of a head of 128 elements and two products

@@ -27,6 +27,20 @@ func.func @causal(%q: !t, %l: !l) -> !t {
 
 // -----
 
+// Tangents behind a causal mask take registers of heads of 128.
+// CHECK-LABEL: func.func @capped
+// CHECK: fp4.attention_backward {{.*}}tile = [128, 48, 96], schedule
+!t = tensor<1x1024x8x128xbf16>
+!l = tensor<1x1024x8xf32>
+func.func @capped(%q: !t, %l: !l) -> !t {
+  %dq, %dk, %dv = fp4.attention_backward %q, %q, %q, %q, %q, %l scale 1.0 softcap 2.0 causal : !t, !t, !t, !t, !l
+  // CHECK: fp4.attention_backward {{.*}}tile = [128, 64, 128], schedule
+  %eq, %ek, %ev = fp4.attention_backward %q, %q, %q, %q, %q, %l scale 1.0 softcap 2.0 : !t, !t, !t, !t, !l
+  return %eq : !t
+}
+
+// -----
+
 !t = tensor<1x64x8x288xbf16>
 !l = tensor<1x64x8xf32>
 func.func @elements(%q: !t, %l: !l) -> !t {
