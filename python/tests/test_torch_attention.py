@@ -247,7 +247,8 @@ class Attention(unittest.TestCase):
                 self.assertEqual(what.query, (4, query_heads // 2 * tokens, 1, 64) if is_moved
                                  else (2, tokens, query_heads, 64))
                 got = ft.scaled_dot_product_attention(query, key, value, **options)
-                self.assertTrue(torch.equal(got, ft.scaled_dot_product_attention(*views, **options)))
+                expected = ft.scaled_dot_product_attention(*views, **options)
+                self.assertTrue(torch.equal(got, expected))
         with self.assertRaisesRegex(fp4.CompileError, "'key' must have the 2 batches"):
             ft.scaled_dot_product_attention(query, key[:1], value[:1], enable_gqa=True)
 

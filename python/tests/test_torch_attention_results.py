@@ -205,8 +205,8 @@ class Strides(unittest.TestCase):
                                             ft.attention(*dense, **options)))
 
     def test_results_in_place(self) -> None:
-        """A slice of a wider buffer gets the bits of the result, and nothing else is written: tiles,
-        warps over codes, latent slices, packed tokens and e4m3."""
+        """A slice of a wider buffer gets the bits of the result, and nothing else is written: by
+        tiles, warps over codes, latent slices, of packed tokens, and in e4m3."""
         offsets = torch.tensor([0, 70, 130], dtype=torch.int32)
         packed = {"cu_seqlens_q": offsets, "cu_seqlens_k": offsets}
         cache = heads(2, 300, 2, 128, seed=1).to(torch.float8_e4m3fn)

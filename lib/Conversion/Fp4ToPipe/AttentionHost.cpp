@@ -61,16 +61,12 @@ private:
       rows = sizeOf(b, loc, operandOf(b, attention, op.getQuery(), adaptor.getQuery()).memory(), 0);
     results = allocateResults(b, op, rows);
     slices = sumsOfSlices(b, attention);
-    bool hasResult = op.getResult() || !slices.empty();
     Type f32 = b.getF32Type();
     SmallVector<Value> arguments = mapsOf(b, adaptor, attention, rows);
-    if (hasResult && slices.empty() && attention.results.isStrided)
-      llvm::append_values(arguments, fp4::viewOf(b, loc, attention.elementsWithGaps(), results[0]),
-                          pitchBytes(b, loc, results[0]));
-    else if (hasResult)
-      arguments.push_back(
-          slices.empty() ? globalOf(b, loc, results[0], /*inner=*/2, rows, attention.results.type)
-                         : globalOf(b, loc, slices[0], /*inner=*/2, rows, f32));
+    if (!slices.empty())
+      arguments.push_back(globalOf(b, loc, slices[0], /*inner=*/2, rows, f32));
+    else if (op.getResult())
+      addElements(b, attention, results[0], rows, arguments);
     addBlockScales(b, adaptor, attention, arguments);
     Value sinks = slices.empty() ? adaptor.getSinks() : Value();
     for (Value numbers : {adaptor.getLengths(), adaptor.getPages(), adaptor.getKeyFactors(),
@@ -103,6 +99,17 @@ private:
         results.push_back(
             allocateBuffer(b, op.getLoc(), cast<RankedTensorType>(result.getType()), rows));
     return results;
+  }
+
+  /// Adds the elements, with a pitch where the caller has placed them.
+  static void addElements(OpBuilder &b, Attention &attention, Value elements, Value rows,
+                          SmallVector<Value> &arguments) {
+    Location loc = attention.op.getLoc();
+    if (attention.results.isStrided)
+      llvm::append_values(arguments, fp4::viewOf(b, loc, attention.elementsWithGaps(), elements),
+                          pitchBytes(b, loc, elements));
+    else
+      arguments.push_back(globalOf(b, loc, elements, /*inner=*/2, rows, attention.results.type));
   }
 
   /// The maps of queries, of keys and, unless they are columns of keys, of values.

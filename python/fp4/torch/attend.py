@@ -194,7 +194,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
               alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
               query_scales: Maybe = None, out_factor: Maybe = None, out: Maybe = None,
-              checked: bool = False, return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
+              checked: bool = False,
+              return_lse: Literal[True]) -> tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: bool = False,
@@ -204,7 +205,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
               value_factors: Maybe = None, cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None,
               alibi_slopes: Maybe = None, kv_layout: str = "NHD", latent: int = 0,
               query_scales: Maybe = None, out_factor: Maybe = None, out: Maybe = None,
-              checked: bool = False, return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+              checked: bool = False,
+              return_lse: bool = False) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
     CUDA graphs follow lengths, pages and offsets. Gradients

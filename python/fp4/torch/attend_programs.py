@@ -115,8 +115,8 @@ def text_of(what: Attention) -> str:
 
 
 def _returned(names: str, kinds: list[str], what: Attention) -> tuple[str, str, str, str]:
-    """What makes the matrix of tokens of a result that is placed; and values that are returned,
-    their types, and those of the results of the function."""
+    """The operation that makes a matrix of tokens of a result that is placed; and values that are
+    returned, their types, and those of the results of the function."""
     types = ", ".join(kinds)
     if not what.says("placed"):
         return "", names, types, types

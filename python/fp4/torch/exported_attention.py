@@ -39,8 +39,9 @@ class Attention:
         call = self.result.args[0]
         assert isinstance(call, Node)
         given = {x for x in call.args[:3] if isinstance(x, Node)}
-        turned = {x.args[0] for x in self.repeats if _is_turn(x.args[0])}
-        return {self.result, *given, *self.repeats, *turned}  # type: ignore[arg-type]
+        sources = [x.args[0] for x in self.repeats]
+        turned = {x for x in sources if isinstance(x, Node) and _is_turn(x)}
+        return {self.result, *given, *self.repeats, *turned}
 
 
 def match(node: Node) -> Attention:
@@ -120,7 +121,7 @@ def _unrepeated(operand: Node, between: set[Node]) -> Node:
         source = read()
     elif operand.target in _RESHAPES:
         expand = read(torch.ops.aten.clone.default)
-        new = read(torch.ops.aten.slice.Tensor)
+        new: Any = read(torch.ops.aten.slice.Tensor)
         is_repeated = (expand.target is torch.ops.aten.expand.default
                        and new.target is torch.ops.aten.unsqueeze.default
                        and new.args[1] in (2, -3)
