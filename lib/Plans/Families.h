@@ -85,8 +85,10 @@ struct RoleRules {
 
   /// One warpgroup, which reaches all TMEM lanes.
   static RoleRules ofLanes() { return {.warps = {4}}; }
-  /// Two warpgroups whose accumulators never leave their registers.
-  static RoleRules ofFragments() { return {.areOneRole = true, .warps = {8}, .unit = 8}; }
+  /// Warpgroups whose accumulators never leave their registers.
+  static RoleRules ofFragments(int64_t groups = 2) {
+    return {.areOneRole = true, .warps = {4 * groups}, .unit = 8};
+  }
 };
 
 /// "64, 128 or 256".

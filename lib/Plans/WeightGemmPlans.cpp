@@ -15,6 +15,8 @@ using namespace fp4;
 
 /// Columns of a tile of prepacked weights that has those of two accumulators.
 static constexpr int64_t kWideTileN = 256;
+/// Shares of the 128 registers of each of 512 threads, for three warpgroups and one beside them.
+static constexpr RegisterShares kUnevenShares = {160, 32};
 /// Elements of K of weights that are not prepacked: as many as the widest swizzle has of their
 /// data.
 static constexpr int64_t kTileK = 128;
@@ -174,15 +176,11 @@ static int64_t chooseRows(Operation *op, const MatmulSize &size, const hw::Targe
   return isPrepacked(op) || time(128) * 10 < time(256) * 9 ? 128 : 256;
 }
 
-/// Returns true when the rows of a tile are any multiple of 8.
-static bool mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
-  auto product = cast<BlockScaledMatmulOp>(op);
-  return isPrepacked(op) && !product.isDual() && !product.isGrouped() && !multipliesByWarps(target);
-}
-
 /// Returns true when a tile may have so many rows and columns.
 static bool hasShape(Operation *op, int64_t rows, int64_t columns, const hw::TargetModel &target) {
   auto product = cast<BlockScaledMatmulOp>(op);
+  if (columns == kUnevenTileN)
+    return mayHaveThreeGroups(op, rows, target);
   bool isWide =
       columns == kWideTileN && !hasDynamicColumns(product) && product.getColumns() % columns == 0;
   int64_t ofWide = isPromoted(op) || isQuantized(op) ? kMostRowsOfWideTile : kMostWideRows;
@@ -234,7 +232,7 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
     sliced.sliced = slices;
     auto tile = fastestTile(sliced, rates, target, [&](int64_t rows, int64_t columns) {
       return hasShape(product, rows, columns, target) && mayBeSliced(slices, rows) &&
-             (slices == 1 || columns == kTileN) &&
+             (slices == 1 || columns == kTileN) && (size.splits == 1 || columns != kUnevenTileN) &&
              (size.splits == slices || runAtOnce(sliced, {rows, columns}, target));
     });
     if (tile[0])
@@ -250,7 +248,8 @@ SharedTile fp4::fastestSharedTile(BlockScaledMatmulOp product, MatmulSize size,
     return {{}, INFINITY};
   size.sharers = target.sms;
   auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
-    return rows % int64_t(numerics::streamUnit) == 0 && mostResident(rows, columns) == 1 &&
+    return columns != kUnevenTileN && rows % int64_t(numerics::streamUnit) == 0 &&
+           mostResident(rows, columns) == 1 &&
            tilesOfRows(size, rows) * (size.n / columns) > size.sharers &&
            hasShape(product, rows, columns, target);
   });
@@ -464,6 +463,8 @@ static pipe::RolePlanAttr rolesOf(const PlannedGemm &gemm, const KernelPlan &par
                                   const KernelPlan &plan) {
   if (partial.split.slicedK)
     return slicedRoles(gemm.context(), int32_t(*partial.split.kSlices));
+  if (plan.tile[1] == kUnevenTileN)
+    return fragmentRoles(gemm.context(), /*groups=*/3, kUnevenShares);
   bool isTall = needsRegisters(gemm.op, plan.tile, gemm.target);
   return fragmentRoles(gemm.context(), /*groups=*/2, isTall ? kFewBeside : RegisterShares());
 }
@@ -496,7 +497,7 @@ static KernelPlan proposeWeight(const PlannedGemm &given) {
   int64_t tilesM = tilesAlongM(size, plan.tile[0]);
   if (isPrepacked(op))
     plan.pdl = pdlOf(op, partial.orElse(plan), isKnown ? blocks : blocks / tilesM, target);
-  if (plan.tile[1] == kWideTileN || multipliesByWarps(target)) {
+  if (plan.tile[1] != kTileN || multipliesByWarps(target)) {
     plan.cluster = partial.cluster;
     return plan;
   }
@@ -539,7 +540,7 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
   return misfitTile(op, plan,
                     "is [m, n, k] with m " + rows +
                         ", n = 128, or, without a cluster, 256 for m up to 128 and a multiple of "
-                        "256 columns, and k = " +
+                        "256 columns, or 192 for m up to 192 and 16-bit floats, and k = " +
                         depths + " for a prepacked rhs");
 }
 
@@ -586,7 +587,8 @@ static LogicalResult checkWeight(const PlannedGemm &gemm) {
       failed(checkCtasPerSm(gemm, mostResident(m, n))) || failed(checkStages(gemm)))
     return failure();
   using enum pipe::Engine;
-  return gemm.checkTiling({Tma, Tensor, Threads}, RoleRules::ofFragments());
+  return gemm.checkTiling({Tma, Tensor, Threads},
+                          RoleRules::ofFragments(n == kUnevenTileN ? 3 : 2));
 }
 
 constexpr GemmPlanner fp4::kWeightPlanner = {route::Planner::Weight, proposeWeight, checkWeight,

@@ -29,6 +29,20 @@ bool fp4::haveWholeBlocks(Operation *op, int64_t rows) {
   return hasColumns && rows <= ofThreads && llvm::isPowerOf2_64(uint64_t(rows));
 }
 
+bool fp4::mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
+  auto product = cast<BlockScaledMatmulOp>(op);
+  return product.hasPrepackedRhs() && !product.isDual() && !product.isGrouped() &&
+         route::hasCore(target, route::Core::Wgmma);
+}
+
+bool fp4::mayHaveThreeGroups(Operation *op, int64_t rows, const hw::TargetModel &target) {
+  constexpr int64_t few = 8, most = 192; // mma.sync, and the registers of a thread
+  auto product = cast<BlockScaledMatmulOp>(op);
+  return mayHaveUnevenRows(op, target) && !takesBytes(op) && product.getMostSplits() == 1 &&
+         product.hasOnlyElements() && !hasDynamicSizes(product) && !product.getStreamK() &&
+         rows > few && rows <= most && rows % kRowStep == 0;
+}
+
 int64_t fp4::tilesOfRows(const MatmulSize &size, int64_t rows) {
   int64_t tiles = tilesAlongM(size, rows);
   return size.expectsGroups ? std::min(std::max(int64_t(size.groups.size()), tiles), size.m)

@@ -15,6 +15,8 @@ namespace fp4 {
 
 /// Columns of a tile of the result: 64 rows of weights for each of two warpgroups.
 inline constexpr int64_t kTileN = 128;
+/// Columns of a tile of three warpgroups, which have one and a half tiles of prepacked weights.
+inline constexpr int64_t kUnevenTileN = 192;
 /// Elements of K of prepacked weights, of which one bulk copy loads a row of tiles, at most.
 inline constexpr int64_t kPrepackedTileK = 256;
 /// Rows of a tile, columns of the instruction, and of the tallest.
@@ -31,6 +33,11 @@ bool isQuantized(mlir::Operation *op);
 /// its elements. The threads of a warpgroup have a row each, and those of a warp the blocks of
 /// columns.
 bool haveWholeBlocks(mlir::Operation *op, int64_t rows);
+/// Returns true when the rows of a tile are any multiple of 8.
+bool mayHaveUnevenRows(mlir::Operation *op, const hw::TargetModel &target);
+/// Returns true when three warpgroups may multiply so many rows: for elements beside 16-bit floats,
+/// of which a CTA has all of K.
+bool mayHaveThreeGroups(mlir::Operation *op, int64_t rows, const hw::TargetModel &target);
 
 /// Tiles along m. A group that is expected to have rows has a tile, however many rows the tile has,
 /// but no tile is without a row.

@@ -192,7 +192,8 @@ inline constexpr MmaAtom mmaAtoms[] = {
      MmaPlace::Warpgroup,
      {MmaPlace::Shared, MmaElements::HalfTiles},
      {MmaPlace::Shared, MmaElements::Half},
-     MmaFields::Accumulate | MmaFields::Existing | MmaFields::GoesOn},
+     MmaFields::Accumulate | MmaFields::AScaleRow | MmaFields::Existing | MmaFields::Next |
+         MmaFields::GoesOn},
     {"wgmma e4m3 with A from prepacked weights",
      MmaForm::WgmmaPrepacked,
      MmaKind::F8F6F4,

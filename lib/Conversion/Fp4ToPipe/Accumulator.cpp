@@ -78,6 +78,8 @@ MmaOp Accumulator::multiplyInto(Value acc, const OperandTile &x, const OperandTi
                            y.scales, y.row, isMore, x.count);
   if (x.resident)
     mma.getNextMutable().assign(x.data);
+  if (x.behind)
+    mma.getNextMutable().assign(x.behind);
   mma.setKDepth(MmaDepth(gemm.problem.mmaDepth));
   if (int64_t parts = gemm.scaleParts(); parts > 1) {
     int64_t count = gemm.tiling.tileK / gemm.stepK() / parts;

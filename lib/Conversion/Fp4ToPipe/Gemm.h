@@ -375,7 +375,13 @@ struct Gemm {
       return route().rhs() == route::Operand::Pre && tiling.tileM == 256 ? 128 : tiling.tileM;
     return route().core == route::Core::Wgmma ? std::min<int64_t>(tiling.tileM, 128) : tiling.tileM;
   }
-  int64_t partColumns() const { return transposes() ? hw::weightTileRows : tiling.tileN; }
+  int64_t partColumns() const {
+    return transposes() && !hasUnevenWeights() ? hw::weightTileRows : tiling.tileN;
+  }
+  /// Three warpgroups multiply, which have one and a half tiles of prepacked weights.
+  bool hasUnevenWeights() const {
+    return transposes() && prepackedB() && tiling.tileN % hw::weightTileRows != 0;
+  }
   int64_t partsOfTile() const {
     return int64_t(llvm::divideCeil(tiling.tileM, partRows())) * (tiling.tileN / partColumns());
   }

@@ -192,7 +192,21 @@ void OperandPath::begin(Tile &tile) {
   last = b.sub(tile.k.end, b.constant(1));
 }
 
+/// The weights of three warpgroups: two tiles of 128 rows, of which theirs begin with the first or
+/// in the middle of it. Behind the last tile of the weights it is loaded again.
+OperandTile OperandPath::loadUneven(Value data, Value row, Value k) {
+  auto [rows, count] = loads.loadPacked(data, row, k);
+  constexpr int64_t half = Gemm::kWarpgroupRows;
+  Value begin = b.mul(b.rem(b.div(row, half), hw::weightTileRows / half), half);
+  int64_t last = (hw::weightTilesOfRows(gemm.problem.columns) - 1) * hw::weightTileRows;
+  Value next = b.min(b.add(row, b.constant(hw::weightTileRows)), last);
+  return {
+      .data = rows, .row = begin, .count = count, .behind = loads.loadPacked(data, next, k).rows};
+}
+
 OperandTiles OperandPath::loadPrepacked(const Tile &tile, const KTile &k) {
+  if (gemm.hasUnevenWeights())
+    return {loadUneven(sources.front().data, tile.rowB, k.number)};
   Value number = k.number;
   if (resident) // behind the last k tile, that one is loaded again
     number = arith::MinSIOp::create(b, b.add(number, b.constant(1)), last);

@@ -19,6 +19,7 @@ struct OperandTile {
   Value row = {};      ///< row of the scale tile at which the scales begin; null for the first
   Value count = {};    ///< parts of K that exist; null where all do
   Value resident = {}; ///< register-resident weights, where `data` are those of the next k tile
+  Value behind = {};   ///< prepacked weights behind the rows of `data`; null where no tile has any
 };
 /// The parts of a tile, those of the second GEMM of a dual one behind those of the first.
 using OperandTiles = llvm::SmallVector<OperandTile, 2>;
@@ -46,6 +47,7 @@ private:
   OperandTiles loadAsIs(const Tile &tile, const KTile &k);
   OperandTiles loadScaled(const Tile &tile, const KTile &k);
   OperandTiles loadPrepacked(const Tile &tile, const KTile &k);
+  OperandTile loadUneven(Value data, Value row, Value k);
   OperandTiles loadToTmem(const Tile &tile, const KTile &k);
   Value countOfK(const KTile &k);
   void takeLaneScales(OperandTile &operand, Value from, const Tile &tile, const KTile &k);

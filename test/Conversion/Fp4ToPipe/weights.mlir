@@ -267,6 +267,26 @@ func.func @fast(%x: tensor<300x512xf8E4M3FN>, %p: tensor<2x4x8704xi8, #fp4.weigh
 
 // -----
 
+// Three warpgroups have one and a half tiles of weights: the second tile behind the last one is the last.
+// CHECK-LABEL: func.func @thirds
+// CHECK: threads in (%c512, %c1, %c1)
+// CHECK: %[[COLUMN:.*]] = arith.muli %{{.*}}, %c192_i32
+// CHECK: %[[W:.*]] = pipe.load %{{.*}} -> !pipe.shared<2x4608xi8>
+// CHECK: %[[HALVES:.*]] = arith.divui %[[COLUMN]], %c64_i32
+// CHECK: %[[ODD:.*]] = arith.remui %[[HALVES]], %c2_i32
+// CHECK: %[[ROW:.*]] = arith.muli %[[ODD]], %c64_i32
+// CHECK: %[[BEHIND:.*]] = arith.addi %[[COLUMN]], %c128_i32
+// CHECK: arith.minsi %[[BEHIND]], %c384_i32
+// CHECK: %[[V:.*]] = pipe.load %{{.*}} -> !pipe.shared<2x4608xi8>
+// CHECK: pipe.mma %{{.*}}, %[[W]] from %[[ROW]], %{{.*}} accumulate %{{.*}} next %[[V]]
+func.func @thirds(%x: tensor<200x512xbf16>, %p: tensor<4x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<200x512xbf16> {
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [192, 192, 128]>}
+      : (tensor<200x512xbf16>, tensor<4x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<200x512xbf16>
+  return %y : tensor<200x512xbf16>
+}
+
+// -----
+
 // Pre-dequantized weights: four k tiles follow one another, whose powers are loaded together. Rows
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead

@@ -372,6 +372,24 @@ func.func @bad(%w: !pipe.shared<4x4352xi8>, %x: !pipe.shared<16x128xf16, swizzle
 
 // -----
 
+!fragment = !pipe.fragment<64x16xf32, wgmma>
+!x = !pipe.shared<16x128xf16, swizzle_128B>
+func.func @twin(%w: !pipe.shared<2x4608xi8>, %v: !pipe.shared<2x4608xi8>, %row: i32, %x: !x) {
+  %acc = pipe.accumulator : !fragment
+  pipe.mma %acc, %w from %row, %x next %v : !fragment, !pipe.shared<2x4608xi8>, !x, !pipe.shared<2x4608xi8>
+  return
+}
+func.func @bad(%w: !pipe.shared<2x4608xi8>, %v: !pipe.shared<2x4608xi8>, %x: !x) {
+  %acc = pipe.accumulator : !fragment
+  // (C191)
+  // expected-error @+2 {{must be in a role of three warpgroups and have more than 8 columns, a row of a and 'next', tiles of one type, or neither of both}}
+  // expected-note @+1 {{write 'from %row' and 'next %tile' where warps 0 to 12 multiply 192 rows}}
+  pipe.mma %acc, %w, %x next %v : !fragment, !pipe.shared<2x4608xi8>, !x, !pipe.shared<2x4608xi8>
+  return
+}
+
+// -----
+
 func.func @twin(%w: !pipe.shared<2x4608xi8>, %x: !pipe.shared<16x128xf16, swizzle_128B>, %more: i1) {
   %acc = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   pipe.mma %acc, %w, %x accumulate %more : !pipe.fragment<64x16xf32, wgmma>, !pipe.shared<2x4608xi8>, !pipe.shared<16x128xf16, swizzle_128B>

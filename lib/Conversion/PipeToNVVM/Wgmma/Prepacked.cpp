@@ -45,13 +45,34 @@ struct LowerMmaPrepacked : MmaPattern<hw::MmaForm::WgmmaPrepacked> {
   }
 
 private:
+  /// The tiles that have the rows of a thread, and its number there.
+  struct Source {
+    Value weights;
+    Int32 thread;
+  };
+
+  /// Of three warpgroups, those behind the 128 rows of A, which begin at row 0 or 64, have rows of
+  /// the next tiles.
+  Source sourceOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor) const {
+    constexpr int64_t threadsOfTile = hw::weightTileRows / kGroupRows * kGroupThreads;
+    Int32 thread = threadOfRole(b, op, state);
+    if (!op.getNext())
+      return {adaptor.getA(), thread};
+    thread = thread + Int32(b, adaptor.getAScaleRow()) * (kGroupThreads / kGroupRows);
+    Value weights =
+        arith::SelectOp::create(b, thread < threadsOfTile, adaptor.getA(), adaptor.getNext());
+    return {weights, thread % threadsOfTile};
+  }
+
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
     SmallVector<PrepackedWords> inFront;
-    auto loadUpTo = [&](SmallVector<PrepackedWords> &words, int64_t number, Int32 thread) {
+    auto [weights, thread] = sourceOf(b, op, adaptor);
+    auto loadUpTo = [&, &weights = weights](SmallVector<PrepackedWords> &words, int64_t number,
+                                            Int32 thread) {
       for (auto tile = int64_t(words.size()); tile < number; ++tile)
-        words.push_back(loadPrepackedTile(b, adaptor.getA(), op.getAAs<pipe::SharedType>(), thread,
-                                          first + tile));
+        words.push_back(
+            loadPrepackedTile(b, weights, op.getAAs<pipe::SharedType>(), thread, first + tile));
     };
     auto multiplyBy = [&](Powers powers, Int32 thread) {
       SmallVector<PrepackedWords> words = inFront;
@@ -61,9 +82,8 @@ private:
       else
         multiplyByGroups(b, op, adaptor, words, first, powers);
     };
-    Int32 thread = threadOfRole(b, op, state);
     if (convertsByPowers(op, state, count)) {
-      SmallVector<Value> scales = scalesOfGroup(b, op, adaptor, thread);
+      SmallVector<Value> scales = scalesOfGroup(b, op, weights, thread);
       loadUpTo(inFront, std::min(count, tilesInFront(op)), thread);
       branchByPowers(b, areSmall(b, scales), thread, multiplyBy);
     } else {
@@ -82,13 +102,13 @@ private:
 
   /// The scales of all rows of this warpgroup, and of all tiles: each lane has those of a pair of
   /// rows.
-  static SmallVector<Value> scalesOfGroup(ImplicitLocOpBuilder &b, pipe::MmaOp op,
-                                          OpAdaptor adaptor, Int32 thread) {
+  static SmallVector<Value> scalesOfGroup(ImplicitLocOpBuilder &b, pipe::MmaOp op, Value weights,
+                                          Int32 thread) {
     pipe::SharedType type = op.getAAs<pipe::SharedType>();
     Int32 pair = thread / kGroupThreads * (kGroupRows / 2) + thread % 32;
     SmallVector<Value> words;
     for (int64_t tile = 0; tile < type.getRows(); ++tile)
-      llvm::append_range(words, loadPairScales(b, adaptor.getA(), type, pair, tile));
+      llvm::append_range(words, loadPairScales(b, weights, type, pair, tile));
     return words;
   }
 

@@ -259,11 +259,25 @@ bool MmaOp::hasByteTiles() {
   return tile && tile.getElementType().isInteger(8) && tile.getInnerBytes() == hw::byteTileBytes;
 }
 
+/// (C191) Three warpgroups have 64 rows each of two tiles with 128, from row 0 or 64 on.
+static LogicalResult verifyGroupsOfWeights(MmaOp op) {
+  constexpr int64_t groups = 3;
+  if (!op.getNext() && !op.getAScaleRow())
+    return verifyTwoWarpgroups(op);
+  if (op.getNext() && op.getAScaleRow() && op.getNext().getType() == op.getA().getType() &&
+      hasWarpgroups(op, groups * kFragmentRows) && !takesWarpMmas(op))
+    return success();
+  return withNote(op.emitOpError()
+                      << "must be in a role of three warpgroups and have more than " << kFewColumns
+                      << " columns, a row of a and 'next', tiles of one type, or neither of both",
+                  "write 'from %row' and 'next %tile' where warps 0 to 12 multiply 192 rows");
+}
+
 LogicalResult fp4::pipe::verifyWgmmaPrepacked(MmaOp op) {
   auto acc = op.getAccumulatorAs<FragmentType>();
   auto weights = op.getAAs<SharedType>();
   SharedType b = op.getB().getType();
-  if (failed(verifySums(op, "accumulator", acc)) || failed(verifyTwoWarpgroups(op))) // (C191)
+  if (failed(verifySums(op, "accumulator", acc)) || failed(verifyGroupsOfWeights(op))) // (C191)
     return failure();
   Type element = BFloat16Type::get(op.getContext());
   if (op.hasByteTiles())

@@ -223,8 +223,9 @@ def : Pipe_Constraints<"MMAs", [{
     K of A, a type that converted A can have (of 4 bits f16 or bf16), and layout swizzle_128B. A of
     8 bits goes without `in_order`.
   - (C191) beside prepacked weights, the accumulator is an f32 fragment of wgmma with 64 rows, and
-    the role has two warpgroups. B has the accumulator's columns, layout swizzle_128B, and for each
-    row of the weights 64 elements of K, of bf16 or f16, or beside rows of 8704 bytes 128.
+    the role has two warpgroups, or three with `a_scale_row`, a `next` of A's type and more than 8
+    columns. B has the accumulator's columns, layout swizzle_128B, and for each row of the weights
+    64 elements of K, of bf16 or f16, or beside rows of 8704 bytes 128.
   - (C318) A in registers, and `pipe.dequantize` into registers: the role has two warpgroups. Weights
     are i8 and linear, one row of 8704 bytes, held as a fragment of 64 x 128 f8E4M3FN of wgmma. The
     accumulator is a fragment of wgmma of 64 x 256 f32, B is 256 x 128, with layout swizzle_128B,

@@ -151,7 +151,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       fraction bits.
     - `transposed`: B has a row for each element of K, as TMA loads rows of tokens, and columns of
       the accumulator, with `b[column]` those from `column` on.
-    - `next`: the tile of prepacked weights that A has when the op ends.
+    - `next`: the tile of prepacked weights that A has when the op ends; of three warpgroups, the
+      tiles with the rows behind A's, whose first row is `a_scale_row`, 0 or 64.
     - `chain` (`pipe-chain-mmas`, `pipe-defer-releases`): the sums replace those of the MMA before,
       which somebody reads (`replaces`); or the MMA begins together with the following one
       (`leads`), which has begun then (`follows`); or the accumulator is complete when another MMA
