@@ -38,6 +38,8 @@ WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "shar
            "cluster": 2000, "clusterRow": 10, "clusterRange": 200, "share": 5000, "shareRow": 80}
 #: Besides the rates of the struct: a kernel that dequantizes the activations before.
 PREPARATION = 2100.0
+#: The times of conversions and MMAs of three warpgroups (WeightTiles.cpp).
+THREE = 0.88, 0.96
 #: The same of PromotedRates.
 PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
             "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
@@ -46,6 +48,8 @@ PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1
             "cluster": 1500, "clusterColumn": 10, "workspace": 3000, "workspaceColumn": 10}
 #: The part of the cycles that workers must save (SplitPlans.cpp).
 LEAST_GAIN_OF_SHARES = 0.05
+#: The part that three warpgroups must save (WeightTiles.cpp).
+LEAST_GAIN_OF_THREE = 0.04
 MULTIPLY_ADDS = 4096  # of fp8, in a cycle of an SM
 #: The fewest cycles of a row of 128 columns and a k tile, which the MMAs take.
 ROW = WARPGROUPS * DEPTH / MULTIPLY_ADDS
@@ -139,16 +143,17 @@ def joined(power: int, *parts: float) -> float:
 
 def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
     """Predicts cycles: cyclesOfWeights of lib/Plans/WeightTiles.cpp."""
-    rows, wide, slices = kernel.rows, kernel.columns // WARPGROUPS, kernel.slices
+    rows, wide, slices = kernel.rows, kernel.columns / WARPGROUPS, kernel.slices
+    of_convert, of_multiply = THREE if wide == 1.5 else (rate["wide"] if wide > 1 else 1, 1)
     along = -(-kernel.m // rows)
-    ctas = along * (kernel.n // kernel.columns) * kernel.splits // slices
+    ctas = along * -(-kernel.n // kernel.columns) * kernel.splits // slices
     places = SMS * (2 if ctas > SMS and rows <= 32 and wide == 1 and slices == 1 else 1)
     waves, memory = -(-ctas // places), rate["memoryBytes"] * MEMORY[kernel.card]
     of_slices = 1 + (rate["slice"] if rows <= 8 else 1.05) * (slices - 1)
 
     def k_tile(running: int) -> float:
-        cycles = max(wide * (rate["wide"] if wide > 1 else 1) * (rate["convert"] + rate["convertRow"] * rows) * of_slices,
-                     slices * wide * rate["multiplyRow"] * rows)
+        cycles = max(wide * of_convert * (rate["convert"] + rate["convertRow"] * rows) * of_slices,
+                     slices * wide * of_multiply * rate["multiplyRow"] * rows)
         stored = (WARPGROUPS * DEPTH // 2 + WARPGROUPS * DEPTH // kernel.block) / along
         return joined(4, cycles * (rate["shared"] if running > SMS else 1), running * slices * stored * wide / memory)
 
@@ -165,7 +170,7 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
 
 def of_reduction(kernel: Kernel, rate: dict[str, float], ctas: int, places: int) -> float:
     """Cycles of the reduction of split-K: cyclesOfReduction."""
-    ranges, wide = kernel.splits // kernel.slices, kernel.columns // WARPGROUPS
+    ranges, wide = kernel.splits // kernel.slices, kernel.columns / WARPGROUPS
     if ranges == 1:
         return 0
     has_room = ranges == 2 or 14 * places <= 20 * ctas <= 17 * places
@@ -261,7 +266,8 @@ def chosen(model: Model, kernels: list[Kernel], rates: np.ndarray) -> Kernel:
     where that saves enough, and where its rate is known."""
     def cycles(kernel: Kernel) -> float:
         if not kernel.workers:
-            return float(model.predict(kernel, rates))
+            least = LEAST_GAIN_OF_THREE if model is OF_WEIGHTS and kernel.columns == 192 else 0
+            return float(model.predict(kernel, rates)) / (1 - least)
         shares = rates[list(model.starts).index("share")] if "share" in model.starts else 0
         return float(model.predict(kernel, rates)) / (1 - LEAST_GAIN_OF_SHARES) if shares else math.inf
 

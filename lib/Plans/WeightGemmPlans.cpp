@@ -211,7 +211,9 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
   int64_t most = partial.cluster[0] > 1 ? mostReducedRows(op) : kMostWeightRows;
   return fastestTile(size, ratesOf(op, target), target, [&](int64_t rows, int64_t columns) {
     return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
-           (partial.tile[1] ? partial.tile[1] == columns : columns == kTileN || !isNarrow) &&
+           (partial.tile[1]
+                ? partial.tile[1] == columns
+                : columns == kTileN || (!isNarrow && (isKnown || columns == kWideTileN))) &&
            rows <= most && mayBeSliced(size.sliced, rows) && hasShape(op, rows, columns, target);
   });
 }

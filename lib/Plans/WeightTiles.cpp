@@ -105,6 +105,10 @@ static double timeOfSlices(int64_t slices, int64_t rows, const hw::WeightRates &
   return 1 + (rows <= rowsOfWarpMmas ? rates.slice : besideWgmma) * double(slices - 1);
 }
 
+/// Times of the conversions and of the MMAs of three warpgroups, by those of two for as many
+/// columns: more warps wait for each other less (an H200, notebook/gemm-weights.md).
+static constexpr double kConvertOfThree = 0.88, kMultiplyOfThree = 0.96;
+
 /// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM and of the
 /// weights from memory, `bytesOfTile` for each 128 columns, which wait for each other where both
 /// take nearly as long. One curve of CTAs and bytes has them (notebook/gemm-weights.md).
@@ -113,10 +117,12 @@ static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t s
                             const hw::TargetModel &target) {
   constexpr double power = 4;
   auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
-  double wide = columns > 1 ? rates.wide : 1;
+  bool hasThree = tile[1] == kUnevenTileN;
+  double wide = hasThree ? kConvertOfThree : columns > 1 ? rates.wide : 1;
   double cycles = std::max(columns * wide * (rates.convert + rates.convertRow * rows) *
                                timeOfSlices(slices, tile[0], rates),
-                           double(slices) * columns * rates.multiplyRow * rows);
+                           double(slices) * columns * rates.multiplyRow * rows *
+                               (hasThree ? kMultiplyOfThree : 1));
   if (ctas > int64_t(target.sms))
     cycles *= rates.shared;
   double memory = double(ctas * slices) * bytesOfTile * columns / rates.memoryBytes;
@@ -200,11 +206,15 @@ std::array<int64_t, 2> fp4::fastestTile(const MatmulSize &size, const hw::Weight
   // A narrow tile loads activations twice as often, which takes power. Power limits the clock of
   // longer GEMMs: 1.75 GHz up to 57 thousand cycles and 1.62 from 68 on (an H200).
   constexpr double gainOfNarrow = 0.03, mostAtFullClock = 62e3;
+  // Three warpgroups must save what the model errs: it has two in several waves 4 % too slow.
+  constexpr double gainOfThree = 0.04;
   std::array<int64_t, 2> best = {};
   double least = INFINITY;
-  for (int64_t columns : {2 * kTileN, kTileN}) {
+  for (int64_t columns : {2 * kTileN, kTileN, kUnevenTileN}) {
     if (columns == kTileN && least > mostAtFullClock)
       least *= 1 - gainOfNarrow;
+    if (columns == kUnevenTileN && best[0])
+      least = (1 - gainOfThree) * cyclesOfWeights(size, best, rates, target);
     for (int64_t rows = most; rows > 0; rows -= kRowStep) {
       if (!isLegal(rows, columns))
         continue;

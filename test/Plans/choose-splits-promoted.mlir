@@ -49,13 +49,13 @@ func.func @two(%a: tensor<256x14336xf8E4M3FN>, %sa: tensor<256x112xf32>, %b: ten
 }
 
 // Activations of fp4 become bf16 before prepacked weights, and workers share the same tiles.
-!scales5 = tensor<160x320xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
-!lhs5 = !fp4.scaled<nvfp4, tensor<160x5120xf4E2M1FN>, !scales5>
-!packed5 = tensor<280x80x4608xi8, #fp4.weight_layout<wgmma>>
+!scales5 = tensor<1024x2048xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!lhs5 = !fp4.scaled<nvfp4, tensor<1024x32768xf4E2M1FN>, !scales5>
+!packed5 = tensor<40x512x4608xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: func.func @shared
-// CHECK: work = #fp4.work<stream_k = [132, 160, 128]>
-func.func @shared(%a: tensor<160x5120xf4E2M1FN>, %sa: !scales5, %p: !packed5) -> tensor<160x35840xbf16> {
+// CHECK: work = #fp4.work<stream_k = [132, 128, 256]>
+func.func @shared(%a: tensor<1024x32768xf4E2M1FN>, %sa: !scales5, %p: !packed5) -> tensor<1024x5120xbf16> {
   %lhs = fp4.scaled %a, %sa : !lhs5
-  %y = fp4.matmul %lhs, %p {work = #fp4.work<split_k = fastest>} : (!lhs5, !packed5) -> tensor<160x35840xbf16>
-  return %y : tensor<160x35840xbf16>
+  %y = fp4.matmul %lhs, %p {work = #fp4.work<split_k = fastest>} : (!lhs5, !packed5) -> tensor<1024x5120xbf16>
+  return %y : tensor<1024x5120xbf16>
 }

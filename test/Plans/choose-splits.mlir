@@ -78,31 +78,31 @@ func.func @at_once(%x: tensor<160x5120xbf16>, %w: !w) -> tensor<160x50688xbf16> 
 
 // -----
 
-// A third wave would have 16 of 280 tiles, so 132 CTAs share them; mma.sync has no measured rates.
+// A second wave would have 28 of 160 tiles, so 132 CTAs share them; mma.sync has no measured rates.
 // `fixed` shares none, nor does a matmul with a plan or with any number of rows.
 // CHECK-LABEL: @shared
-// CHECK: work = #fp4.work<stream_k = [132, 160, 128]>
+// CHECK: work = #fp4.work<stream_k = [132, 128, 256]>
 // PLAN-LABEL: @shared
-// PLAN: tile = [160, 128, 128]
+// PLAN: tile = [128, 256, 128]
 // WARPS-LABEL: @shared
 // WARPS-NOT: stream_k
 // CHECK-LABEL: @not_shared
 // CHECK-NOT: stream_k
-!w = tensor<280x80x4608xi8, #fp4.weight_layout<wgmma>>
-func.func @shared(%x: tensor<160x5120xbf16>, %w: !w) -> tensor<160x35840xbf16> {
+!w = tensor<40x512x4608xi8, #fp4.weight_layout<wgmma>>
+func.func @shared(%x: tensor<1024x32768xbf16>, %w: !w) -> tensor<1024x5120xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}
-      : (tensor<160x5120xbf16>, !w) -> tensor<160x35840xbf16>
-  return %y : tensor<160x35840xbf16>
+      : (tensor<1024x32768xbf16>, !w) -> tensor<1024x5120xbf16>
+  return %y : tensor<1024x5120xbf16>
 }
-func.func @not_shared(%x: tensor<160x5120xbf16>, %any: tensor<?x5120xbf16>, %w: !w)
-    -> (tensor<160x35840xbf16>, tensor<160x35840xbf16>, tensor<?x35840xbf16>) {
+func.func @not_shared(%x: tensor<1024x32768xbf16>, %any: tensor<?x32768xbf16>, %w: !w)
+    -> (tensor<1024x5120xbf16>, tensor<1024x5120xbf16>, tensor<?x5120xbf16>) {
   %fixed = fp4.matmul %x, %w {work = #fp4.work<split_k = fixed>}
-      : (tensor<160x5120xbf16>, !w) -> tensor<160x35840xbf16>
+      : (tensor<1024x32768xbf16>, !w) -> tensor<1024x5120xbf16>
   %said = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, fp4.plan = #fp4.plan<tile_gemm, stages = 3>}
-      : (tensor<160x5120xbf16>, !w) -> tensor<160x35840xbf16>
+      : (tensor<1024x32768xbf16>, !w) -> tensor<1024x5120xbf16>
   %rows = fp4.matmul %any, %w {work = #fp4.work<split_k = fastest>}
-      : (tensor<?x5120xbf16>, !w) -> tensor<?x35840xbf16>
-  return %fixed, %said, %rows : tensor<160x35840xbf16>, tensor<160x35840xbf16>, tensor<?x35840xbf16>
+      : (tensor<?x32768xbf16>, !w) -> tensor<?x5120xbf16>
+  return %fixed, %said, %rows : tensor<1024x5120xbf16>, tensor<1024x5120xbf16>, tensor<?x5120xbf16>
 }
 
 // -----

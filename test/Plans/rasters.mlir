@@ -46,7 +46,8 @@ func.func @kept(%x: tensor<16384x1024xbf16>, %p: !few) -> tensor<16384x4096xbf16
 // CHECK-LABEL: @twelve_rows
 // CHECK: tile = [128, 256, 128], schedule = #pipe.static_persistent<along_m>
 func.func @twelve_rows(%x: tensor<1536x8192xbf16>, %p: !w) -> tensor<1536x29696xbf16> {
-  %y = fp4.matmul %x, %p : (tensor<1536x8192xbf16>, !w) -> tensor<1536x29696xbf16>
+  %y = fp4.matmul %x, %p {fp4.plan = #fp4.plan<tile_gemm, tile = [128, 256, 128]>}
+      : (tensor<1536x8192xbf16>, !w) -> tensor<1536x29696xbf16>
   return %y : tensor<1536x29696xbf16>
 }
 

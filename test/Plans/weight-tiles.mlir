@@ -207,13 +207,36 @@ func.func @fast_ranges(%x: tensor<160x12288xf8E4M3FN>, %p: !w) -> tensor<160x409
 
 // -----
 
-// 96 tiles of 192 rows take as long as 120 of 80 x 256, and power limits neither.
+// 96 tiles of 192 rows take as long as 120 of 80 x 256, and power limits neither: beside a maximum, which three warpgroups
+// do not take. Without one, 128 tiles of three warpgroups fill the wave.
 !w = tensor<48x64x4352xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: @at_full_clock
 // CHECK: tile = [192, 128, 128]
-func.func @at_full_clock(%x: tensor<384x4096xbf16>, %p: !w) -> tensor<384x6144xbf16> {
+func.func @at_full_clock(%x: tensor<384x4096xbf16>, %p: !w) -> (tensor<384x6144xbf16>, tensor<f32>) {
+  %y, %max = fp4.matmul %x, %p epilogue() {
+  ^bb0(%sum: f32):
+    %z = arith.truncf %sum : f32 to bf16
+    %amax = fp4.epilogue_amax %z : bf16 -> f32
+    fp4.yield %z, %amax : bf16, f32
+  } : (tensor<384x4096xbf16>, !w) -> (tensor<384x6144xbf16>, tensor<f32>)
+  return %y, %max : tensor<384x6144xbf16>, tensor<f32>
+}
+// CHECK-LABEL: @three
+// CHECK: tile = [96, 192, 128], schedule = #pipe.static_persistent<along_m>, roles = #pipe.role_plan<load warps 12 to 13 drives [tma] registers 32, math warps 0 to 12 drives [tensor, threads] registers 160,
+func.func @three(%x: tensor<384x4096xbf16>, %p: !w) -> tensor<384x6144xbf16> {
   %y = fp4.matmul %x, %p : (tensor<384x4096xbf16>, !w) -> tensor<384x6144xbf16>
   return %y : tensor<384x6144xbf16>
+}
+
+// -----
+
+// Two waves of 256 tiles of three warpgroups would not save enough of 144 x 128.
+!w = tensor<48x64x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @two_of_three
+// CHECK: tile = [144, 128, 128]
+func.func @two_of_three(%x: tensor<1536x4096xbf16>, %p: !w) -> tensor<1536x6144xbf16> {
+  %y = fp4.matmul %x, %p : (tensor<1536x4096xbf16>, !w) -> tensor<1536x6144xbf16>
+  return %y : tensor<1536x6144xbf16>
 }
 
 // -----
