@@ -51,8 +51,8 @@ private:
     Int32 thread;
   };
 
-  /// Of three warpgroups, those behind the 128 rows of A, which begin at row 0 or 64, have rows of
-  /// the next tiles.
+  /// The source of a thread. Three warpgroups begin at row 0 or 64 of A, and have rows of the next
+  /// tiles behind its 128.
   Source sourceOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor) const {
     constexpr int64_t threadsOfTile = hw::weightTileRows / kGroupRows * kGroupThreads;
     Int32 thread = threadOfRole(b, op, state);
