@@ -17,7 +17,7 @@ PAGE = "docs/reference/time-rates.md"
 
 
 def table():
-    text = "".join((ROOT / f"include/fp4/ISA/TimingRates{part}.def").read_text() for part in ("", "H100"))
+    text = "".join((ROOT / f"include/fp4/ISA/TimingRates{part}.def").read_text() for part in ("", "GeForce", "H100"))
     gpus = dict(re.findall(r'GpuModel\{"(\w+)", "[^"]*", "(\w+)"', (ROOT / "lib/ISA/GpuModel.cpp").read_text()))
     known = {}
     pattern = r'^FP4_TIMING_OF\((\w+), (\w+), ([^,]+), (\w+), "[^"]*"\)'

@@ -15,9 +15,9 @@ KEEP = "  setp.eq.f32 %q, %f0, 0f40490FDB; @%q st.global.f32 [%out], %f1;\n"
 LENGTHS = (128, 256, 512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 8192)
 
 
-def straight(count: int) -> str:
+def straight(count: int, which: int = 0) -> str:
     """One machine instruction each, of which a scheduler can issue one a clock from one warp."""
-    return "".join(f"  fma.rn.f32 %f{i % 8}, %f{i % 8}, %f{i % 8}, %f{(i + 1) % 8};\n" for i in range(count))
+    return "".join(f"  fma.rn.f32 %f{i % 8}, %f{i % 8}, %f{i % 8}, %f{(i + 1 + which) % 8};\n" for i in range(count))
 
 
 def passes(count: int) -> str:
@@ -57,6 +57,71 @@ def fetches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
                 yield {"name": f"{count} instructions in a row, {threads} threads, {name}: first pass", "value": means[0],
                        "unit": "clk each", "later passes": means[1:]}
     device.free(memory)
+
+
+def groups_of_warps(count: int, groups: int, warps: int) -> str:
+    """One or two groups of warps with code of their own, which each runs three times; the first thread of a
+    group stores the clocks of each time."""
+    body = f"""{REGISTERS}  .reg .b64 %t0, %t1, %at; .reg .b32 %pass, %t, %b, %g, %w;
+  mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; div.u32 %g, %t, {32 * warps}; rem.u32 %w, %t, {32 * warps};
+  setp.eq.u32 %first, %w, 0; mad.lo.u32 %b, %b, {groups}, %g; mul.wide.u32 %at, %b, 32; add.u64 %at, %at, %out;
+{BEGIN}  mov.u32 %pass, 0; bar.sync 0;
+"""
+    body += "".join(f"  setp.eq.u32 %q, %g, {g}; @%q bra G{g};\n" for g in range(groups - 1)) + f"  bra G{groups - 1};\n"
+    for g in range(groups):
+        body += f"""G{g}: .pragma "nounroll";
+  mov.u64 %t0, %clock64;
+{straight(count, g)}  mov.u64 %t1, %clock64; sub.u64 %t1, %t1, %t0; @%first st.global.u64 [%at], %t1; add.u64 %at, %at, 8;
+  add.u32 %pass, %pass, 1; bar.sync 0; setp.lt.u32 %q, %pass, 3; @%q bra G{g};
+  bra END;
+"""
+    return ptx.kernel(["out"], "", body + "END:\n" + KEEP)
+
+
+def jumps(blocks: int, apart: int) -> str:
+    """One warp runs blocks of 15 instructions and a taken branch, each `apart` behind the one
+    before, and all of them three times."""
+    body = f"""{REGISTERS}  .reg .b64 %t0, %t1, %at; .reg .b32 %pass, %b; .reg .pred %p;
+  mov.u32 %b, %ctaid.x; setp.ne.u32 %p, %b, 0x7fffffff; mul.wide.u32 %at, %b, 32; add.u64 %at, %at, %out;
+{BEGIN}  mov.u32 %pass, 0;
+AGAIN: .pragma "nounroll";
+  mov.u64 %t0, %clock64; @%p bra B0;
+"""
+    for block in range(blocks):
+        following = (block + apart) % blocks
+        body += f"B{block}:\n{straight(15, block)}  @%p bra {f'B{following}' if following else 'DONE'};\n"
+    return ptx.kernel(["out"], "", body + f"""DONE:
+  mov.u64 %t1, %clock64; sub.u64 %t1, %t1, %t0; st.global.u64 [%at], %t1; add.u64 %at, %at, 8;
+  add.u32 %pass, %pass, 1; setp.lt.u32 %q, %pass, 3; @%q bra AGAIN;
+{KEEP}""")
+
+
+def fetches_apart(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
+    """Warps that run code of their own, of which the first groups are on different schedulers, and
+    a warp that jumps. Clocks of an instruction of the first launch behind the same one, and of its
+    later passes."""
+    sms = device.sms()
+    for groups, warps in ((1, 1), (1, 4), (2, 1), (2, 4)):
+        for count in (64,) if quick else (512, 1024, 1536, 2048, 3072):
+            kernel = device.load(groups_of_warps(count, groups, warps))
+            for _ in range(3):
+                kernel(sms, 32 * groups * warps, out)
+            device.synchronize()
+            words = device.read(out, 4 * sms * groups)
+            means = [[round(sum(words[4 * (sm * groups + g) + i] for sm in range(sms)) / sms / count, 3) for i in range(3)]
+                     for g in range(groups)]
+            yield {"name": f"{groups} groups of {warps} warps, {count} instructions each", "value": max(first for first, *_ in means),
+                   "unit": "clk each, the slowest group", "passes of each group": means}
+    for blocks in (8,) if quick else (32, 64, 256, 512):
+        for apart in (1, 5, 37):
+            kernel = device.load(jumps(blocks, apart))
+            for _ in range(3):
+                kernel(sms, 32, out)
+            device.synchronize()
+            words = device.read(out, 4 * sms)
+            means = [round(sum(words[4 * sm + i] for sm in range(sms)) / sms / blocks, 2) for i in range(3)]
+            yield {"name": f"{blocks} blocks of 16 instructions, each {apart} behind the one before", "value": means[0],
+                   "unit": "clk of a block", "later passes": means[1:]}
 
 
 def once(count: int, loads: bool) -> str:

@@ -83,6 +83,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "overlap": lambda: pdl.overlap(device, out, quick),
             "ladder": lambda: ladder.ladder(device, out, quick),
             "fetches": lambda: instruction_code.fetches(device, out, quick),
+            "fetches-apart": lambda: instruction_code.fetches_apart(device, out, quick),
             "flow": lambda: instruction_code.flow(device, out, quick),
             "divisions": lambda: divisions.divisions(device, out, rounds),
             "streams": lambda: streams.streams(device, out, quick),

@@ -12,26 +12,37 @@ namespace fp4::sim {
 
 inline constexpr unsigned kSchedulers = 4;
 
-/// The instructions that are near a scheduler: the lines of code that were brought last.
+/// The instructions that are near an SM: the lines of code that were brought last, for whichever of
+/// its schedulers.
 class CodeCache {
 public:
   static constexpr unsigned lineInsns = 8; ///< 128 bytes
   explicit CodeCache(uint32_t insns = 0) : lines(insns / lineInsns) {}
-  /// Returns true when the cache has the line, as it has every line at first; then marks it as
-  /// present.
-  bool has(uint32_t line) {
-    if (line >= order.size())
-      order.resize(line + 1);
-    const uint32_t before = order[line];
-    if (before && brought - before < lines)
-      return true;
-    order[line] = ++brought;
-    return !before;
+  /// Returns true when the cache has the line, or has asked for it; `arrival` is then the cycle at
+  /// which it came or comes.
+  bool has(uint32_t line, double &arrival) const {
+    if (line >= known.size() || !known[line].number || brought - known[line].number >= lines)
+      return false;
+    arrival = known[line].arrival;
+    return true;
+  }
+  /// Brings a line that is asked for at `now`. Lines come one after the other, `interval` apart for
+  /// all warps together and `own` behind `now` at the earliest; returns when it comes.
+  double bring(uint32_t line, double now, double own, double interval) {
+    if (line >= known.size())
+      known.resize(line + 1);
+    known[line] = {++brought, std::max(now + own, way.serve(now, interval))};
+    return known[line].arrival;
   }
 
 private:
+  struct Line {
+    uint32_t number = 0; ///< among those that were brought; 0: none
+    double arrival = 0;
+  };
+  Server way; ///< to the cache behind this one
   uint32_t lines, brought = 0;
-  std::vector<uint32_t> order; ///< number of each line among those that were brought; 0: none
+  std::vector<Line> known;
 };
 
 /// The warps of a scheduler that only wait for their turn.
@@ -102,7 +113,7 @@ struct Sm {
   std::array<Turns, kSchedulers> turns;
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
   std::array<std::array<Server, kBanks>, kSchedulers> registers;
-  std::array<CodeCache, kSchedulers> code;
+  CodeCache code;
   std::array<Beside, kSchedulers> beside{}; ///< limits beside wgmma
   std::array<Server, kSchedulers> fences;   ///< fences of the device's scope
   std::array<Server, kSchedulers> handing;  ///< ways of each scheduler to `exchange` and `shared`

@@ -66,7 +66,7 @@ TimedLaunch::TimedLaunch(Launch &launch, const hw::TargetModel &target, uint64_t
                     double(residentCtasPerSm * (sharedBytes + target.limits.sharedReservedPerCta));
   for (Sm &sm : machine.processors) {
     sm.l1.resize(uint64_t(std::max(l1, 8.0 * 1024)));
-    sm.code.fill(CodeCache(uint32_t(rates[TimingRate::FetchInstructions])));
+    sm.code = CodeCache(uint32_t(rates[TimingRate::FetchInstructions]));
   }
   if (before) {
     inText.emplace(*before, std::move(places));

@@ -6,17 +6,24 @@ namespace fp4::sim {
 
 /// Returns the cycle at which a warp has its next instruction, which is ready at `now`. Lines that
 /// the nearest cache does not have come one by one, each behind the one before; a warp that waits
-/// for something else does not notice. Code that fits is there, since the same launch ran before.
+/// for something else does not notice, unless it jumps. Code that fits is there, since the same
+/// launch ran before; of other code that launch has left the end.
 double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
   if (!insn.count || code.size() <= rates[TimingRate::FetchInstructions])
     return now;
   const uint32_t line = code.placeOf(warp.pc) / CodeCache::lineInsns;
   if (line == warp.line || phase >= Phase::Probe)
     return now;
+  const bool follows = line == warp.line + 1;
   warp.line = line;
-  if (!warp.processor->code[warp.scheduler].has(line))
-    warp.fetched =
-        std::max(now, warp.fetched + CodeCache::lineInsns * rates[TimingRate::FetchInterval]);
+  CodeCache &cache = warp.processor->code;
+  if (double arrival; cache.has(line, arrival))
+    warp.fetched = std::max(warp.fetched, arrival);
+  else
+    warp.fetched = cache.bring(line, follows ? warp.fetched : now,
+                               follows ? CodeCache::lineInsns * rates[TimingRate::FetchInterval]
+                                       : rates[TimingRate::FetchJump],
+                               CodeCache::lineInsns * rates[TimingRate::FetchTogether]);
   return std::max(now, warp.fetched);
 }
 

@@ -478,24 +478,6 @@ TEST(Time, BlocksBeginOneWarpAfterTheOther) {
   EXPECT_NEAR(cycles(1024) - cycles(32), 31 * rate(TimingRate::WarpStart), 40);
 }
 
-/// Cycles of each instruction of the second time through `length` that do not wait for each other.
-double cyclesOfCode(int length) {
-  const auto cycles = [&](int times) {
-    std::string body = "  mov.u32 %r1, " + std::to_string(times) + ";\nAGAIN:\n";
-    for (int i = 0; i < length; ++i)
-      body += "  fma.rn.f32 %v" + std::to_string(i % 8) + ", %t, %t, %t;\n";
-    body += "  sub.u32 %r1, %r1, 1;\n  setp.ne.u32 %p1, %r1, 0;\n  @%p1 bra AGAIN;\n";
-    return runTimed(body, oneWarp).time.cycles;
-  };
-  return (cycles(3) - cycles(2)) / length;
-}
-
-TEST(Time, CodeThatTheNearestCacheDoesNotHoldComesSlowly) {
-  const int held = int(rate(TimingRate::FetchInstructions));
-  EXPECT_NEAR(cyclesOfCode(held / 2), 1, 0.1);
-  EXPECT_NEAR(cyclesOfCode(2 * held), rate(TimingRate::FetchInterval), 0.1);
-}
-
 TEST(Time, FirstLoadsOfALaunchWaitForThoseBehindThem) {
   constexpr unsigned blocks = 8 * 132, threads = 128, chain = 256;
   const std::string body = "  mov.u32 %r1, %ctaid.x;\n  mad.lo.u32 %r1, %r1, 128, %t;\n"
