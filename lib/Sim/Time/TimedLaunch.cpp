@@ -176,6 +176,8 @@ bool TimedLaunch::startNext(Slot &slot, uint32_t place, double when) {
                                       });
   running->cluster.policy.reset(policy);
   running->policy = policy;
+  if (!follows)
+    policy->setFirst();
   setUp(*running, processors, place, when, !follows);
   slot.running[place] = std::move(running);
   tellStart(*slot.running[place], uint32_t(slot.index * clusterSize), when);
@@ -337,6 +339,10 @@ Status TimedLaunch::runTicket(Slot &slot, const TimedEvent &event) {
   auto &queue = static_cast<TicketQueue &>(*running.cluster.async);
   if (queue.done(event.ticket))
     return settlePlace(slot, event.running);
+  if (const double when = running.policy->lastRow(event.ticket, event.when); when > event.when) {
+    slot.events.push({when, order++, event.running, kTicket, event.ticket});
+    return settlePlace(slot, event.running);
+  }
   running.policy->setTime(event.when);
   setClock(event.when);
   running.steps = 0;

@@ -5,6 +5,12 @@
 
 namespace fp4::sim {
 
+/// Bulk copies that device memory may have to read.
+static bool isLoad(const Ticket &ticket) {
+  return (ticket.kind == TicketKind::Tma || ticket.kind == TicketKind::Bulk) &&
+         ticket.engine != Engine::BulkStore;
+}
+
 void TimedPolicy::issued(const Ticket &ticket) {
   machine.flops += code[ticket.pc].unused ? 0 : double(ticket.work.flops);
   if (stopped)
@@ -23,6 +29,8 @@ void TimedPolicy::issued(const Ticket &ticket) {
     return;
   }
   announceMmas();
+  if (first && !firstEnded && !ticket.work.global.empty() && isLoad(ticket))
+    first->insert(ticket.id);
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
     announce(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }
@@ -34,6 +42,22 @@ void TimedPolicy::announceMmas() {
   for (uint64_t id : products)
     announce(id, std::max(now, mmasEnd));
   products.clear();
+}
+
+/// All SMs ask for their first copies at once, and device memory serves what was asked for in no
+/// order, as it does for warps (TimedLaunch::disorder). A warp waits for one of the accesses, and a
+/// copy for the last of many rows, so that nearly all that was asked for by then goes before it
+/// (H200, micro: first-boxes: a copy of 32 KiB of each of 128 SMs takes 2690 clk of all of them,
+/// and with two more copies behind it 4000).
+double TimedPolicy::lastRow(uint64_t ticket, double when) {
+  if (!first || !first->erase(ticket))
+    return when;
+  firstEnded = true;
+  const double window = rates[TimingRate::MemoryWindow] * 1024 /
+                        (rates[TimingRate::MemoryTerabytes] * 1e3 / rates[TimingRate::Gigahertz]);
+  const double served = when - rates[TimingRate::MemoryLatency] - rates[TimingRate::TmaLatency];
+  const double before = machine.memory.endOfThoseAskedBy(served) - served;
+  return when + std::clamp(before, 0.0, window);
 }
 
 double TimedPolicy::endOfThoseBefore(const Ticket &ticket, double least) const {

@@ -12,6 +12,7 @@
 #include "Sim/Time/Recorder.h"
 #include <functional>
 #include <map>
+#include <set>
 #include <vector>
 
 namespace fp4::sim {
@@ -51,6 +52,11 @@ public:
   void stopClock() { stopped = true; }
   /// Announces the MMAs that wait for others.
   void announceMmas();
+  /// Copies that are issued until the first of them ends are among the first of the launch.
+  void setFirst() { first.emplace(); }
+  /// Returns the cycle at which the last row of a copy is there, whose rows would all be there at
+  /// `when` if requests were served in their order.
+  double lastRow(uint64_t ticket, double when);
   /// The cycle at which the last operation so far ends.
   double lastEnd() const { return last; }
   /// The cycle at which the operation that was issued last ends.
@@ -89,6 +95,8 @@ private:
   double mmasEnd = 0;
   double now = 0, last = 0, newest = 0;
   bool looking = false, stopped = false;
+  std::optional<std::set<uint64_t>> first;   ///< the first copies of the launch
+  bool firstEnded = false;                   ///< one of them has ended
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::map<Thread, double> starts;           ///< begin of the last tcgen05.mma of a thread
   std::vector<double> ends;                  ///< ends of tickets, by id: others may wait for them

@@ -84,6 +84,42 @@ TEST(CopyTime, MoreBytesThanMayBeInFlightArriveAtTheRateOfTheMemory) {
   EXPECT_LT(alone, 2 * 4 * 32768 / slower);
 }
 
+/// Each CTA asks for `copies` of 8 KiB of its own, waits for the first of them and computes for
+/// longer than the others take.
+double cyclesToTheFirstOf(unsigned copies, unsigned blocks) {
+  constexpr unsigned piece = 8192;
+  std::string body =
+      begin + fmt::format("  mov.u32 %r2, %ctaid.x;\n  mul.wide.u32 %rd1, %r2, {0};\n"
+                          "  add.u64 %rd1, %out, %rd1;\n  add.u32 %r3, %r0, {0};\n"
+                          "  mbarrier.init.shared::cta.b64 [%r3], 1;\n"
+                          "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r1], {1};\n"
+                          "  mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], {2};\n",
+                          copies * piece, piece, (copies - 1) * piece);
+  for (unsigned i = 0; i < copies; ++i)
+    body += fmt::format("  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                        "[%r0+{0}], [%rd1+{0}], {1}, [{2}];\n",
+                        i * piece, piece, i ? "%r3" : "%r1");
+  body += wait + "  mov.u32 %r2, %t;\n";
+  for (unsigned i = 0; i < 500; ++i)
+    body += "  ex2.approx.ftz.f32 %r2, %r2;\n";
+  const LaunchConfig config{
+      .grid = {blocks, 1, 1}, .block = {1, 1, 1}, .dynamicSharedBytes = copies * piece + 16};
+  return predict(body + "AGAIN:\n  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r3], 0;\n"
+                        "  @!%p1 bra AGAIN;\n  st.global.b32 [%out], %r2;\n",
+                 config, size_t(blocks) * copies * piece)
+      .cycles;
+}
+
+/// Copies were once served in the order of their requests, so that the first of a launch came as if
+/// nobody had asked for more.
+TEST(CopyTime, TheFirstCopyWaitsForThoseThatAreAskedForAtOnce) {
+  constexpr unsigned blocks = 132;
+  const double rate = hw::timingRate("sm_90a", TimingRate::MemoryTerabytes)->value * 1e3 / 1.98;
+  const double others = blocks * 3 * 8192 / rate;
+  EXPECT_NEAR(cyclesToTheFirstOf(4, blocks) - cyclesToTheFirstOf(1, blocks), others, 150);
+  EXPECT_LT(cyclesToTheFirstOf(4, 1) - cyclesToTheFirstOf(1, 1), 150);
+}
+
 /// A copy of 4 KiB at `copied`, behind `prefetches` of 16 KiB each from the start of the buffer on
 /// and a chain of `between` instructions.
 double cyclesBehindPrefetches(unsigned prefetches, unsigned copied, unsigned between) {
