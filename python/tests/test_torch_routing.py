@@ -167,6 +167,7 @@ class Routing(unittest.TestCase):
                 ("route", (x, None, 4, "softmax", "sum", 1, 1, 1.0, 0.0)),
                 ("route", (x[:, :16], bias[:16], 2, "sigmoid", "none", 4, 2, 2.5, 0.0)),
                 ("permute_tokens", (ids, 4, 0, 8)),
+                ("permute_tokens", (ids, 4, 0, 8, 9)),
                 ("permute_tokens", (ids[:0], 4, 1, 1))):
             with self.subTest(name):
                 found = torch.library.opcheck(getattr(torch.ops.fp4, name).default, arguments)
@@ -225,7 +226,8 @@ class Routing(unittest.TestCase):
                  "'ids' must have at most 1048576 numbers, but got"),
                 (lambda: ft.permute_tokens(ids, 513), "'experts' must be 1 to 512, but got 513"),
                 (lambda: ft.permute_tokens(ids, 4, first=-1), "'first' must be 0 to 2147483647"),
-                (lambda: ft.permute_tokens(ids, 4, multiple=0), "'multiple' must be 1 to 1024")):
+                (lambda: ft.permute_tokens(ids, 4, multiple=0), "'multiple' must be 1 to 1024"),
+                (lambda: ft.permute_tokens(ids, 4, first=2, total=5), "'total' must be 6 to")):
             with self.subTest(message), self.assertRaisesRegex(fp4.UsageError, message):
                 function()
         for name, call in (("bias", lambda: ft.route(x, 2, bias=[1.0])),

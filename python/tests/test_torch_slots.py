@@ -245,6 +245,41 @@ class Checked(unittest.TestCase):
         self.refused("'ids' must be below 4, but number 1 is 4", lambda: routed(
             x[:1], ids, torch.ones(1, 2), None, 4, *self.experts()))
 
+    def test_ids_of_experts(self) -> None:
+        """Negative ids and those of other ranks have no row, and ids of no expert are refused."""
+        ids = torch.tensor([[0, 3], [7, -1]], dtype=torch.int32)
+        wrong = "'ids' must be below {}, but number 2 is 7"
+        self.refused(wrong.format(4), lambda: ft.permute_tokens(ids, 4))
+        self.refused(wrong.format(6), lambda: ft.permute_tokens(ids, 2, first=4))
+        self.refused(wrong.format(7), lambda: ft.permute_tokens(ids, 4, total=7))
+        with ft.checked():
+            found = ft.permute_tokens(ids, 4, total=8)
+        self.assertEqual(found.rows.tolist(), [[0, 1], [-1, -1]])
+        self.assertEqual(ft.permute_tokens(ids, 4).rows.tolist(), [[0, 1], [-1, -1]])
+
+    def test_ids_of_blocks(self) -> None:
+        """vLLM's order of blocks: nothing is written where an id or a number of a map is none."""
+        def align(ids: "list[list[int]]", mapped: "list[int]") -> Any:
+            results = [torch.full((count,), 7, dtype=torch.int32) for count in (16, 4, 1)]
+            vllm.moe_align_block_size(torch.tensor(ids, dtype=torch.int32), 4, 4, *results,
+                                      expert_map=torch.tensor(mapped, dtype=torch.int32))
+            return results
+        self.refused("'topk_ids' must be below 4, but number 1 is 4",
+                     lambda: align([[0, 4]], [0, 1, 2, 3]))
+        self.refused("'expert_map' must be below 4, but number 3 is 5",
+                     lambda: align([[0, 3]], [0, 1, 2, 5]))
+        with ft.checked():
+            found = align([[0, 3]], [0, -1, -1, 1])
+        self.assertEqual(found[2].tolist(), [8])
+
+    def test_labels(self) -> None:
+        x, labels = formulas.data(3, 64), torch.tensor([5, -100, 64])
+        self.refused("'labels' must be below 64, but number 2 is 64",
+                     lambda: ft.cross_entropy(x, labels))
+        with ft.checked():
+            loss = ft.cross_entropy(x, labels.clamp(max=63), reduction="none")
+        self.assertEqual([bool(value) for value in loss], [True, False, True])
+
     @staticmethod
     def experts() -> "tuple[Any, ...]":
         """Arguments of experts that are not reached."""

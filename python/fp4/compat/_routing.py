@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from ..errors import UsageError
+from ..torch.checking import check_rows
 from ..torch.routing import permute_tokens, route
 from ._operands import check_tensor, eager, into, refuse, type_of
 
@@ -53,6 +54,8 @@ def aligned(topk_ids: Any, experts: int, block: int, expert_map: Any, given: dic
     if topk_ids.dim() != 2 or topk_ids.dtype not in _ALIGNED:
         raise UsageError(f"argument 'topk_ids' must be int32 or int64 of shape [T, k], but got "
                          f"{type_of(topk_ids)}", "a row has the experts of a token")
+    check_rows(topk_ids, "topk_ids", experts, skips=True,
+               remedy="-1 stands for a pair without an expert")
     is_expert = (topk_ids >= 0) & (topk_ids < experts)
     ids = torch.where(is_expert, topk_ids, -1)  # int64 ids would be others as int32
     if expert_map is not None:
@@ -87,6 +90,8 @@ def _mapped(ids: torch.Tensor, experts: int, expert_map: Any) -> torch.Tensor:
     if expert_map.shape != (experts,) or expert_map.dtype != torch.int32:
         raise UsageError(f"argument 'expert_map' must be int32 of shape [{experts}], but got "
                          f"{type_of(expert_map)}", "each expert has a number here, or -1")
+    check_rows(expert_map, "expert_map", experts, skips=True,
+               remedy="-1 stands for an expert of another rank")
     return torch.where(ids < 0, -1, expert_map[ids.clamp(min=0).long()])
 
 

@@ -28,9 +28,10 @@ def checked() -> Iterator[None]:
 
 
 def check_rows(numbers: torch.Tensor, name: str, count: int, *, skips: bool = False,
-               are_places: bool = False) -> None:
+               are_places: bool = False, remedy: str = "") -> None:
     """In checked(), refuses numbers of `count` rows that are outside. Negative ones are skipped
-    with `skips`, and numbers of places that are written must differ."""
+    with `skips`, and numbers of places that are written must differ. `remedy` is the note of the
+    error, where it is not that of rows."""
     if not _is_checked.get():
         return
     if numbers.is_cuda and torch.cuda.is_current_stream_capturing():
@@ -42,7 +43,8 @@ def check_rows(numbers: torch.Tensor, name: str, count: int, *, skips: bool = Fa
         at = int(outside.nonzero()[0])
         raise UsageError(f"'{name}' must be below {count}{'' if skips else ' and not negative'}, "
                          f"but number {at} is {int(flat[at])}",
-                         "a number below 0 is skipped" if skips else "each is that of a row")
+                         remedy or ("a number below 0 is skipped" if skips else
+                                    "each is that of a row"))
     if are_places:
         _check_apart(flat, name)
 

@@ -15,6 +15,7 @@ import torch
 
 from ..errors import UsageError
 from . import functional, programs
+from .checking import check_rows
 from .execution import run
 from .operation import Operation
 from .programs import Runnable, compile_text
@@ -109,6 +110,8 @@ def _is_label() -> str:
 def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> _Pair:
     if not logits.numel():
         return _cross_entropy_fake(logits, labels)
+    check_rows(labels, "labels", logits.shape[1], skips=True,
+               remedy="pass -100 for a row without a loss")
     placed, what = _placed(logits)
     loss, lse = run(losses, (what,), placed, labels.contiguous())
     return loss, lse

@@ -12,6 +12,7 @@ import torch
 
 from ..errors import UsageError
 from . import functional, programs, routing_programs
+from .checking import check_rows
 from .execution import run
 from .operation import Operation
 from .row_results import Optional, check_number, check_scale, check_tensor, said
@@ -65,16 +66,20 @@ def _route_fake(logits: torch.Tensor, bias: Optional, k: int, scores: str, renor
             logits.new_empty(shape, dtype=torch.int32))
 
 
-def _permute(ids: torch.Tensor, experts: int, first: int, multiple: int) -> _Three:
+def _permute(ids: torch.Tensor, experts: int, first: int, multiple: int,
+             total: int | None = None) -> _Three:
     if not ids.numel():
         offsets, rows, tokens = _permute_fake(ids, experts, first, multiple)
         return offsets.zero_(), rows, tokens.zero_()
+    check_rows(ids, "ids", first + experts if total is None else total, skips=True,
+               remedy="pass 'total', the experts of all ranks, or -1 for a pair without an expert")
     offsets, rows, tokens = run(routing_programs.expert_order,
                                 (ids.shape[1], experts, first, multiple), ids.contiguous())
     return offsets, rows, tokens
 
 
-def _permute_fake(ids: torch.Tensor, experts: int, first: int, multiple: int) -> _Three:
+def _permute_fake(ids: torch.Tensor, experts: int, first: int, multiple: int,
+                  total: int | None = None) -> _Three:
     new = ids.new_empty
     return (new(experts + 1, dtype=torch.int64), new(ids.shape, dtype=torch.int64),
             new(ids.shape[0] * ids.shape[1] + experts * (multiple - 1), dtype=torch.int64))
@@ -84,7 +89,7 @@ _route_operation = Operation(
     "route(Tensor logits, Tensor? bias, int k, str scores, str renormalize, int num_groups, "
     "int top_groups, float factor, float eps) -> (Tensor, Tensor)", _route, _route_fake)
 _permute_operation = Operation(
-    "permute_tokens(Tensor ids, int experts, int first, int multiple) "
+    "permute_tokens(Tensor ids, int experts, int first, int multiple, int? total=None) "
     "-> (Tensor, Tensor, Tensor)", _permute, _permute_fake)
 
 # ===--- Functions --------------------------------------------------------=== #
@@ -136,7 +141,7 @@ def route(logits: torch.Tensor, k: int, *, scores: str = "softmax", renormalize:
 
 
 def permute_tokens(ids: torch.Tensor, experts: int, *, first: int = 0,
-                   multiple: int = 1) -> ExpertOrder:
+                   multiple: int = 1, total: int | None = None) -> ExpertOrder:
     """Orders the pairs of tokens and experts by expert, and those of an expert by token.
 
     `gather_quantize(x, order.tokens)` has the rows of all experts, grouped GEMMs take
@@ -147,6 +152,8 @@ def permute_tokens(ids: torch.Tensor, experts: int, *, first: int = 0,
         experts, first: ids from `first` on are those of the experts here, up to 512. Others have
             row -1.
         multiple: 1 to 1024; the experts begin at multiples of it.
+        total: the experts of all ranks, which `checked()` expects ids below; None for first +
+            experts.
 
     Raises:
         UsageError: an argument that does not fit.
@@ -161,7 +168,9 @@ def permute_tokens(ids: torch.Tensor, experts: int, *, first: int = 0,
     _check_range(experts, "experts", 1, MOST_EXPERTS)
     _check_range(first, "first", 0, 2**31 - 1)
     _check_range(multiple, "multiple", 1, _MULTIPLE)
-    return ExpertOrder(*torch.ops.fp4.permute_tokens(ids, experts, first, multiple))
+    if total is not None:
+        _check_range(total, "total", first + experts, 2**31 - 1)
+    return ExpertOrder(*torch.ops.fp4.permute_tokens(ids, experts, first, multiple, total))
 
 
 def _check_range(value: object, name: str, least: int, most: int) -> None:
