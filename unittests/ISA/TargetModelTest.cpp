@@ -1,6 +1,7 @@
 // Target facts. Sources: NVIDIA's Blackwell and Hopper tuning guides (capacities) and ptxas 13.0.88
 // (which instruction assembles for which target).
 #include "fp4/ISA/TargetModel.h"
+#include "fp4/ISA/GpuModel.h"
 #include <gtest/gtest.h>
 
 using namespace fp4;
@@ -70,6 +71,16 @@ TEST(TargetModel, factsAgreeWithEachOther) {
     EXPECT_TRUE(t.features.hasTcgen05 || !t.features.hasCtaPairs);
     EXPECT_EQ(t.name, "sm_" + std::to_string(t.computeMajor) + std::to_string(t.computeMinor) + "a");
   }
+}
+
+// A target without a device has the habits that all its products have.
+TEST(TargetModel, lastingLoads) {
+  for (const GpuModel &gpu : gpus())
+    EXPECT_EQ(gainsFromLastingLoads(gpu.model()), gpu.gainsFromLastingLoads) << gpu.option;
+  EXPECT_TRUE(requireGpu("h200").value()->gainsFromLastingLoads);
+  EXPECT_TRUE(gainsFromLastingLoads(*lookupTarget("sm_90a")));
+  EXPECT_FALSE(gainsFromLastingLoads(*lookupTarget("sm_100a")));
+  EXPECT_FALSE(gainsFromLastingLoads(*lookupTarget("sm_110a"))); // which no product has
 }
 
 // Whoever adds a row of rates says where they come from.

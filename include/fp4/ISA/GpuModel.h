@@ -23,6 +23,9 @@ struct GpuModel {
   unsigned memoryBusBits;
   unsigned sms;
   uint64_t l2Bytes;
+  /// A kernel that streams ends sooner if what it loads outlasts what it stores in the L2 cache,
+  /// which then writes lines back in a better order.
+  bool gainsFromLastingLoads;
 
   /// The target, with the SMs and the L2 of this GPU.
   TargetModel model() const;
@@ -36,6 +39,10 @@ std::span<const GpuModel> gpus();
 
 /// The rate of memory of the target's device by `terabytes` per second; 1 without a device.
 double memoryOfDevice(const TargetModel &target, double terabytes);
+
+/// Returns true where the target's device gains from loads that outlast stores in the L2 cache, and
+/// without a device where each product of the target does.
+bool gainsFromLastingLoads(const TargetModel &target);
 
 /// The GPU called `option`; the error lists the known ones.
 Expected<const GpuModel *> requireGpu(std::string_view option);

@@ -12,7 +12,7 @@
 #include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/Dialect/Utils/OperandNames.h"
 #include "fp4/Dialect/Utils/StridedArguments.h"
-#include "fp4/ISA/TargetCaches.h"
+#include "fp4/ISA/GpuModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
