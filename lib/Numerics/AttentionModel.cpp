@@ -6,8 +6,9 @@
 // the last one that the row sees to the first. Blocks none of whose keys a row sees change nothing
 // of it, so the tile of the row does not matter.
 //
-// The transcendental instructions are those of the simulator: ex2 and lg2 correctly rounded and
-// without subnormal numbers, where a GPU has approximations of its own, and rcp as an H200 has it.
+// The transcendental instructions are those of the simulator: lg2 correctly rounded and without
+// subnormal numbers, where a GPU has an approximation of its own, and ex2 and rcp as an H200 has
+// them.
 //
 //===----------------------------------------------------------------------===//
 #include "AttentionBlocks.h"

@@ -1,6 +1,7 @@
 //===- AttentionPowers.h - Powers and tangents of the models of attention --===//
 #pragma once
 
+#include "fp4/Numerics/PowerOfTwo.h"
 #include "fp4/Numerics/Reciprocal.h"
 
 #include <cmath>
@@ -16,8 +17,8 @@ inline float flushed(double number) {
   return std::fabs(rounded) < 0x1p-126f ? std::copysign(0.f, rounded) : rounded;
 }
 
-/// ex2, correctly rounded as in the simulator.
-inline float exp2Of(float x) { return flushed(std::exp2(double(x))); }
+/// ex2, as an H200 and the simulator approximate it.
+inline float exp2Of(float x) { return approximatePowerOfTwo(x); }
 
 /// 1 - 2 / (1 + 2^x), as kernels compute a hyperbolic tangent.
 inline float tangentOf(float x) {

@@ -1,6 +1,7 @@
 // Elementwise programs: their text, and their evaluation in fp32.
 #include "fp4/Numerics/Elementwise.h"
 #include "fp4/Numerics/E4M3.h"
+#include "fp4/Numerics/PowerOfTwo.h"
 #include "fp4/Numerics/Remainder.h"
 #include "fp4/Numerics/Transcendentals.h"
 #include "fp4/Numerics/Trigonometry.h"
@@ -128,11 +129,15 @@ constexpr std::array rows = {
             return std::isnan(x) ? y : std::isnan(y) ? x : minimumOf(x, y);
           }},
     OpRow{ElementOp::Exp, "exp", 1, [](float x, float, float) { return exponential(x); }},
+    OpRow{ElementOp::ExpApproximate, "exp_approximate", 1,
+          [](float x, float, float) { return approximateExponential(x); }},
     OpRow{ElementOp::Exp2, "exp2", 1, [](float x, float, float) { return exponentialOfTwo(x); }},
-    OpRow{ElementOp::ExpMinusOne, "expm1", 1, [](float x, float, float) { return exponentialMinusOne(x); }},
+    OpRow{ElementOp::ExpMinusOne, "expm1", 1,
+          [](float x, float, float) { return exponentialMinusOne(x); }},
     OpRow{ElementOp::Log, "log", 1, [](float x, float, float) { return logarithm(x); }},
     OpRow{ElementOp::Log2, "log2", 1, [](float x, float, float) { return logarithmOfTwo(x); }},
-    OpRow{ElementOp::LogOfOnePlus, "log1p", 1, [](float x, float, float) { return logarithmOfOnePlus(x); }},
+    OpRow{ElementOp::LogOfOnePlus, "log1p", 1,
+          [](float x, float, float) { return logarithmOfOnePlus(x); }},
     OpRow{ElementOp::Tanh, "tanh", 1, [](float x, float, float) { return hyperbolicTangent(x); }},
     OpRow{ElementOp::Erf, "erf", 1, [](float x, float, float) { return errorFunction(x); }},
     OpRow{ElementOp::Erfc, "erfc", 1,
@@ -144,12 +149,14 @@ constexpr std::array rows = {
     OpRow{ElementOp::Remainder, "remainder", 2,
           [](float x, float y, float) { return remainder(x, y); }},
     OpRow{ElementOp::Sqrt, "sqrt", 1, [](float x, float, float) { return std::sqrt(x); }},
-    OpRow{ElementOp::ReciprocalSqrt, "rsqrt", 1, [](float x, float, float) { return 1 / std::sqrt(x); }},
+    OpRow{ElementOp::ReciprocalSqrt, "rsqrt", 1,
+          [](float x, float, float) { return 1 / std::sqrt(x); }},
     OpRow{ElementOp::FusedMultiplyAdd, "fma", 3,
           [](float x, float y, float z) { return std::fma(x, y, z); }},
     OpRow{ElementOp::Floor, "floor", 1, [](float x, float, float) { return std::floor(x); }},
     OpRow{ElementOp::Ceil, "ceil", 1, [](float x, float, float) { return std::ceil(x); }},
-    OpRow{ElementOp::RoundEven, "round_even", 1, [](float x, float, float) { return std::nearbyint(x); }},
+    OpRow{ElementOp::RoundEven, "round_even", 1,
+          [](float x, float, float) { return std::nearbyint(x); }},
     OpRow{ElementOp::Truncate, "truncate", 1, [](float x, float, float) { return std::trunc(x); }},
     OpRow{ElementOp::CopySign, "copy_sign", 2,
           [](float x, float y, float) { return std::copysign(x, y); }},
@@ -316,6 +323,10 @@ float stepOf(ElementOp op, float x, float y) { return rowOf(op).evaluate(x, y, 0
 
 float exponential(float x) { return exponential(Real{x}).value; }
 float exponentialOfSmall(float x) { return exponentialOfSmall(Real{x}).value; }
+float approximateExponential(float x) {
+  constexpr float log2e = 0x1.715476p+0f;
+  return approximatePowerOfTwo(x * log2e);
+}
 float exponentialOfTwo(float x) { return exponentialOfTwo(Real{x}).value; }
 float exponentialMinusOne(float x) { return exponentialMinusOne(Real{x}).value; }
 float logarithm(float x) { return logarithm(Real{x}).value; }

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Lanewise.h"
+#include "fp4/Numerics/PowerOfTwo.h"
 #include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Numerics/SquareRoot.h"
 #include <algorithm>
@@ -422,6 +423,15 @@ TEST(Float, ApproximateSquareRootsAreTheMeasuredOnes) {
   expectLanes<float>("sqrt.approx.ftz.f32 %d, %a;", approximateSquareRoot, a);
   expectLanes<float>("rsqrt.approx.ftz.f32 %d, %a;", approximateReciprocalSquareRoot, a);
   EXPECT_NE(approximateReciprocalSquareRoot(2), 1 / std::sqrt(2.f));
+}
+
+TEST(Float, ApproximatePowersOfTwoAreTheMeasuredOnes) {
+  using namespace fp4::numerics;
+  auto a = floats(0);
+  a[0] = 0.3f, a[1] = -126.5f;
+  expectLanes<float>("ex2.approx.ftz.f32 %d, %a;", approximatePowerOfTwo, a);
+  expectLanes<float>("ex2.approx.f32 %d, %a;", approximateSmallPowerOfTwo, a);
+  EXPECT_NE(approximatePowerOfTwo(0.7f), std::exp2(0.7f));
 }
 
 TEST(Float, RefusesWhatPtxHasNot) {

@@ -152,7 +152,8 @@ struct AttentionModel {
 /// of before, fma(sums, shrink, products). Operands that have scales of blocks are given without
 /// them; their products are those of kind::mxf8f6f4 or kind::mxf4nvf4, and powers beside values of
 /// NVFP4 are 2^(kPackedShift - growth) times as large and quantized as kPowerRecipe says. As in the
-/// simulator, ex2 and lg2 are correctly rounded, and rcp has the bits of an H200 (Reciprocal.h).
+/// simulator, lg2 is correctly rounded, and ex2 and rcp have the bits of an H200 (PowerOfTwo.h,
+/// Reciprocal.h).
 Expected<AttentionModel> modelAttention(const AttentionShape &shape, const AttentionOrder &order,
                                         FloatType type, std::span<const float> query,
                                         std::span<const float> key, std::span<const float> value,

@@ -41,7 +41,7 @@ referenceAttentionBackward(const AttentionShape &shape, FloatType type,
 /// The numbers that kernels compute, bit for bit, before they are rounded to their type: sums of 16
 /// products at a time, of one head of queries after the other, in ascending order of queries, or of
 /// keys. Terms that a query does not see are zeros and change no sum, so that tiles do not matter.
-/// ex2 is correctly rounded, as in the simulator.
+/// ex2 has the bits of an H200 (PowerOfTwo.h).
 Expected<AttentionGradients<std::vector<float>>>
 modelAttentionBackward(const AttentionShape &shape, FloatType type,
                        const BackwardOperands &operands, unsigned threads);

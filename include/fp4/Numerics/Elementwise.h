@@ -39,6 +39,7 @@ enum class ElementOp : uint8_t {
   MaximumNumber, ///< the number if one operand is NaN
   MinimumNumber,
   Exp,
+  ExpApproximate, ///< e^x as 2^(x * log2(e)), by the instruction (PowerOfTwo.h)
   Exp2,
   ExpMinusOne,
   Log,
@@ -141,6 +142,7 @@ float stepOf(ElementOp op, float x, float y);
 
 float exponential(float x); ///< Transcendentals.h
 float exponentialOfSmall(float x); ///< of |x| up to 86
+float approximateExponential(float x);
 float exponentialOfTwo(float x);
 float exponentialMinusOne(float x);
 float logarithm(float x);

@@ -11,6 +11,7 @@
 #include "Sim/Insn/Scalar/Arithmetic.h"
 #include "Sim/Insn/Scalar/FloatNearest.h"
 #include "Sim/Insn/Scalar/Floats.h"
+#include "fp4/Numerics/PowerOfTwo.h"
 #include "fp4/Numerics/Reciprocal.h"
 #include "fp4/Numerics/SquareRoot.h"
 #include <cfenv>
@@ -287,8 +288,8 @@ template <bool Root> struct CoarseF {
   }
 };
 
-/// .approx.ftz.f32 of a reciprocal, a square root, or its reciprocal, as measured on an H200.
-/// [uncertain] of other GPUs.
+/// .approx.ftz.f32 of a reciprocal, a square root, its reciprocal, or a power of two, as measured
+/// on an H200, and .approx.f32 of the last. [uncertain] of other GPUs.
 template <float (*Function)(float)> struct MeasuredF {
   uint32_t operator()(uint32_t bits) const {
     return std::bit_cast<uint32_t>(Function(std::bit_cast<float>(bits)));
@@ -297,6 +298,8 @@ template <float (*Function)(float)> struct MeasuredF {
 using ApproximateReciprocalF = MeasuredF<numerics::approximateReciprocal>;
 using ApproximateSquareRootF = MeasuredF<numerics::approximateSquareRoot>;
 using ApproximateReciprocalSquareRootF = MeasuredF<numerics::approximateReciprocalSquareRoot>;
+using ApproximatePowerOfTwoF = MeasuredF<numerics::approximatePowerOfTwo>;
+using ApproximateSmallPowerOfTwoF = MeasuredF<numerics::approximateSmallPowerOfTwo>;
 
 struct Add64F {
   double operator()(double a, double b) const { return add64(a, b); }
@@ -461,7 +464,12 @@ Status bindRsqrt(BindContext &cx) {
     return cx.use(lanewise<CoarseF<true>, uint64_t, uint64_t>);
   return unary(cx, Op::Rsqrt);
 }
-Status bindEx2(BindContext &cx) { return unary(cx, Op::Ex2); }
+Status bindEx2(BindContext &cx) {
+  if (cx.insn.type != Type::F32)
+    return unary(cx, Op::Ex2);
+  return cx.match.has("ftz") ? cx.use(lanewise<ApproximatePowerOfTwoF, uint32_t, uint32_t>)
+                             : cx.use(lanewise<ApproximateSmallPowerOfTwoF, uint32_t, uint32_t>);
+}
 Status bindLg2(BindContext &cx) { return unary(cx, Op::Lg2); }
 /// An angle in turns expects .ftz (ptxas 13.5).
 static Status bindAngle(BindContext &cx, Op radians, Op turns) {
