@@ -123,9 +123,8 @@ private:
   /// Emits both bounds of a quotient. The sum of all divisors says whether one is too large: it
   /// takes another pipe than comparisons do.
   void emitBounds(Operation &op, Operation &exponential) {
-    constexpr float log2e = 0x1.715476p+0f;
     Float32 x = operand(op, 0), y = operand(exponential, 0);
-    Float32 power = approximate("llvm.nvvm.ex2.approx.ftz.f", y * like(y, log2e));
+    Float32 power = approximateExp(y);
     Float32 above = like(y, 1 + QuickElements::kBoundMargin);
     Float32 divisor = fma(power, above, above);
     for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
@@ -185,7 +184,7 @@ private:
         .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return Value(x()); })
         .Case([&](arith::MaxNumFOp) { return x().apply<LLVM::MaxNumOp>(operand(op, 1)); })
         .Case([&](arith::MinNumFOp) { return x().apply<LLVM::MinNumOp>(operand(op, 1)); })
-        .Case([&](math::ExpOp) { return quick ? emitQuickExp(op) : numerics::exponential(x()); })
+        .Case([&](math::ExpOp) { return emitExp(op); })
         .Case([&](arith::DivFOp) {
           bool isQuick = quick && quick->isQuickQuotient(&op);
           return isQuick ? emitQuickQuotient(op) : emitSame(op);
@@ -194,6 +193,18 @@ private:
         .Case([&](math::ErfOp) { return Value(numerics::errorFunction(x())); })
         .Case([&](math::AbsFOp) { return Value(numerics::magnitude(x())); })
         .Default([&](Operation *) { return emitMath(op); });
+  }
+
+  Value emitExp(Operation &op) {
+    if (isApproximateExp(&op))
+      return approximateExp(operand(op, 0));
+    return quick ? emitQuickExp(op) : Value(numerics::exponential(operand(op, 0)));
+  }
+
+  /// e^x as numerics::approximateExponential computes it.
+  Float32 approximateExp(Float32 x) {
+    constexpr float log2e = 0x1.715476p+0f;
+    return approximate("llvm.nvvm.ex2.approx.ftz.f", x * like(x, log2e));
   }
 
   Value emitQuickExp(Operation &op) {

@@ -1,6 +1,8 @@
 //===- QuickElements.cpp - Exponentials and quotients without detours -----===//
 #include "QuickElements.h"
 
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
+
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -96,7 +98,7 @@ QuickElements::QuickElements(Block &body, Operation *end, ValueRange results) {
   for (Operation &op : body) {
     if (&op == end)
       return;
-    if (isa<math::ExpOp>(op) && op.getResult(0).getType().isF32())
+    if (isa<math::ExpOp>(op) && op.getResult(0).getType().isF32() && !isApproximateExp(&op))
       limits[&op] = kMost;
     auto quotient = dyn_cast<arith::DivFOp>(op);
     math::ExpOp exponential = quotient ? exponentialOf(quotient.getRhs()) : math::ExpOp();

@@ -28,6 +28,12 @@ bool fp4::isKernelOnlySplat(Operation *op) {
   return elements && isKernelOnlyType(elements.getElementType());
 }
 
+bool fp4::isApproximateExp(Operation *op) {
+  auto exponential = dyn_cast<math::ExpOp>(op);
+  return exponential &&
+         arith::bitEnumContainsAll(exponential.getFastmath(), arith::FastMathFlags::afn);
+}
+
 bool fp4::isResultType(Type type) { return isElementType(type) || isa<Float8E4M3FNType>(type); }
 
 namespace {
@@ -313,6 +319,8 @@ std::optional<ElementOp> fp4::elementOpOf(Operation *op) {
                            : std::nullopt;
   if (std::optional<ElementOp> step = conversionOf(op))
     return step;
+  if (isApproximateExp(op))
+    return ElementOp::ExpApproximate;
   if (isa<arith::SelectOp>(op) || isElementType(operand))
     return stepNamed(op, kOperations);
   if (isI32(operand) && operand == resultElement(op))

@@ -23,6 +23,9 @@ bool isElementType(mlir::Type type);
 bool isKernelOnlyType(mlir::Type type);
 /// A tensor that is one condition or integer: a number of a region, which needs no memory.
 bool isKernelOnlySplat(mlir::Operation *op);
+/// Returns true for a math.exp that may be approximate (`afn`): the instruction for powers of two
+/// computes it on every target.
+bool isApproximateExp(mlir::Operation *op);
 /// f32, bf16 or f16, and f8E4M3FN, which arith.truncf gives at the end.
 bool isResultType(mlir::Type type);
 
