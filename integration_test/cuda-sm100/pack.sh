@@ -17,7 +17,7 @@ declare -A devices=([sm_90a]=h200 [sm_100a]=b200 [sm_103a]=b300 [sm_120a]=rtx509
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 rm -rf "$folder"/{expected,images,report.*,sm_*,quick}
-cp "$here"/kit/* "$root"/benchmarks/micro/*.py "$build"/bin/fp4-run "$build"/unittests/fp4-cts "$here"/../cuda-sm90/copy_tiles.ptx "$folder"
+cp "$here"/kit/* "$root"/benchmarks/micro/*.py "$build"/bin/fp4-run "$build"/unittests/fp4-cts "$here"/../cuda-sm90/{copy_tiles,norm_rows}.ptx "$folder"
 [ -z "$small" ] || touch "$folder"/quick # microbenchmarks in short
 for target in "${targets[@]}"; do
   device=${devices[$target]:?"no device has the target $target"}

@@ -7,7 +7,7 @@ build=${1:?$usage} folder=${2:?$usage}
 [ -x "$build"/bin/fp4-runner ] || { echo "error: BUILD must be a build tree with bin/fp4-runner, but got '$build'" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
-cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,copy_tiles.ptx} "$folder"
+cp "$build"/unittests/fp4-cts "$build"/bin/fp4-run "$here"/{run.sh,compare.py,copy_tiles.ptx,norm_rows.ptx} "$folder"
 "$build"/bin/fp4-runner "$here"/programs.mlir --target=sm_90a --emit=so -o "$folder"/programs.so
 rm -rf "$folder"/sweep
 "$here"/../../validation/sweep_quantize.py --build "$build" --pack "$folder"/sweep --match sm_90a
