@@ -1,14 +1,14 @@
 // The approximate power of two of the GPU, a table with quadratic interpolation in fixed point as
-// in Reciprocal.cpp. |x| is cut to 23 bits behind the point. Of a negative x whose fraction is not
-// 0, integer and fraction are the complements of those of |x|. The upper 6 bits of the fraction
+// in Reciprocal.cpp. |x| is cut to 23 bits behind the point. A negative x whose fraction is not 0
+// has the complements of the integer and the fraction of |x|. The upper 6 bits of the fraction
 // choose a row (c0, c1, c2) of 26, 18 and 11 bits, and the lower 17 bits are z. In units of 2^-23
 // the power of the fraction is
 //
 //   floor((c0 * 2^15 + c1 * z + c2 * square(z) + 24458) / 2^17)
 //
 // and square(z) is z^2 / 2^18 without the partial products of weight 2^18 and less, as for square
-// roots. The coefficients were fitted to the 2^23 results of an H200 for 1 to 2. The constants
-// 24456 to 24459 give all of them, and those for 1/2 to 1 and -1 to -1/2.
+// roots. The coefficients were fitted to the 2^23 results of an H200 for 1 to 2, where the constants
+// 24456 to 24459 give all of them. All other results follow.
 #include "fp4/Numerics/PowerOfTwo.h"
 #include "TruncatedSquare.h"
 #include "fp4/Numerics/Float16.h"
