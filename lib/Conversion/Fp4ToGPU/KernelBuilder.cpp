@@ -78,10 +78,7 @@ KernelBuilder::KernelBuilder(Operation *op, StringRef kind, LoweringContext &con
 Value KernelBuilder::policyOfLoads(Value units, int64_t bytes) {
   if (!hw::gainsFromLastingLoads(target) || bytes <= 0)
     return {};
-  auto count = int64_t(llvm::divideCeil(target.l2Bytes, uint64_t(bytes)));
-  if (plan.guard.m.most.value_or(count) < count)
-    return {};
-  Int32 fewest(bodyBuilder, count);
+  Int32 fewest(bodyBuilder, int64_t(llvm::divideCeil(target.l2Bytes, uint64_t(bytes))));
   return lastingPolicy(
       bodyBuilder, arith::CmpIOp::create(bodyBuilder, arith::CmpIPredicate::uge, units, fewest));
 }

@@ -73,8 +73,6 @@ public:
   bool hasStages() const { return plan.pipeline.stages.has_value(); }
   /// Rows at the end that have a CTA each.
   int64_t singleRows() const { return plan.stream.singleRows.value_or(0); }
-  /// Each row has a multiprocessor, so that its time is that of loads which wait for each other.
-  bool isForFewRows() const { return plan.guard.m.most.value_or(INT64_MAX) <= target.sms; }
   /// The cache policy (i64) of loads that nobody repeats, in a kernel of `units` (i32) units with
   /// so many bytes of loads each; null where they need none. An H200 writes lines back in a better
   /// order where loads outlast stores: 127 us in place of 132 for RMSNorm of 16384 x 8192 bf16, and

@@ -80,17 +80,14 @@ bool isLocal(Operation *op) {
 bool isBarrier(Operation *op) { return isa<NVVM::BarrierOp, NVVM::ClusterWaitOp>(op); }
 
 /// The place of both instructions: behind the first barrier of the CTA, if all before it is local;
-/// behind prefetches that the kernel begins with; else the first operation.
+/// else the first operation.
 Operation *placeIn(LLVM::LLVMFuncOp kernel) {
-  Operation *prefetch = nullptr;
   for (Block &block : kernel.getBody())
     for (Operation &op : block) {
       if (isBarrier(&op))
         return op.getNextNode();
       if (!isLocal(&op))
-        return prefetch ? prefetch->getNextNode() : &kernel.getBody().front().front();
-      if (block.isEntryBlock() && isa<NVVM::PrefetchOp>(op))
-        prefetch = &op;
+        return &kernel.getBody().front().front();
     }
   return &kernel.getBody().front().front();
 }

@@ -37,20 +37,6 @@ int64_t RowElements::bytesOfRow(const Source &source) {
   return rowTeam.columns() * source.type.getElementTypeBitWidth() / 8;
 }
 
-/// Asks the L2 cache for columns that the last loop needs, such as weights. ptxas moves their loads
-/// behind those of the row, which they would wait for.
-void RowElements::prefetchColumns() {
-  for (auto &[key, source] : sources) {
-    if (!source.operand.hasColumns || source.operand.hasRows || source.operand.column)
-      continue;
-    rowTeam.forEachChunk(/*unrolled=*/true, [&, &source = source](const Chunk &chunk) {
-      NVVM::PrefetchOp::create(
-          b, NVVM::PrefetchCacheLevelAttr::get(b.getContext(), NVVM::PrefetchCacheLevel::L2),
-          NVVM::CacheEvictionPriorityAttr(), placeOf(source, chunk, 0), /*predicate=*/Value());
-    });
-  }
-}
-
 /// Returns true when loads of rows may have a policy. With one, an H200 takes 153 us in place of
 /// 144 for the gradient of a cross entropy of 16384 x 8192 bf16, whose elements take exponentials,
 /// and 140 in place of 139 for a rotation, which reads other columns.

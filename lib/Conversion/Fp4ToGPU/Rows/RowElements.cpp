@@ -199,8 +199,6 @@ void RowElements::begin(Value hostRows, llvm::function_ref<void()> meanwhile) {
   for (auto &[key, source] : sources)
     if (source.rows.table)
       forEachRowOf(source, [&, &source = source] { findGathered(source); });
-  if (kept && kernel.isForFewRows())
-    prefetchColumns();
   keepWords();
   for (auto &[key, source] : sources)
     if (!source.operand.hasColumns)

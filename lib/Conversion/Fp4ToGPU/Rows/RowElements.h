@@ -141,7 +141,6 @@ private:
   void visitTogether(int64_t count);
   std::optional<Chunk> halfOf(const Operand &operand, const Chunk &chunk);
   void keepWords();
-  void prefetchColumns();
   bool isKeptRow(const Source &source) const {
     return kept && source.operand.hasColumns && source.operand.hasRows;
   }
