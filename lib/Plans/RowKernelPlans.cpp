@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Families.h"
+#include "IndexedRowPlans.h"
 #include "LongRowPlans.h"
 #include "RowSources.h"
 #include "RowStripPlans.h"
@@ -26,7 +27,7 @@ using namespace fp4;
 namespace {
 
 /// Threads of a CTA: the most, those from which on threads have two chunks, and the fewest.
-constexpr int64_t kMost = kMostThreadsOfRow, kSome = 256, kFew = 128;
+constexpr int64_t kMost = kMostThreadsOfRow, kSome = 256, kFew = kThreadsOfIndexed;
 
 /// The most rows of `op` that `plan` is for; none where there may be any number.
 std::optional<int64_t> mostRowsOf(Operation *op, const KernelPlan &plan) {
@@ -39,81 +40,6 @@ std::optional<int64_t> mostRowsOf(Operation *op, const KernelPlan &plan) {
 bool hasFewRows(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
   std::optional<int64_t> rows = mostRowsOf(op, plan);
   return rows && *rows <= target.sms;
-}
-
-/// Returns true when a quantizer needs a number of the whole row.
-bool needsRow(Operation *op) {
-  auto quantize = dyn_cast<QuantizeOp>(op);
-  return isa<AmaxOp>(op) || (quantize && (amaxOfRows(quantize) || quantize.hasF32Scales()));
-}
-
-/// Returns true when an element is computed of other columns than its own.
-bool readsOtherColumns(Operation *op) {
-  return llvm::any_of(stepsOf(op), [](Operation *step) {
-    auto generic = dyn_cast<linalg::LinalgOp>(step);
-    return generic && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-             return isIndexedByExpressions(generic, input);
-           });
-  });
-}
-
-/// Returns true when a thread waits for no other thread: nothing is combined along rows.
-bool readsOtherColumnsAlone(Operation *op) {
-  return !llvm::any_of(stepsOf(op), isRowReduction) && !needsRow(op) && readsOtherColumns(op);
-}
-
-/// Returns true when a thread of a long row should have one chunk, so that no loop parts the loads
-/// of the rows that it adds. An H200 takes 317 us in place of 401 for sums of four rows of 8192
-/// elements, and 676 in place of 576 for eight, which fill its registers.
-bool addsSomeLongRows(Operation *op, int64_t chunks) {
-  constexpr double fewest = 24, most = 32; // words of a chunk
-  double words = 0;
-  for (const RowSource &source : sourcesOf(op))
-    if (gatherOf(std::get<Value>(source)))
-      words += wordsOfChunk(std::get<Value>(source));
-  return isa<linalg::GenericOp>(op) && chunks >= kMost && words >= fewest && words <= most;
-}
-
-/// Heads of a thread that rotates many of them: they have the angles of their token together. An
-/// H200 takes 104 us in place of 117 for NVFP4 of 16384 rows of 8192 elements with four, 106 in
-/// place of 123 for FP8, and behind a norm of heads 134 in place of 147 with two; bf16 takes as
-/// long with one.
-int64_t headsOfThread(Operation *op) {
-  int64_t heads = readsOtherColumnsAlone(op) ? (isa<QuantizeOp>(op) ? 4 : 1) : 2;
-  bool haveToken = llvm::any_of(sourcesOf(op), [&](const RowSource &source) {
-    return sharesRows(std::get<1>(source), heads);
-  });
-  return haveToken && keptWordsOfChunk(op, heads) <= kMostRowWords ? heads : 1;
-}
-
-/// CTAs on an SM for the registers of a thread with several heads.
-constexpr int64_t kCtasOfHeads = 3;
-
-/// The fewest heads with which threads that have several of them fill all SMs.
-int64_t fewestOfHeads(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
-  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
-  int64_t together = 2 * *plan.threads / std::max<int64_t>(2, threadsOfChunks(chunks));
-  return int64_t(target.sms) * kCtasOfHeads * together * *plan.stream.itemsPerThread;
-}
-
-/// Proposes heads of a thread and CTAs on an SM for a rotation, which ptxas gives more registers
-/// than it needs.
-void planRotation(Operation *op, KernelPlan &plan, const KernelPlan &partial,
-                  const hw::TargetModel &target) {
-  if (*plan.threads != kFew || partial.threads || !readsOtherColumns(op))
-    return;
-  KernelPlan several = plan;
-  several.stream.itemsPerThread = headsOfThread(op);
-  several.ctasPerSm = kCtasOfHeads;
-  bool gains = *several.stream.itemsPerThread > 1 && !partial.stream.itemsPerThread;
-  if (gains && mostRowsOf(op, partial).value_or(INT64_MAX) >= fewestOfHeads(op, several, target)) {
-    plan = several;
-    return;
-  }
-  if (gains)
-    plan.stream.itemsPerThread = 1;
-  if (isa<QuantizeOp>(op))
-    plan.ctasPerSm = 5;
 }
 
 /// Threads of a CTA: each warp has a count for each expert in shared memory.
@@ -131,18 +57,45 @@ bool mayHaveCluster(Operation *op) {
   return isRowKernel(op) && !isa<TopKOp, ExpertOrderOp>(op) && !topKOf(op);
 }
 
+/// Returns true when codes of FP4 are of rows that are gathered.
+bool quantizesGather(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return quantize && hasPackedData(quantize.getFormat()) && readsGather(op);
+}
+
 /// Chunks of a thread of a row where there are many rows: codes and scales take so many
 /// instructions that four of them should share what a thread computes once, if registers keep the
 /// row. An H200 takes 246 us for FP8 of 16384 rows of 8192 elements behind a residual with four,
-/// and 226 with two.
+/// and 226 with two. Threads that wait for several numbers of a row should be few: LayerNorm of
+/// 65536 rows of 4096 elements to FP8 of rows takes 193 us in place of 205 with four, and to bf16
+/// of 16384 rows of 16384 elements 264 in place of 270. A long row that is gathered has two: NVFP4
+/// of 4096 rows of 16384 elements takes 54.7 us in place of 59 with two.
 int64_t chunksOfThread(Operation *op, int64_t chunks) {
-  return quantizesOneMatrix(op) && chunks >= kMost ? 4 : 2;
+  bool waitsOften = llvm::count_if(stepsOf(op), isRowReduction) > 1;
+  if (waitsOften && isa<linalg::GenericOp>(op))
+    return chunks >= 2 * kMost && 2 * keptWordsOfChunk(op) <= kRowChunk ? 4 : 2;
+  if (!waitsOften && chunks > kMost && quantizesGather(op))
+    return 2;
+  int64_t fewest = waitsOften && hasScaleOfRow(op) ? kSome : kMost;
+  return quantizesOneMatrix(op) && chunks >= fewest ? 4 : 2;
+}
+
+/// Returns true when an element takes an exact exponential.
+bool takesExponentials(Operation *op) {
+  return llvm::any_of(stepsOf(op), [](Operation *step) {
+    auto generic = dyn_cast<linalg::GenericOp>(step);
+    return generic && llvm::any_of(generic.getBody()->getOps<math::ExpOp>(),
+                                   [](math::ExpOp exp) { return !isApproximateExp(exp); });
+  });
 }
 
 /// The most chunks of a row that have a thread each where there are many rows. An H200 takes 99 us
-/// for FP8 of 65536 rows of 2048 elements with two chunks of a thread, and 110 with one.
+/// for FP8 of 65536 rows of 2048 elements with two chunks of a thread, and 110 with one, and 148 in
+/// place of 174 for the gradient of a cross entropy.
 int64_t mostSingleChunks(Operation *op, int64_t cluster) {
-  return quantizesOneMatrix(op) ? kFew - 1 : cluster > 1 ? kSome : kSome - 1;
+  if (quantizesOneMatrix(op) || takesExponentials(op))
+    return kFew - 1;
+  return cluster > 1 ? kSome : kSome - 1;
 }
 
 /// Returns true when a quantizer reads the words of two matrices of bf16.
@@ -192,6 +145,19 @@ std::optional<int64_t> ctasOfTeam(Operation *op, int64_t chunks, int64_t perThre
   return std::nullopt;
 }
 
+/// Plans elements of other columns or gathered rows, for which no thread waits: an H200 rotates
+/// 4096 columns in 74 us instead of 92.
+void planIndexed(Operation *op, KernelPlan &plan, const KernelPlan &partial,
+                 const hw::TargetModel &target) {
+  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
+  plan.threads = addsSomeLongRows(op, chunks) ? kMost : kThreadsOfIndexed;
+  if (hasFewRows(op, partial, target))
+    plan.threads = std::clamp(threadsOfChunks(chunks), kFew, kMost);
+  else if (addsManyShortRows(op, chunks))
+    plan.ctasPerSm = kCtasOfManyRows;
+  planRotation(op, plan, partial, mostRowsOf(op, partial), target);
+}
+
 /// Proposes one chunk of a row to each thread, and two or four from 256 chunks on where there are
 /// many rows: they share what a thread computes once, and CTAs of more threads are so few on an SM
 /// that all may wait for their sums while none loads. Rows of few chunks share a CTA, and long ones
@@ -206,11 +172,8 @@ KernelPlan proposeAnyRows(Operation *op, const KernelPlan &partial, const hw::Ta
   if (!isRowKernel(op) || !whyNotRowKernel(op).empty())
     return plan;
   int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1)), cluster = partial.cluster[1];
-  if (readsOtherColumnsAlone(op)) { // an H200: rotations of 4096 columns in 74 us instead of 92
-    plan.threads = addsSomeLongRows(op, chunks) ? kMost : kFew;
-    if (hasFewRows(op, partial, target))
-      plan.threads = std::clamp(threadsOfChunks(chunks), kFew, kMost);
-    planRotation(op, plan, partial, target);
+  if (readsOtherColumnsAlone(op)) {
+    planIndexed(op, plan, partial, target);
     return plan;
   }
   if (chunks > 2 * kMost && mayHaveCluster(op)) {
@@ -230,7 +193,7 @@ KernelPlan proposeAnyRows(Operation *op, const KernelPlan &partial, const hw::Ta
   bool isAlone = perThread > 1 || threads >= kFew;
   plan.threads = isAlone ? threads : kFew / threads * threads;
   plan.ctasPerSm = ctasOfTeam(op, chunks, perThread, *plan.threads, partial, target);
-  planRotation(op, plan, partial, target);
+  planRotation(op, plan, partial, mostRowsOf(op, partial), target);
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/Plans/RowTeams.h"
 
@@ -93,6 +94,23 @@ int64_t fp4::sharedWordsOfChunk(Operation *op) {
   for (auto [tensor, count] : readings)
     words += count > 1 ? wordsOfChunk(tensor) : 0;
   return int64_t(words);
+}
+
+bool fp4::needsRow(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return isa<AmaxOp>(op) || (quantize && (amaxOfRows(quantize) || quantize.hasF32Scales()));
+}
+
+bool fp4::hasScaleOfRow(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return quantize && quantize.hasF32Scales() && quantize.getBlock() &&
+         quantize.getBlock()->back() == widestMatrixOf(op).getDimSize(1);
+}
+
+bool fp4::readsGather(Operation *op) {
+  return llvm::any_of(sourcesOf(op), [](const RowSource &source) {
+    return bool(gatherOf(std::get<Value>(source)));
+  });
 }
 
 bool fp4::quantizesOneMatrix(Operation *op) {

@@ -32,6 +32,15 @@ int64_t keptWordsOfChunk(mlir::Operation *op, int64_t rows);
 /// reductions, or for one and the result: ptxas keeps them in between.
 int64_t sharedWordsOfChunk(mlir::Operation *op);
 
+/// Returns true when a quantizer needs a number of the whole row.
+bool needsRow(mlir::Operation *op);
+
+/// Returns true when a quantizer gives each row one scale in fp32.
+bool hasScaleOfRow(mlir::Operation *op);
+
+/// Returns true when rows of a matrix are gathered.
+bool readsGather(mlir::Operation *op);
+
 /// Returns true when a quantizer reads the words of one matrix of bf16 at most.
 bool quantizesOneMatrix(mlir::Operation *op);
 

@@ -14,15 +14,10 @@ namespace {
 
 /// Rows of a strip, and the fewest chunks of a row of a CTA.
 constexpr int64_t kRows = 4, kFewest = 128;
+/// CTAs of an SM among which some load while others wait for their threads.
+constexpr int64_t kManyCtas = 8;
 /// Bytes of rows for which a CTA has room.
 constexpr int64_t kMostStageBytes = 32768;
-
-/// Returns true when rows of a matrix are gathered.
-bool readsGather(Operation *op) {
-  return llvm::any_of(sourcesOf(op), [](const RowSource &source) {
-    return bool(gatherOf(std::get<Value>(source)));
-  });
-}
 
 /// Returns true when a CTA may take rows of a quantizer of one matrix one after the other: the
 /// scales of a tile of rows, or fp32, where threads compute what other targets convert.
@@ -76,11 +71,14 @@ struct StripWork {
   bool hasRowScale;  ///< the results of a row wait for its scale
   int64_t numbers;   ///< sums and maxima of the row for which threads wait
   bool sharesBlocks; ///< threads have the amax of a block together
+
+  bool waitsOften() const { return numbers + sharesBlocks > 1; }
+  /// Several sums, or one and no blocks of several threads.
+  bool waitsForSums() const { return numbers > sharesBlocks; }
 };
 
 StripWork workOf(QuantizeOp op) {
-  int64_t columns = widestMatrixOf(op).getDimSize(1);
-  bool hasRowScale = op.getBlock() && op.getBlock()->back() == columns;
+  bool hasRowScale = hasScaleOfRow(op);
   int64_t sums = llvm::count_if(stepsOf(op), isRowReduction);
   return {!hasPackedData(op.getFormat()), hasRowScale, sums + hasRowScale,
           !hasRowScale && op.getBlockSize() > kRowChunk};
@@ -103,6 +101,21 @@ StripShape shapeOf(int64_t chunks, bool hasStage) {
   return {two, 2, ofTwo / two};
 }
 
+/// Shape of a row beside which the next one waits in shared memory. Eight CTAs gain from it, too,
+/// unless their threads wait for one sum and for blocks: of 65536 rows of 4096 elements, an H200
+/// takes 193 us in place of 200 for LayerNorm to NVFP4, and 179 in place of 185 for RMSNorm, but
+/// 182 in place of 179 to MXFP4. Bytes have two chunks of a thread: 197 us in place of 211 for
+/// LayerNorm to MXFP8, and 198 with four.
+StripShape stagedShapeOf(int64_t chunks, const StripWork &work) {
+  constexpr int64_t threads = 1024; // with 64 registers
+  StripShape shape = shapeOf(chunks, /*hasStage=*/true);
+  if (!work.waitsForSums() || shape.perThread < 4 || shape.ctas < kManyCtas)
+    return shape;
+  if (!work.isOfBytes)
+    return {shape.threads, shape.perThread, kManyCtas};
+  return {2 * shape.threads, 2, threads / (2 * shape.threads)};
+}
+
 /// Returns true when a thread has registers for its chunks of a row that it took from shared
 /// memory: their words, those of their results where these wait for the scale of the row, and
 /// others. With fewer, FP8 of rows of 8192 elements takes an H200 104 us in place of 100.
@@ -115,28 +128,30 @@ bool hasRegisters(Operation *op, const StripWork &work, const StripShape &shape,
 }
 
 /// Returns true when the next row of a strip should wait in shared memory. CTAs of many threads are
-/// so few on an SM that others hardly load while some wait for their threads; eight CTAs do. But if
-/// threads wait once for a row, and have four chunks of the next one in registers, the trip through
-/// shared memory takes longer: 100 us in place of 98 for RMSNorm to NVFP4 of 16384 rows of 8192
-/// elements. Two chunks take 88 in place of 96 for 7168 elements, because more CTAs fit.
+/// so few on an SM that others hardly load while some wait for their threads; eight CTAs do, unless
+/// they wait for sums (stagedShapeOf). But if they wait once for a row, and have four
+/// chunks of the next one in registers, the trip through shared memory takes longer: 100 us in
+/// place of 98 for RMSNorm to NVFP4 of 16384 rows of 8192 elements. Two chunks take 88 in place of
+/// 96 for 7168 elements, because more CTAs fit.
 bool gainsFromStage(Operation *op, const StripWork &work, const StripShape &shape,
                     const hw::TargetModel &target) {
-  constexpr int64_t manyCtas = 8;
-  if (!whyNoStage(op).empty() || shape.ctas >= manyCtas ||
+  if (!whyNoStage(op).empty() || shape.ctas > kManyCtas ||
       int64_t(target.limits.ctasByShared(bytesOfStage(op))) < shape.ctas ||
       !hasRegisters(op, work, shape, target))
     return false;
-  return work.isOfBytes || work.numbers + work.sharesBlocks > 1 || shape.perThread < 4;
+  return work.isOfBytes || work.waitsOften() || shape.perThread < 4 || shape.ctas == kManyCtas;
 }
 
-/// Rows behind the strips that have a CTA each, two for each CTA that SMs have at a time: at the
-/// end an SM lacks CTAs for the time of a row, not of a strip. An H200 takes 31 us in place of 33
-/// for MXFP4 of 4096 rows of 8192 elements. Four CTAs of an SM whose rows wait in registers lack
-/// less than single rows take that nobody loads before: 98 us, and 99 with them.
+/// Rows behind the strips that have a CTA each, two for each CTA that SMs have at a time, or one
+/// where these are eight on an SM: at the end an SM lacks CTAs for the time of a row, not of a
+/// strip. An H200 takes 31 us in place of 33 for MXFP4 of 4096 rows of 8192 elements. Four CTAs of
+/// an SM whose rows wait in registers lack less than single rows take that nobody loads before: 98
+/// us, and 99 with them.
 int64_t singleRowsOf(const StripShape &shape, bool hasStage, const hw::TargetModel &target) {
-  constexpr int64_t ofCta = 2, tile = 128, few = 4;
+  constexpr int64_t tile = 128, few = 4;
   if (!hasStage && shape.ctas >= few)
     return 0;
+  int64_t ofCta = shape.ctas < kManyCtas ? 2 : 1;
   return int64_t(target.sms) * shape.ctas * ofCta / tile * tile;
 }
 
@@ -147,7 +162,7 @@ std::optional<KernelPlan> fp4::planWithStrip(Operation *op, const KernelPlan &pa
   if (!mayHaveStrip(partial, chunks) || !mayGainFromStrips(op, target))
     return std::nullopt;
   StripWork work = workOf(cast<QuantizeOp>(op));
-  StripShape shape = shapeOf(chunks, /*hasStage=*/true);
+  StripShape shape = stagedShapeOf(chunks, work);
   bool hasStage = gainsFromStage(op, work, shape, target);
   if (!hasStage && work.isOfBytes)
     return std::nullopt;
@@ -165,7 +180,9 @@ std::optional<KernelPlan> fp4::planWithStrip(Operation *op, const KernelPlan &pa
 }
 
 int64_t fp4::fewestOfStrips(const KernelPlan &plan, const hw::TargetModel &target) {
-  return int64_t(target.sms) * *plan.ctasPerSm * *plan.strip * 3 / 2;
+  int64_t wave = int64_t(target.sms) * *plan.ctasPerSm * *plan.strip;
+  bool hasMany = plan.pipeline.stages && *plan.ctasPerSm >= kManyCtas;
+  return hasMany ? wave * 3 / 4 : wave * 3 / 2;
 }
 
 /// Fields that only strips have.

@@ -17,7 +17,8 @@ namespace fp4 {
 std::optional<KernelPlan> planWithStrip(mlir::Operation *op, const KernelPlan &partial,
                                         int64_t chunks, const hw::TargetModel &target);
 
-/// The fewest rows for which `plan` has a strip: one wave of CTAs and half of another.
+/// The fewest rows for which `plan` has a strip: one wave of CTAs and half of another, or three
+/// quarters of one where eight CTAs of an SM have rows in shared memory.
 int64_t fewestOfStrips(const KernelPlan &plan, const hw::TargetModel &target);
 
 /// Checks the strip of a plan: all threads of a CTA have its rows together, and registers keep one

@@ -325,6 +325,167 @@ func.func @waits_twice(%x: tensor<65536x8192xbf16>, %amax: tensor<f32>) -> (tens
   return %q, %t : tensor<65536x8192xf4E2M1FN>, tensor<65536x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 }
 
+// Rows of eight CTAs of an SM wait in shared memory, too,
+// CHECK-LABEL: func @many_wait_twice(
+// CONVERTS-LABEL: func @many_wait_twice(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 64, single_rows = 1024, ctas_per_sm = 8>
+// CONVERTS-NOT: strip =
+func.func @many_wait_twice(%x: tensor<65536x4096xbf16>, %amax: tensor<f32>) -> (tensor<65536x4096xf4E2M1FN>, tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x4096xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %s0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %a = arith.addf %o, %f : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n, %s0 : tensor<65536x4096xbf16>, tensor<65536xf32>, tensor<65536xf32>) outs(%e : tensor<65536x4096xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %s1: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %g = arith.subf %f, %s1 : f32
+    %d = arith.mulf %g, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x4096xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<65536x4096xbf16>, tensor<f32>) -> (tensor<65536x4096xf4E2M1FN>, tensor<65536x256xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<65536x256xf8E4M3FN> -> tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x4096xf4E2M1FN>, tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// from three quarters of a wave on,
+// CHECK-LABEL: func @some_wait_twice(
+// CONVERTS-LABEL: func @some_wait_twice(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 64, single_rows = 1024, ctas_per_sm = 8>
+// CONVERTS-NOT: strip =
+func.func @some_wait_twice(%x: tensor<3168x4096xbf16>, %amax: tensor<f32>) -> (tensor<3168x4096xf4E2M1FN>, tensor<3168x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<3168xf32>
+  %e = tensor.empty() : tensor<3168x4096xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3168x4096xbf16>) outs(%zeros : tensor<3168xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<3168xf32>
+  %s0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3168x4096xbf16>) outs(%zeros : tensor<3168xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %a = arith.addf %o, %f : f32
+    linalg.yield %a : f32
+  } -> tensor<3168xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n, %s0 : tensor<3168x4096xbf16>, tensor<3168xf32>, tensor<3168xf32>) outs(%e : tensor<3168x4096xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %s1: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %g = arith.subf %f, %s1 : f32
+    %d = arith.mulf %g, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<3168x4096xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<3168x4096xbf16>, tensor<f32>) -> (tensor<3168x4096xf4E2M1FN>, tensor<3168x256xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<3168x256xf8E4M3FN> -> tensor<3168x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<3168x4096xf4E2M1FN>, tensor<3168x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// not for less.
+// CHECK-LABEL: func @less_wait_twice(
+// CONVERTS-LABEL: func @less_wait_twice(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+// CONVERTS-NOT: strip =
+func.func @less_wait_twice(%x: tensor<3072x4096xbf16>, %amax: tensor<f32>) -> (tensor<3072x4096xf4E2M1FN>, tensor<3072x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<3072xf32>
+  %e = tensor.empty() : tensor<3072x4096xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3072x4096xbf16>) outs(%zeros : tensor<3072xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<3072xf32>
+  %s0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<3072x4096xbf16>) outs(%zeros : tensor<3072xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %a = arith.addf %o, %f : f32
+    linalg.yield %a : f32
+  } -> tensor<3072xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n, %s0 : tensor<3072x4096xbf16>, tensor<3072xf32>, tensor<3072xf32>) outs(%e : tensor<3072x4096xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %s1: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %g = arith.subf %f, %s1 : f32
+    %d = arith.mulf %g, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<3072x4096xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<3072x4096xbf16>, tensor<f32>) -> (tensor<3072x4096xf4E2M1FN>, tensor<3072x256xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<3072x256xf8E4M3FN> -> tensor<3072x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<3072x4096xf4E2M1FN>, tensor<3072x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// Threads that wait for one sum alone gain as much,
+// CHECK-LABEL: func @many_wait_once(
+// CONVERTS-LABEL: func @many_wait_once(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 64, single_rows = 1024, ctas_per_sm = 8>
+// CONVERTS-NOT: strip =
+func.func @many_wait_once(%x: tensor<65536x4096xbf16>, %amax: tensor<f32>) -> (tensor<65536x4096xf4E2M1FN>, tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x4096xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x4096xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x4096xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x4096xbf16>
+  %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<65536x4096xbf16>, tensor<f32>) -> (tensor<65536x4096xf4E2M1FN>, tensor<65536x256xf8E4M3FN>)
+  %t = fp4.swizzle_scales %s : tensor<65536x256xf8E4M3FN> -> tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x4096xf4E2M1FN>, tensor<65536x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+}
+
+// but not those that share blocks.
+// CHECK-LABEL: func @many_share_blocks(
+// CONVERTS-LABEL: func @many_share_blocks(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 64, ctas_per_sm = 8>
+// CONVERTS-NOT: strip =
+func.func @many_share_blocks(%x: tensor<65536x4096xbf16>) -> (tensor<65536x4096xf4E2M1FN>, tensor<65536x128xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x4096xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n : tensor<65536x4096xbf16>, tensor<65536xf32>) outs(%e : tensor<65536x4096xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %d = arith.mulf %f, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x4096xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<65536x4096xbf16>) -> (tensor<65536x4096xf4E2M1FN>, tensor<65536x128xf8E8M0FNU>)
+  %t = fp4.swizzle_scales %s : tensor<65536x128xf8E8M0FNU> -> tensor<65536x128xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+  return %q, %t : tensor<65536x4096xf4E2M1FN>, tensor<65536x128xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+}
+
 // An SM that has two CTAs would lack much of one.
 // CHECK-LABEL: func @two_ctas(
 // CONVERTS-LABEL: func @two_ctas(
@@ -489,10 +650,10 @@ func.func @bytes_of_two_chunks(%x: tensor<65536x7168xbf16>) -> (tensor<65536x716
   return %q, %s : tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>
 }
 
-// Behind a mean they wait for three numbers.
+// Behind a mean they wait for three numbers, and the fewer threads do, the better.
 // CHECK-LABEL: func @bytes_of_means(
 // CONVERTS-LABEL: func @bytes_of_means(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 224>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128, ctas_per_sm = 5>
 // CONVERTS-NOT: strip =
 func.func @bytes_of_means(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>
@@ -521,4 +682,84 @@ func.func @bytes_of_means(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E
   } -> tensor<65536x7168xbf16>
   %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 7168>} : (tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>)
   return %q, %s : tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>
+}
+
+// CHECK-LABEL: func @bytes_of_short_means(
+// CONVERTS-LABEL: func @bytes_of_short_means(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 64, ctas_per_sm = 10>
+// CONVERTS-NOT: strip =
+func.func @bytes_of_short_means(%x: tensor<65536x4096xbf16>) -> (tensor<65536x4096xf8E4M3FN>, tensor<65536x1xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x4096xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %s0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %a = arith.addf %o, %f : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n, %s0 : tensor<65536x4096xbf16>, tensor<65536xf32>, tensor<65536xf32>) outs(%e : tensor<65536x4096xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %s1: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %g = arith.subf %f, %s1 : f32
+    %d = arith.mulf %g, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x4096xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 4096>} : (tensor<65536x4096xbf16>) -> (tensor<65536x4096xf8E4M3FN>, tensor<65536x1xf32>)
+  return %q, %s : tensor<65536x4096xf8E4M3FN>, tensor<65536x1xf32>
+}
+
+// Bytes of blocks have two chunks of a thread.
+// CHECK-LABEL: func @blocks_of_means(
+// CONVERTS-LABEL: func @blocks_of_means(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128, single_rows = 1024, ctas_per_sm = 8>
+// CONVERTS-NOT: strip =
+func.func @blocks_of_means(%x: tensor<65536x4096xbf16>) -> (tensor<65536x4096xf8E4M3FN>, tensor<65536x32xf32>) {
+  %zeros = arith.constant dense<0.0> : tensor<65536xf32>
+  %e = tensor.empty() : tensor<65536x4096xbf16>
+  %n = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %m = arith.mulf %f, %f : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %s0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<65536x4096xbf16>) outs(%zeros : tensor<65536xf32>) {
+  ^bb0(%v: bf16, %o: f32):
+    %f = arith.extf %v : bf16 to f32
+    %a = arith.addf %o, %f : f32
+    linalg.yield %a : f32
+  } -> tensor<65536xf32>
+  %y = linalg.generic {indexing_maps = [#all, #row, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %n, %s0 : tensor<65536x4096xbf16>, tensor<65536xf32>, tensor<65536xf32>) outs(%e : tensor<65536x4096xbf16>) {
+  ^bb0(%v: bf16, %b: f32, %s1: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %r = math.rsqrt %b : f32
+    %g = arith.subf %f, %s1 : f32
+    %d = arith.mulf %g, %r : f32
+    %u = arith.truncf %d : f32 to bf16
+    linalg.yield %u : bf16
+  } -> tensor<65536x4096xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>} : (tensor<65536x4096xbf16>) -> (tensor<65536x4096xf8E4M3FN>, tensor<65536x32xf32>)
+  return %q, %s : tensor<65536x4096xf8E4M3FN>, tensor<65536x32xf32>
+}
+
+// Nobody waits for a row that is gathered: a thread has two chunks, and four of bytes.
+// CHECK-LABEL: func @gathered(
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 512, ctas_per_sm = 2>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 256, ctas_per_sm = 2>
+func.func @gathered(%x: tensor<65536x16384xbf16>, %numbers: tensor<65536xi64>) -> (tensor<65536x16384xf4E2M1FN>, tensor<65536x512xf8E8M0FNU>, tensor<65536x16384xf8E4M3FN>, tensor<65536x512xf8E8M0FNU>) {
+  %rows = tensor.expand_shape %numbers [[0, 1]] output_shape [65536, 1] : tensor<65536xi64> into tensor<65536x1xi64>
+  %g = tensor.gather %x[%rows] gather_dims([0]) : (tensor<65536x16384xbf16>, tensor<65536x1xi64>) -> tensor<65536x16384xbf16>
+  %q, %s = fp4.quantize %g {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>} : (tensor<65536x16384xbf16>) -> (tensor<65536x16384xf4E2M1FN>, tensor<65536x512xf8E8M0FNU>)
+  %h = tensor.gather %x[%rows] gather_dims([0]) : (tensor<65536x16384xbf16>, tensor<65536x1xi64>) -> tensor<65536x16384xbf16>
+  %p, %t = fp4.quantize %h {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>} : (tensor<65536x16384xbf16>) -> (tensor<65536x16384xf8E4M3FN>, tensor<65536x512xf8E8M0FNU>)
+  return %q, %s, %p, %t : tensor<65536x16384xf4E2M1FN>, tensor<65536x512xf8E8M0FNU>, tensor<65536x16384xf8E4M3FN>, tensor<65536x512xf8E8M0FNU>
 }

@@ -1,0 +1,101 @@
+//===- IndexedRowPlans.cpp - Plans of rows that read others ---------------===//
+#include "IndexedRowPlans.h"
+#include "RowSources.h"
+
+#include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
+#include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
+#include "fp4/Dialect/Fp4/IR/RowReduction.h"
+#include "fp4/Plans/RowTeams.h"
+
+using namespace mlir;
+using namespace fp4;
+
+/// Returns true when an element is computed of other columns than its own.
+static bool readsOtherColumns(Operation *op) {
+  return llvm::any_of(stepsOf(op), [](Operation *step) {
+    auto generic = dyn_cast<linalg::LinalgOp>(step);
+    return generic && llvm::any_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+             return isIndexedByExpressions(generic, input);
+           });
+  });
+}
+
+/// Returns true when a thread waits for no other thread: nothing is combined along rows.
+bool fp4::readsOtherColumnsAlone(Operation *op) {
+  return !llvm::any_of(stepsOf(op), isRowReduction) && !needsRow(op) && readsOtherColumns(op);
+}
+
+/// Words of a chunk of some rows that are gathered: 32 are in registers beside what they take.
+static constexpr double kSomeGathered = 32;
+
+static double gatheredWordsOf(Operation *op) {
+  double words = 0;
+  for (const RowSource &source : sourcesOf(op))
+    if (gatherOf(std::get<Value>(source)))
+      words += wordsOfChunk(std::get<Value>(source));
+  return words;
+}
+
+/// Returns true when a thread of a long row should have one chunk, so that no loop parts the loads
+/// of the rows that it adds. An H200 takes 317 us in place of 401 for sums of four rows of 8192
+/// elements, and 676 in place of 576 for eight, which fill its registers.
+bool fp4::addsSomeLongRows(Operation *op, int64_t chunks) {
+  constexpr double fewest = 24;
+  double words = gatheredWordsOf(op);
+  return isa<linalg::GenericOp>(op) && chunks >= kThreadsOfLongSums && words >= fewest &&
+         words <= kSomeGathered;
+}
+
+/// Returns true when a thread adds one chunk of so many rows that ptxas begins their loads one
+/// after the other, to have more CTAs, unless it knows that six are enough: an H200 takes 568 us in
+/// place of 812 for sums of eight rows of 65536 of 2048 elements.
+bool fp4::addsManyShortRows(Operation *op, int64_t chunks) {
+  return isa<linalg::GenericOp>(op) && chunks <= kThreadsOfIndexed &&
+         gatheredWordsOf(op) > kSomeGathered;
+}
+
+/// Heads of a thread that rotates many of them: they have the angles of their token together. An
+/// H200 takes 104 us in place of 117 for NVFP4 of 16384 rows of 8192 elements with four, 106 in
+/// place of 123 for FP8, and behind a norm of heads 134 in place of 147 with two; bf16 takes as
+/// long with one.
+static int64_t headsOfThread(Operation *op) {
+  int64_t heads = readsOtherColumnsAlone(op) ? (isa<QuantizeOp>(op) ? 4 : 1) : 2;
+  bool haveToken = llvm::any_of(sourcesOf(op), [&](const RowSource &source) {
+    return sharesRows(std::get<1>(source), heads);
+  });
+  return haveToken && keptWordsOfChunk(op, heads) <= kMostRowWords ? heads : 1;
+}
+
+/// Threads and CTAs on an SM for the registers of a thread with several heads. CTAs of four warps
+/// take 144 us in place of 140.5 for NVFP4 behind a norm of heads, and 150.5 in place of 147 for
+/// bf16.
+static constexpr int64_t kThreadsOfHeads = 64, kCtasOfHeads = 6;
+
+/// The fewest heads with which threads that have several of them fill all SMs.
+int64_t fp4::fewestOfHeads(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
+  int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
+  int64_t together = 2 * *plan.threads / std::max<int64_t>(2, threadsOfChunks(chunks));
+  return int64_t(target.sms) * *plan.ctasPerSm * together * *plan.stream.itemsPerThread;
+}
+
+/// Proposes heads of a thread and CTAs on an SM for a rotation, which ptxas gives more registers
+/// than it needs.
+void fp4::planRotation(Operation *op, KernelPlan &plan, const KernelPlan &partial,
+                       std::optional<int64_t> mostRows, const hw::TargetModel &target) {
+  if (*plan.threads != kThreadsOfIndexed || partial.threads || !readsOtherColumns(op))
+    return;
+  KernelPlan several = plan;
+  several.stream.itemsPerThread = headsOfThread(op);
+  several.threads = kThreadsOfHeads;
+  several.ctasPerSm = kCtasOfHeads;
+  bool gains = *several.stream.itemsPerThread > 1 && !partial.stream.itemsPerThread;
+  if (gains && mostRows.value_or(INT64_MAX) >= fewestOfHeads(op, several, target)) {
+    plan = several;
+    return;
+  }
+  if (gains)
+    plan.stream.itemsPerThread = 1;
+  if (isa<QuantizeOp>(op))
+    plan.ctasPerSm = 5;
+}
