@@ -3,16 +3,20 @@
 its bounds, and a summary by chains.
 
   benchmarks/analysis/chains.py LINES... --resident FILE... --revision=COMMIT --driver=VERSION
+      [--before=RESULT]
 
-LINES are what those programs printed, and --resident what resident.py did. A cell is at the rate of
-a copy from AT % of it on. Else it is at a bound where it takes up to OVER times as long as the
-longer one of the first two of these, or as the third, without any that is slower than the kernel by
-more than SLOWER:
+LINES are what those programs or beside.py printed, and --resident what resident.py did. RESULT is
+an earlier result, which has the other cells. A cell is at the rate of a copy from AT % of it on.
+Else it is at a bound where it takes up to OVER times as long as the longer one of the first two of
+these, or as one of the others, without any that is slower than the kernel by more than SLOWER:
 
   twin      the same loads and stores without arithmetic
   resident  the same kernel where the L2 cache has every row: arithmetic without device memory
   ends      the longer one of both, each with what the other part adds to a wave: to as many rows as
             all SMs have at once, of which the first and the last ones overlap with nothing
+  beside    the instructions, accesses to the L2 cache and bytes of device memory of the kernel,
+            where no thread waits for device memory (beside.py)
+  begin     `beside`, with what waiting adds to one wave
 
 Others are `both`, where the shorter one of twin and resident has NEAR of the longer one, `no twin`
 where the twin is slower than the kernel, or `none`.
@@ -34,10 +38,13 @@ BEFORE = {"rms": "RMSNorm", "layer": "LayerNorm", "add_rms": "residual, RMSNorm"
 GROUPS = {"norm, rotation": "norms, rotations", "rotation": "rotations", "into a cache": "caches", "gather": "gathers", "weighted sum": "sums",
           "gradient of RMSNorm": "norm gradients", "gradient of LayerNorm": "norm gradients"}
 TITLES = {"chain": "chain", "rows": "rows", "columns": "columns", "us": "time", "copy": "copy", "of_copy": "of a copy",
-          "twin": "twin", "resident": "resident", "ends": "ends", "verdict": "limit", "cells": "cells", "copies": "at a copy",
-          "bound": "bound", "with_ends": "with ends", "others": "others"}
-SUMMARY = ("chain", "cells", "copies", "bound", "with_ends", "others")
-UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "ends": "us", "of_copy": "%"}
+          "twin": "twin", "resident": "resident", "ends": "ends", "beside": "beside", "begin": "begin", "verdict": "limit",
+          "cells": "cells", "copies": "at a copy", "bound": "bound", "with_ends": "with ends", "besides": "beside",
+          "others": "others"}
+SUMMARY = ("chain", "cells", "copies", "bound", "with_ends", "besides", "others")
+UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "ends": "us", "beside": "us", "begin": "us", "of_copy": "%"}
+#: Rows of a cell: fewer are those of a wave.
+FEWEST = 4096
 
 
 def name_of(kind):
@@ -53,13 +60,13 @@ def verdict_of(cell):
     """`copy`, the bound that the cell is at, or why it is at none."""
     if cell["of_copy"] >= AT:
         return "copy"
-    bounds = {name: cell[name] for name in ("twin", "resident", "ends")
+    bounds = {name: cell[name] for name in ("twin", "resident", "ends", "beside", "begin")
               if cell.get(name) and cell[name] <= SLOWER * cell["us"]}
-    ends = bounds.pop("ends", 0)
+    later = {name: bounds.pop(name) for name in ("ends", "beside", "begin") if name in bounds}
     name = max(bounds, key=bounds.get, default=None)
     if name and cell["us"] <= OVER * bounds[name]:
         return name
-    return "ends" if cell["us"] <= OVER * ends else reason_of(bounds)
+    return next((name for name, bound in later.items() if cell["us"] <= OVER * bound), None) or reason_of(bounds)
 
 
 def reason_of(bounds):
@@ -73,22 +80,45 @@ def ends_of(twin, resident, wave):
     return max(twin + wave["ours"] - wave["twin"], resident + wave["ours"] - wave["resident"])
 
 
+def key_of(line):
+    return line["kind"], line["rows"], line["columns"]
+
+
+def beside_of(line, waves):
+    """The bounds of a line of beside.py; waves are lines of it by kind, rows and columns."""
+    if "beside" not in line:
+        return {}
+    wave = waves.get((line["kind"], line["wave"], line["columns"]))
+    begin = {"begin": line["beside"] + max(0, wave["ours"] - wave["beside"])} if wave else {}
+    return {"beside": line["beside"], **begin}
+
+
 def cells_of(lines, resident):
     """Cells in the order of `lines`."""
-    key = lambda line: (line["kind"], line["rows"], line["columns"])
-    apart = {key(line): line for line in resident if "resident" in line}
+    apart = {key_of(line): line for line in resident if "resident" in line}
+    waves = {key_of(line): line for line in lines if "beside" in line}
     found = []
     for line in lines:
-        if line["rows"] <= 132 or "ours" not in line:
+        if line["rows"] < FEWEST or "ours" not in line:
             continue
         cell = {"chain": name_of(line["kind"]), "rows": line["rows"], "columns": line["columns"], "us": line["ours"],
                 "copy": line["copy"], "of_copy": 100 * line["copy"] / line["ours"], "twin": line["twin"]}
-        if key(line) in apart:
-            cell["resident"] = apart[key(line)]["resident"]
-            wave = apart.get((line["kind"], apart[key(line)]["wave"], line["columns"]))
+        if key_of(line) in apart:
+            mine = apart[key_of(line)]
+            cell["resident"] = mine["resident"]
+            wave = apart.get((line["kind"], mine["wave"], line["columns"]))
             cell.update({"ends": ends_of(cell["twin"], cell["resident"], wave)} if wave else {})
+        cell.update(beside_of(line, waves))
         found.append({**cell, "verdict": verdict_of(cell)})
     return found
+
+
+def joined(cells, before):
+    """The cells of an earlier result, and in their places those of `cells`."""
+    key = lambda cell: (cell["chain"], cell["rows"], cell["columns"])
+    mine = {key(cell): cell for cell in cells}
+    earlier = [mine.pop(key(cell), cell) for cell in before]
+    return [*earlier, *mine.values()]
 
 
 def group_of(chain):
@@ -103,7 +133,8 @@ def summary_of(cells):
     rows = []
     for chain, mine in [*chains.items(), ("all", cells)]:
         counts = collections.Counter(cell["verdict"] for cell in mine)
-        reached = [counts["copy"], counts["twin"] + counts["resident"], counts["ends"]]
+        reached = [counts["copy"], counts["twin"] + counts["resident"], counts["ends"],
+                   counts["beside"] + counts["begin"]]
         rows.append(dict(zip(SUMMARY, (chain, len(mine), *reached, len(mine) - sum(reached)))))
     return rows
 
@@ -125,15 +156,20 @@ def main():
     parser.add_argument("--resident", type=pathlib.Path, nargs="+", required=True)
     parser.add_argument("--revision", required=True)
     parser.add_argument("--driver", required=True)
+    parser.add_argument("--before", type=pathlib.Path, help="an earlier result, which has the other cells")
     parser.add_argument("--note", default="", help="more about the programs, for the results")
     options = parser.parse_args()
     read = lambda paths: [json.loads(line) for path in paths for line in path.read_text().splitlines() if line.startswith("{")]
     cells = cells_of(read(options.lines), read(options.resident))
+    if options.before:
+        cells = joined(cells, json.loads(options.before.read_text())["rows"])
     head = {"card": "H200", "device": "NVIDIA H200", "driver": options.driver, "date": datetime.date.today().isoformat(),
             "revision": options.revision, "clock": "1980 MHz, cold L2",
-            "command": "norms.py, neighbours.py and resident.py (benchmarks/) run FOLDER; benchmarks/analysis/chains.py",
+            "command": "norms.py, neighbours.py, resident.py and beside.py (benchmarks/) run FOLDER; benchmarks/analysis/chains.py",
             "program": "cells from 4096 rows on; twin: loads and stores alone; resident: all rows in the L2 cache; "
-                       "ends: the longer one, with what the other adds to one wave" + options.note,
+                       "ends: the longer one, with what the other adds to one wave; beside: instructions, accesses and bytes "
+                       "of the kernel, but no thread waits for device memory; begin: this, with what waiting adds to one wave"
+                       + options.note,
             "evidence": "measured"}
     for path in (write("chain-cells", head, cells, ["chain", "rows", "columns"]),
                  write("chains", head, summary_of(cells), ["chain"])):
