@@ -57,6 +57,20 @@ bool mayHaveCluster(Operation *op) {
   return isRowKernel(op) && !isa<TopKOp, ExpertOrderOp>(op) && !topKOf(op);
 }
 
+/// Exponentials that are an instruction take less than exact ones.
+enum class Exponentials { Any, Exact };
+
+/// Returns true when an element takes such an exponential.
+bool takesExponentials(Operation *op, Exponentials which) {
+  return llvm::any_of(stepsOf(op), [&](Operation *step) {
+    auto generic = dyn_cast<linalg::GenericOp>(step);
+    return generic &&
+           llvm::any_of(generic.getBody()->getOps<math::ExpOp>(), [&](math::ExpOp exp) {
+             return which == Exponentials::Any || !isApproximateExp(exp);
+           });
+  });
+}
+
 /// Returns true when codes of FP4 are of rows that are gathered.
 bool quantizesGather(Operation *op) {
   auto quantize = dyn_cast<QuantizeOp>(op);
@@ -68,32 +82,27 @@ bool quantizesGather(Operation *op) {
 /// row. An H200 takes 246 us for FP8 of 16384 rows of 8192 elements behind a residual with four,
 /// and 226 with two. Threads that wait for several numbers of a row should be few: LayerNorm of
 /// 65536 rows of 4096 elements to FP8 of rows takes 193 us in place of 205 with four, and to bf16
-/// of 16384 rows of 16384 elements 264 in place of 270. A long row that is gathered has two: NVFP4
-/// of 4096 rows of 16384 elements takes 54.7 us in place of 59 with two.
+/// of 16384 rows of 16384 elements 264 in place of 270, but a cross entropy 70 in place of 68.5. A
+/// long row that is gathered has two: NVFP4 of 4096 rows of 16384 elements takes 54.7 us in place
+/// of 59 with two.
 int64_t chunksOfThread(Operation *op, int64_t chunks) {
   bool waitsOften = llvm::count_if(stepsOf(op), isRowReduction) > 1;
   if (waitsOften && isa<linalg::GenericOp>(op))
-    return chunks >= 2 * kMost && 2 * keptWordsOfChunk(op) <= kRowChunk ? 4 : 2;
+    return chunks >= 2 * kMost && 2 * keptWordsOfChunk(op) <= kRowChunk &&
+                   !takesExponentials(op, Exponentials::Any)
+               ? 4
+               : 2;
   if (!waitsOften && chunks > kMost && quantizesGather(op))
     return 2;
   int64_t fewest = waitsOften && hasScaleOfRow(op) ? kSome : kMost;
   return quantizesOneMatrix(op) && chunks >= fewest ? 4 : 2;
 }
 
-/// Returns true when an element takes an exact exponential.
-bool takesExponentials(Operation *op) {
-  return llvm::any_of(stepsOf(op), [](Operation *step) {
-    auto generic = dyn_cast<linalg::GenericOp>(step);
-    return generic && llvm::any_of(generic.getBody()->getOps<math::ExpOp>(),
-                                   [](math::ExpOp exp) { return !isApproximateExp(exp); });
-  });
-}
-
 /// The most chunks of a row that have a thread each where there are many rows. An H200 takes 99 us
 /// for FP8 of 65536 rows of 2048 elements with two chunks of a thread, and 110 with one, and 148 in
 /// place of 174 for the gradient of a cross entropy.
 int64_t mostSingleChunks(Operation *op, int64_t cluster) {
-  if (quantizesOneMatrix(op) || takesExponentials(op))
+  if (quantizesOneMatrix(op) || takesExponentials(op, Exponentials::Exact))
     return kFew - 1;
   return cluster > 1 ? kSome : kSome - 1;
 }
