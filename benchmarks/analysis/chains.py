@@ -39,9 +39,8 @@ GROUPS = {"norm, rotation": "norms, rotations", "rotation": "rotations", "into a
           "gradient of RMSNorm": "norm gradients", "gradient of LayerNorm": "norm gradients"}
 TITLES = {"chain": "chain", "rows": "rows", "columns": "columns", "us": "time", "copy": "copy", "of_copy": "of a copy",
           "twin": "twin", "resident": "resident", "ends": "ends", "beside": "beside", "begin": "begin", "verdict": "limit",
-          "cells": "cells", "copies": "at a copy", "bound": "bound", "with_ends": "with ends", "besides": "beside",
-          "others": "others"}
-SUMMARY = ("chain", "cells", "copies", "bound", "with_ends", "besides", "others")
+          "cells": "cells", "copies": "at a copy", "bound": "bound", "with_ends": "with ends", "others": "others"}
+SUMMARY = ("chain", "cells", "copies", "bound", "with_ends", "others")
 UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "ends": "us", "beside": "us", "begin": "us", "of_copy": "%"}
 #: Rows of a cell: fewer are those of a wave.
 FEWEST = 4096
@@ -133,8 +132,8 @@ def summary_of(cells):
     rows = []
     for chain, mine in [*chains.items(), ("all", cells)]:
         counts = collections.Counter(cell["verdict"] for cell in mine)
-        reached = [counts["copy"], counts["twin"] + counts["resident"], counts["ends"],
-                   counts["beside"] + counts["begin"]]
+        reached = [counts["copy"], counts["twin"] + counts["resident"] + counts["beside"],
+                   counts["ends"] + counts["begin"]]
         rows.append(dict(zip(SUMMARY, (chain, len(mine), *reached, len(mine) - sum(reached)))))
     return rows
 
