@@ -5,10 +5,10 @@
   benchmarks/attention_places.py run FOLDER [--json=FILE]
 
 `pack` needs PyTorch, `run` a Hopper GPU too. A line of JSON for each cell has microseconds of both
-ways, as CUDA graphs that take turns, and have the same bits: `placed` leaves tensors where they are,
-`copied` copies them. Cells are results that are slices of a wider buffer, of tiles, warps over FP8 and
-slices of latent keys; packed sequences that are slices of one tensor; and contiguous heads in front
-of tokens, for which `torch` has PyTorch's own.
+ways, as CUDA graphs that take turns, and have the same bits: `placed` leaves tensors where they
+are, `copied` copies them. Cells are results that are slices of a wider buffer, of tiles, warps over
+FP8 and slices of latent keys; packed sequences that are slices of one tensor; and contiguous heads
+in front of tokens, for which `torch` has PyTorch's own.
 """
 import os
 

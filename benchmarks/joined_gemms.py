@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes programs of GEMMs that one kernel can join, and of those that it joins.
 
-  benchmarks/joined_gemms.py gates > gates.mlir       threads multiply few rows with gate and up: a
-                                 dual GEMM, or two GEMMs of which the second reads the first
-  benchmarks/joined_gemms.py experts > experts.mlir   groups of e4m3 and MXFP4, plain or prepacked
-  fp4-runner gates.mlir --target=sm_90a --emit=so -o gates.so
-  fp4-run gates.so --function NAME --device cuda --benchmark --warm 20
+`gates` are of threads that multiply few rows with gate and up: a dual GEMM, or two GEMMs of which
+the second reads the first. `experts` are groups of e4m3 and MXFP4, plain or prepacked.
+
+  benchmarks/joined_gemms.py gates|experts > FILE
+  fp4-runner FILE --target=sm_90a --emit=so -o LIBRARY
+  fp4-run LIBRARY --function NAME --device cuda --benchmark --warm 20
 """
 import sys
 

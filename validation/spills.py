@@ -245,8 +245,6 @@ def exists(case):
     has_wide = e.codes and RECIPES[e.recipe].format == "fp8_block128"
     if packed and "?" in (n, k) or lhs.startswith("f8") and not packed and (e.gate or derives):
         return False
-    if fmt == "fp8_block128" and target.startswith("sm_10") and (e.gate or derives):
-        return False
     if has_wide and (n == "?" or n % 128 or e.gate and target.startswith("sm_12")):
         return False
     if lhs and derives or e.gate and floats and not packed:

@@ -60,8 +60,8 @@ def fetches(device: Device, out: int, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def groups_of_warps(count: int, groups: int, warps: int) -> str:
-    """One or two groups of warps with code of their own, which each runs three times; the first thread of a
-    group stores the clocks of each time."""
+    """One or two groups of warps with code of their own, which each runs three times; the first
+    thread of a group stores the clocks of each time."""
     body = f"""{REGISTERS}  .reg .b64 %t0, %t1, %at; .reg .b32 %pass, %t, %b, %g, %w;
   mov.u32 %t, %tid.x; mov.u32 %b, %ctaid.x; div.u32 %g, %t, {32 * warps}; rem.u32 %w, %t, {32 * warps};
   setp.eq.u32 %first, %w, 0; mad.lo.u32 %b, %b, {groups}, %g; mul.wide.u32 %at, %b, 32; add.u64 %at, %at, %out;

@@ -24,13 +24,14 @@ void TimedPolicy::issued(const Ticket &ticket) {
   reached[ticket.id] = ticket.kind == TicketKind::Commit ? lastReached(ticket, now) : end;
   last = std::max(last, end);
   if (ticket.kind == TicketKind::Mma && !watched) {
-    products.push_back(ticket.id);
-    mmasEnd = std::max(mmasEnd, end);
+    mmas.tickets.push_back(ticket.id);
+    mmas.end = std::max(mmas.end, end);
     return;
   }
   announceMmas();
-  if (first && !firstEnded && !ticket.work.global.empty() && isLoad(ticket))
-    first->insert(ticket.id);
+  if (firstCopies.areCounted && !firstCopies.haveEnded && !ticket.work.global.empty() &&
+      isLoad(ticket))
+    firstCopies.tickets.insert(ticket.id);
   for (size_t stage = 0; stage < std::max<size_t>(1, ticket.stages.size()); ++stage)
     announce(ticket.id, stage == 0 && ticket.stages.size() > 1 ? firstStage : end);
 }
@@ -39,9 +40,9 @@ void TimedPolicy::issued(const Ticket &ticket) {
 /// are issued in a row happen in a row, when the last of them ends: their accumulator is in the
 /// host's cache then.
 void TimedPolicy::announceMmas() {
-  for (uint64_t id : products)
-    announce(id, std::max(now, mmasEnd));
-  products.clear();
+  for (uint64_t id : mmas.tickets)
+    announce(id, std::max(now, mmas.end));
+  mmas.tickets.clear();
 }
 
 /// All SMs ask for their first copies at once, and device memory serves what was asked for in no
@@ -50,9 +51,9 @@ void TimedPolicy::announceMmas() {
 /// (H200, micro: first-boxes: a copy of 32 KiB of each of 128 SMs takes 2690 clk of all of them,
 /// and with two more copies behind it 4000).
 double TimedPolicy::lastRow(uint64_t ticket, double when) {
-  if (!first || !first->erase(ticket))
+  if (!firstCopies.tickets.erase(ticket))
     return when;
-  firstEnded = true;
+  firstCopies.haveEnded = true;
   const double window = rates[TimingRate::MemoryWindow] * 1024 /
                         (rates[TimingRate::MemoryTerabytes] * 1e3 / rates[TimingRate::Gigahertz]);
   const double served = when - rates[TimingRate::MemoryLatency] - rates[TimingRate::TmaLatency];

@@ -53,7 +53,7 @@ public:
   /// Announces the MMAs that wait for others.
   void announceMmas();
   /// Copies that are issued until the first of them ends are among the first of the launch.
-  void setFirst() { first.emplace(); }
+  void setFirst() { firstCopies.areCounted = true; }
   /// Returns the cycle at which the last row of a copy is there, whose rows would all be there at
   /// `when` if requests were served in their order.
   double lastRow(uint64_t ticket, double when);
@@ -91,12 +91,16 @@ private:
   std::vector<Sm *> processors;
   const bool watched;
   Announce announce;
-  std::vector<uint64_t> products; ///< MMAs of tcgen05 that are not announced
-  double mmasEnd = 0;
+  struct {
+    std::vector<uint64_t> tickets;
+    double end = 0;
+  } mmas; ///< MMAs of tcgen05 that are not announced
   double now = 0, last = 0, newest = 0;
   bool looking = false, stopped = false;
-  std::optional<std::set<uint64_t>> first;   ///< the first copies of the launch
-  bool firstEnded = false;                   ///< one of them has ended
+  struct {
+    bool areCounted = false, haveEnded = false; ///< have ended: one of them has
+    std::set<uint64_t> tickets;
+  } firstCopies;                             ///< the first copies of the launch
   std::map<Thread, double> chains;           ///< the end of the last wgmma of a warp
   std::map<Thread, double> starts;           ///< begin of the last tcgen05.mma of a thread
   std::vector<double> ends;                  ///< ends of tickets, by id: others may wait for them

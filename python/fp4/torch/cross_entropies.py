@@ -170,7 +170,8 @@ def cross_entropy(logits: torch.Tensor, labels: torch.Tensor, *,
     """The cross entropy of rows of logits, logsumexp(row) - row[label], in f32.
 
     One kernel reads the logits, and one writes their gradients, (softmax - onehot) * gradient,
-    rounded once. Exponentials are those of `ex2.approx`, as in other libraries. Rows whose label is no column, such as -100, have neither.
+    rounded once. Exponentials are those of `ex2.approx`, as in other libraries. Rows whose label is
+    no column, such as -100, have neither.
 
     Args:
         logits: bfloat16, float16 or float32 [T, V].
