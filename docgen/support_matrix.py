@@ -107,14 +107,14 @@ ROWS = {
     "Norms, rotations and softmax in one kernel with the quantizer":
         [sweep_rows.program((kind, "nvfp4", "tiled", "gone", "bf16", "?5", 1024)) for kind in ("residual", "halves", "softmax")],
     "Attention, forward, bf16 and f16":
-        [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125")) for element in ("bf16", "f16")],
+        [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125", "")) for element in ("bf16", "f16")],
     "Attention, forward, FP8":
         [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), "f8E4M3FN", "causal", "0.125"), factors="sequences")],
     "Attention, forward, MXFP8 and NVFP4":
         [sweep_attention_blocks.program((1, 200, 320, (8, 2), (128, 128), form, "causal", 64, False, "", "0.0", ""), order=False)
          for form in sweep_attention_blocks.FORMATS],
     "Attention, backward, bf16 and f16":
-        [sweep_attention_backward.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125")) for element in ("bf16", "f16")],
+        [sweep_attention_backward.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125", "")) for element in ("bf16", "f16")],
     "Attention over caches of NVFP4, MXFP4, MXFP8 and FP8":
         [sweep_attention.program((2, 1, 300, (8, 2), (128, 128), "bf16", "causal", "0.125"), 16, form)
          for form in ("nvfp4", "mxfp4", "mxfp8", "fp8")],

@@ -413,11 +413,15 @@ func.func @attention(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %
 func.func @attention_backward(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>, %v: tensor<1x512x2x64xbf16>,
                               %o: tensor<1x256x8x64xbf16>, %do: tensor<1x256x8x64xbf16>, %l: tensor<1x256x8xf32>)
     -> tensor<1x512x2x64xbf16> {
-  // CHECK: fp4.attention_backward %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 softcap 5.000000e+01 causal : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
-  %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %do, %l scale 1.250000e-01 softcap 5.000000e+01 causal
+  // CHECK: fp4.attention_backward %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 causal : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+  %dq, %dk, %dv = fp4.attention_backward %q, %k, %v, %o, %do, %l scale 1.250000e-01 causal
       : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>,
         tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
-  return %dk : tensor<1x512x2x64xbf16>
+  // CHECK: fp4.attention_backward {{.*}} scale 1.250000e-01 softcap 5.000000e+01 causal :
+  %cq, %ck, %cv = fp4.attention_backward %q, %dk, %v, %o, %do, %l scale 1.250000e-01 softcap 5.000000e+01 causal
+      : tensor<1x256x8x64xbf16>, tensor<1x512x2x64xbf16>, tensor<1x512x2x64xbf16>,
+        tensor<1x256x8x64xbf16>, tensor<1x256x8xf32>
+  return %ck : tensor<1x512x2x64xbf16>
 }
 
 // CHECK-LABEL: func @attention_in_an_order

@@ -13,7 +13,7 @@
 // CHECK-NEXT: row_quantize_1
 // CHECK-NEXT: groups_
 // CHECK-NEXT: matmul_
-// CHECK-NEXT: rows_0
+// CHECK-NEXT: rows_
 // CHECK-NEXT: 9 launched
 // CHECK: y {{.*}}equals the reference, bit for bit
 // CHECK: none (strict check)
