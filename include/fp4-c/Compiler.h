@@ -36,8 +36,7 @@ typedef struct fp4_compiler_options {
   fp4_diagnostic_function diagnostic; /**< null: they are part of the error's message */
   void *context;       /**< handed to `diagnostic` */
   /** Kernels that begin while the one before them ends (programmatic dependent launch, PDL):
-   * "none", "chosen" (null: quantizers behind their amax, GEMMs of prepacked weights, and with
-   * wgmma of FP8 with f32 scales) or "all". */
+   * "none", "chosen" by plans (null), or "all". */
   const char *pdl;
   /** The product that plans are for, such as "h200"; null: all of the target. */
   const char *device;

@@ -181,8 +181,7 @@ def compile(text: str | os.PathLike[str] | Builder, *, target: str = "sm_100a",
         remarks: report which fusions fired, and why others did not, in Compiled.remarks.
         name: what diagnostics call the text.
         pdl: which kernels begin while the one before them ends (programmatic dependent
-            launch): "chosen", quantizers behind their amax, matmuls of prepacked weights, and
-            with wgmma of FP8 with f32 scales, or "none", or "all". No result depends on it.
+            launch): "chosen" by plans, "none" or "all". No result depends on it.
         device: the product that plans are for, such as "h200"; without it all of the target.
         overlap: the former name of `pdl`, which is refused.
 

@@ -199,7 +199,7 @@ class Mixtures(unittest.TestCase):
         ready = mixture_programs.mixture(programs.call_args.args[1][0], "sm_90a")
         names = [kernel.name.removeprefix("mixture_") for kernel in ready.kernels]
         self.assertEqual([name for name in names if "matmul" not in name and "groups" not in name],
-                         ["top_k_0", "expert_order_0", "rows_0", "rows_1"])
+                         ["top_k_0", "expert_order_0", "rows_0", "rows_1", "rows_2"])
         self.assertEqual(programs.call_args.args[1][0].first, experts.first)
 
     def test_composed_by_torch(self) -> None:

@@ -109,7 +109,7 @@ class Mixtures(unittest.TestCase):
         names = [kernel.name.removeprefix("mixture_") for kernel in ready.kernels]
         self.assertEqual([name for name in names if "matmul" not in name and "groups" not in name],
                          ["top_k_0", "expert_order_0", "row_quantize_0", "row_quantize_1",
-                          "rows_0"])
+                          "rows_0", "rows_1"])
 
     def test_parts_of_experts(self) -> None:
         """No kernel reads rows of other experts, which nobody writes."""

@@ -159,7 +159,8 @@ class Mixtures(unittest.TestCase):
         ready = mixture_programs.mixture(programs.call_args.args[1][0], "sm_90a")
         names = [kernel.name.removeprefix("mixture_") for kernel in ready.kernels]
         self.assertEqual([name for name in names if "matmul" not in name and "groups" not in name],
-                         ["top_k_0", "expert_order_0", "row_quantize_0", "quantize_0", "rows_0"])
+                         ["top_k_0", "expert_order_0", "row_quantize_0", "quantize_0", "rows_0",
+                          "rows_1"])
 
     def test_parts_of_experts(self) -> None:
         """Experts and columns of two ranks: what the parts give is what all give, but for the

@@ -48,9 +48,8 @@ std::optional<Phase> parsePhase(std::string_view text);
 /// "fused, planned, ...": what an error about an unknown phase lists.
 std::string phaseNames();
 
-/// Kernels that begin while the kernel before them ends (PDL): none, the kernels that gain by it
-/// (quantizers behind their amax, GEMMs of prepacked weights, and with wgmma those of FP8 with f32
-/// scales), or all.
+/// Kernels that begin while the kernel before them ends (PDL): none, the kernels whose plans say so,
+/// or all.
 enum class PdlLaunches : uint8_t { None, Chosen, All };
 
 /// Parses "none", "chosen" or "all".
