@@ -40,8 +40,8 @@ class Planned:
     def keep(self, arguments: tuple[Any, ...],
              steps: tuple[tuple[Calls, tuple[Any, ...], tuple[tuple[int, int, int], ...],
                                 tuple[_Maker, ...]], ...],
-             results: tuple[tuple[int, int, int], ...], /) -> bool:
-        """Keeps the sequence of a call. False where there is none, which is kept too, and for
+             results: tuple[tuple[int, int, int], ...], empties: tuple[_Maker, ...], /) -> bool:
+        """Keeps the sequence of a call; `empties` make results without elements. False where there is none, which is kept too, and for
         arguments that can have none."""
 
 def watch(records_gradients: Callable[[], bool], watchers: tuple[Callable[[], Any], ...],

@@ -153,7 +153,7 @@ bool stepIn(PyObject *tuple, Step &step, bool &isKnown) {
 bool areSound(const Sequence &sequence, const Inputs &inputs) {
   auto isSound = [&](const Source &source, size_t steps) {
     if (source.step < 0)
-      return source.index < inputs.size();
+      return source.step == Source::kArgument && source.index < inputs.size();
     return size_t(source.step) < steps &&
            source.index < sequence.steps[size_t(source.step)].makers.size();
   };
@@ -166,14 +166,16 @@ bool areSound(const Sequence &sequence, const Inputs &inputs) {
   }
   return results <= kMostOperands &&
          std::ranges::all_of(sequence.results, [&](const Source &source) {
-           return source.step >= 0 && isSound(source, sequence.steps.size());
+           return source.step == Source::kEmpty
+                      ? source.index < sequence.empties.size()
+                      : source.step >= 0 && isSound(source, sequence.steps.size());
          });
 }
 
 PyObject *keep(PyObject *self, PyObject *given) {
-  PyObject *arguments, *steps, *results;
-  if (!PyArg_ParseTuple(given, "O!O!O!", &PyTuple_Type, &arguments, &PyTuple_Type, &steps,
-                        &PyTuple_Type, &results))
+  PyObject *arguments, *steps, *results, *empties;
+  if (!PyArg_ParseTuple(given, "O!O!O!O!", &PyTuple_Type, &arguments, &PyTuple_Type, &steps,
+                        &PyTuple_Type, &results, &PyTuple_Type, &empties))
     return nullptr;
   std::vector<PyObject *> objects;
   for (Py_ssize_t i = 0; i < PyTuple_Size(arguments); ++i)
@@ -189,7 +191,7 @@ PyObject *keep(PyObject *self, PyObject *given) {
       return nullptr;
     areKnown &= isKnown;
   }
-  if (!sourcesIn(results, sequence.results))
+  if (!sourcesIn(results, sequence.results) || !makersIn(empties, sequence.empties))
     return nullptr;
   areKnown = areKnown && areSound(sequence, inputs);
   if (!areKnown)
@@ -274,9 +276,10 @@ Object runSequence(const Sequence &sequence, const Inputs &inputs, bool &ran) {
   ran = false;
   Results results;
   void *stream = nullptr;
+  const bool isHere = exchange.isCurrent(inputs.deviceType(), inputs.deviceId());
   if ((inputs.deviceType() == dlpack::kCuda &&
        exchange.api->currentWorkStream(dlpack::kCuda, inputs.deviceId(), &stream) != 0) ||
-      !results.make(sequence, exchange.isCurrent(inputs.deviceType(), inputs.deviceId()))) {
+      !results.make(sequence, isHere)) {
     PyErr_Clear(); // the function tries again, and says what is wrong
     return {};
   }
@@ -293,11 +296,20 @@ Object runSequence(const Sequence &sequence, const Inputs &inputs, bool &ran) {
   ran = true;
   if (error)
     return raise(error, memory.failure());
+  auto result = [&](size_t i) {
+    const Source &source = sequence.results[i];
+    return source.step == Source::kEmpty ? sequence.empties[source.index](isHere)
+                                         : results.object(source);
+  };
   if (sequence.results.size() == 1)
-    return results.object(sequence.results[0]);
+    return result(0);
   Object tuple = Object::owned(PyTuple_New(Py_ssize_t(sequence.results.size())));
-  for (size_t i = 0; tuple && i < sequence.results.size(); ++i)
-    PyTuple_SetItem(tuple.get(), Py_ssize_t(i), results.object(sequence.results[i]).release());
+  for (size_t i = 0; tuple && i < sequence.results.size(); ++i) {
+    Object object = result(i);
+    if (!object)
+      return {};
+    PyTuple_SetItem(tuple.get(), Py_ssize_t(i), object.release());
+  }
   return tuple;
 }
 

@@ -39,7 +39,9 @@ private:
 
 /// A place in memory: `offset` bytes into a tensor of the call, or into a result of a step.
 struct Source {
-  int32_t step = -1; ///< -1: a tensor of the call
+  static constexpr int32_t kArgument = -1, kEmpty = -2;
+
+  int32_t step = kArgument; ///< kArgument: a tensor of the call; kEmpty: one without elements
   uint32_t index = 0;
   uint64_t offset = 0;
 };
@@ -56,6 +58,7 @@ struct Sequence {
   std::vector<int64_t> key;
   std::vector<Object> constants;
   std::vector<Step> steps;     ///< none: calls with such arguments have no sequence
+  std::vector<Maker> empties;  ///< of results without elements, which no program makes
   std::vector<Source> results; ///< of the function
 };
 

@@ -55,6 +55,15 @@ def values(*shape: int, seed: int = 1, dtype: Any = None) -> Any:
     return torch.randn(*shape).to(dtype or torch.bfloat16)
 
 
+def tensors_of(results: Any) -> "list[Any]":
+    """The tensors of results and of what holds them."""
+    if isinstance(results, torch.Tensor):
+        return [results]
+    if not isinstance(results, tuple):
+        results = tuple(vars(results).values()) if hasattr(results, "__dict__") else ()
+    return [tensor for result in results for tensor in tensors_of(result)]
+
+
 @unittest.skipUnless(HAS_PLANS, WHY)
 class Layers(unittest.TestCase):
     def check(self, layer: Any, shape: "tuple[int, ...]", *rest: Any) -> None:
@@ -93,6 +102,34 @@ class Layers(unittest.TestCase):
             with self.subTest(activations):
                 layer = fp4.torch.QuantizedLinear.from_linear(linear, activations=activations)
                 self.check(layer, (3, 128))
+
+    def test_results_that_a_call_has_not(self) -> None:
+        x, other, weight = values(4, 256), values(4, 256, seed=2), values(256, seed=3)
+        residual, amax = values(4, 256, seed=4), torch.tensor(4.0)
+        calls = {"norm": lambda y: (fp4.torch.rms_norm(y, weight),),
+                 "sum": lambda y: fp4.torch.rms_norm(y, weight, residual=residual),
+                 "quantized": lambda y: fp4.torch.rms_norm_quantize(y, weight, amax=amax),
+                 "gate": lambda y: fp4.torch.silu_and_mul_quantize(y, format="mxfp8_e4m3"),
+                 "gathered": lambda y: fp4.torch.gather_quantize(y, torch.tensor([2, 0]),
+                                                                 format="mxfp4")}
+        for name, call in calls.items():
+            with self.subTest(name), torch.no_grad():
+                call(x)
+                with planned.held():
+                    expected = tensors_of(call(other))
+                with without_python():
+                    found = tensors_of(call(other))
+                self.assertEqual(len(expected), len(found))
+                for one, two in zip(expected, found):
+                    self.assertEqual(*(t.reshape(-1).view(torch.uint8).tolist() for t in (one, two)))
+                    self.assertEqual((one.shape, one.dtype), (two.shape, two.dtype))
+
+    def test_an_empty_argument_is_no_result_of_its_own(self) -> None:
+        empty = torch.empty(0)
+        weight = values(256, seed=3)
+        call = planned.planned(lambda x, given: (fp4.torch.rms_norm(x, weight), given))
+        for seed in (1, 2):
+            self.assertIs(call(values(4, 256, seed=seed), empty)[1], empty)
 
     def test_rows_with_gaps(self) -> None:
         layer = fp4.torch.WeightOnlyLinear.from_linear(

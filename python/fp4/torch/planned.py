@@ -112,22 +112,26 @@ def _record(function: Callable[..., Any]) -> Callable[..., Any]:
             # Parts of the call that are planned themselves would run no Python code.
             with held(), torch.inference_mode(False), torch.no_grad():
                 result = function(*arguments)
-                steps, results = _sequence(arguments, calls, result)
+                sequence = _sequence(arguments, calls, result)
         finally:
             _recording.calls = None
-        planned.keep(arguments, steps, results)
+        planned.keep(arguments, *sequence)
         return result
 
     return record
 
 
-#: The number of a step, or -1 for arguments; which of its tensors; and bytes from its begin.
+#: The number of a step, or -1 for arguments, or _EMPTY; which of its tensors; and bytes from its
+#: begin.
 _Source = tuple[int, int, int]
+#: Results without elements or memory, which an operation has in the place of what it has not.
+_EMPTY = -2
 
 
 def _sequence(arguments: tuple[Any, ...], calls: list[_Ran],
-              result: Any) -> tuple[tuple[Any, ...], tuple[_Source, ...]]:
-    """The steps and results of a call for Planned.keep; empty where programs do not say all."""
+              result: Any) -> tuple[tuple[Any, ...], tuple[_Source, ...], tuple[Any, ...]]:
+    """The steps, results and makers of empty results of a call for Planned.keep; nothing where
+    programs do not say all."""
     places: list[tuple[_Source, torch.Tensor]] = [
         ((-1, index, 0), tensor) for index, tensor in enumerate(
             argument for argument in arguments if isinstance(argument, torch.Tensor))]
@@ -136,16 +140,20 @@ def _sequence(arguments: tuple[Any, ...], calls: list[_Ran],
         found = [_source(tensor, places) for tensor in call.tensors]
         known = tuple(source for source in found if source is not None)
         if len(known) != len(found) or call.versions != tuple(y._version for y in call.results):
-            return (), ()
+            return (), (), ()
         sources.append(known)
         places += [((number, index, 0), tensor) for index, tensor in enumerate(call.results)]
     returned = result if isinstance(result, (tuple, list)) else (result,)
-    results, forms = [], {}
+    results, forms, empties = [], {}, []
     for tensor in returned:
+        if _is_empty(tensor, arguments):
+            results.append((_EMPTY, len(empties), 0))
+            empties.append(_calls.maker(torch, tensor))
+            continue
         source = _source(tensor, places) if isinstance(tensor, torch.Tensor) else None
         if source is None or source[0] < 0 or source[2] or source in forms or not _is_whole(
                 tensor, calls[source[0]].results[source[1]]):
-            return (), ()
+            return (), (), ()
         results.append(source)
         forms[source] = tensor
     steps = tuple(
@@ -153,7 +161,13 @@ def _sequence(arguments: tuple[Any, ...], calls: list[_Ran],
          tuple(_calls.maker(torch, forms.get((number, index, 0), made))
                for index, made in enumerate(call.results)))
         for number, (call, known) in enumerate(zip(calls, sources)))
-    return steps, tuple(results)
+    return steps, tuple(results), tuple(empties)
+
+
+def _is_empty(value: Any, arguments: tuple[Any, ...]) -> bool:
+    """Returns True for a new tensor of no memory."""
+    return (isinstance(value, torch.Tensor) and not value.untyped_storage().nbytes() and
+            all(value is not argument for argument in arguments))
 
 
 def _extent(tensor: torch.Tensor) -> tuple[int, int]:
