@@ -144,7 +144,8 @@ def _sequence(arguments: tuple[Any, ...], calls: list[_Ran],
         sources.append(known)
         places += [((number, index, 0), tensor) for index, tensor in enumerate(call.results)]
     returned = result if isinstance(result, (tuple, list)) else (result,)
-    results, forms, empties = [], {}, []
+    results, forms = [], {}
+    empties: list[Any] = []
     for tensor in returned:
         if _is_empty(tensor, arguments):
             results.append((_EMPTY, len(empties), 0))
