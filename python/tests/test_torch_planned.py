@@ -121,8 +121,9 @@ class Layers(unittest.TestCase):
                     found = tensors_of(call(other))
                 self.assertEqual(len(expected), len(found))
                 for one, two in zip(expected, found):
-                    self.assertEqual(*(t.reshape(-1).view(torch.uint8).tolist() for t in (one, two)))
                     self.assertEqual((one.shape, one.dtype), (two.shape, two.dtype))
+                    one, two = (t.reshape(-1).view(torch.uint8) for t in (one, two))
+                    self.assertTrue(torch.equal(one, two))
 
     def test_an_empty_argument_is_no_result_of_its_own(self) -> None:
         empty = torch.empty(0)
