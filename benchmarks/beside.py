@@ -9,9 +9,12 @@ FOLDER is what norms.py or neighbours.py packed, whose programs are compiled aga
 of each CTA also begins a copy of a range to the L2 cache (cp.async.bulk.prefetch.L2). `run` gives
 such a program rows that the L2 cache has (resident.py), and ranges that have as many bytes as its
 rows together. So its instructions, accesses to the L2 cache, stores, and bytes of device memory are
-those of the kernel, and only waiting for rows is not. A line of JSON for each cell, and for a wave
+those of the kernel, and only waiting for rows is not. A second program (`waits`) waits for them, too:
+addresses of rows need one more access to the L2 cache, or a row that a bulk copy brought is used
+behind one, unless the copy began LATENCY clocks before. A line of JSON for each cell, and for a wave
 of its program, has microseconds with a cold L2, by turns: ours, the twin without arithmetic, the
-program beside its bytes, and a copy. FILE has lines of norms.py or neighbours.py (resident.py).
+program beside its bytes, the one that waits, and a copy. FILE has lines of norms.py or neighbours.py
+(resident.py).
 """
 import os
 import pathlib
@@ -32,7 +35,7 @@ import resident
 #: ranges lie behind the rows.
 MARK = b"bytes beside it."
 ROUNDS = 15
-CONSTANT = ".const .align 16 .b64 beside[5] = {%d, %d, 0, 0, 0};\n" % struct.unpack("<2Q", MARK)
+CONSTANT = ".const .align 16 .b64 beside[6] = {%d, %d, 0, 0, 0, 0};\n" % struct.unpack("<2Q", MARK)
 #: CTA i asks for range i of equal ones.
 RANGES = """\
 {
@@ -75,6 +78,48 @@ ROW = """\
   @%besides cp.async.bulk.prefetch.L2.global.L2::cache_hint [%beside_at0], %beside1, %beside_at1;
 }
 """
+#: A dependent access to the L2 cache, with an own sector for each warp: %late is 0 after it.
+LATE = """\
+{
+  .reg .b32 %late<4>;
+  .reg .b64 %late_at<2>;
+  mov.u32 %late0, %ctaid.x;
+  mov.u32 %late1, %tid.x;
+  and.b32 %late0, %late0, 4095;
+  and.b32 %late1, %late1, 992;
+  shl.b32 %late0, %late0, 10;
+  add.s32 %late0, %late0, %late1;
+  ld.const.u64 %late_at0, [beside+40];
+  cvt.u64.u32 %late_at1, %late0;
+  add.s64 %late_at0, %late_at0, %late_at1;
+  ld.relaxed.gpu.global.b32 %late2, [%late_at0];
+  cvt.u64.u32 %late, %late2;
+}
+"""
+#: The same behind a copy whose row has come, unless it began as long ago as device memory takes.
+LATE_COPY = """\
+{
+  .reg .pred %early;
+  .reg .b32 %now<2>;
+  mov.u32 %now0, %clock;
+  sub.s32 %now0, %now0, %begun;
+  setp.gt.u32 %early, %now0, LATENCY;
+  @%early bra $LATE_NUMBER;
+LATE  cvt.u32.u64 %now1, %late;
+  setp.ne.u32 %early, %now1, 0;
+  @%early trap;
+$LATE_NUMBER:
+}
+"""
+#: Clocks of a copy from device memory.
+LATENCY = 750
+#: Set if rows of the program that is assembled come late.
+WAITS = "BESIDE_WAITS"
+#: The other programs of a kernel.
+ENDS = ("beside", "waits")
+JOIN = re.compile(r"^\$L\w+:\n", re.MULTILINE)
+WAIT = re.compile(r"^(\$L\w+):\n\tmbarrier\.try_wait(?:.*\n)*?\t@%p\d+ bra\s+\1;\n", re.MULTILINE)
+ROWS = re.compile(r"^\tld\.global\.nc\.(?:L2::cache_hint\.)?v4\.b32 .*, \[(%rd\d+)(?:\+\d+)?\].*;\n", re.MULTILINE)
 #: Bytes of a row of the program that is assembled, if some of its kernels have strips.
 ROW_BYTES = "BESIDE_ROW_BYTES"
 COPY = re.compile(r"^\tcp\.async\.bulk\.shared::cta\.global.*?, \[(%rd\d+)\], (%r\d+), .*\n", re.MULTILINE)
@@ -95,12 +140,52 @@ def beside(ptx):
     return ptx[:first] + RANGES + ptx[first:]
 
 
+def late_copies(ptx):
+    """Rows that a bulk copy brings, used behind an access to the L2 cache."""
+    at = 0
+    while found := COPY.search(ptx, at):
+        join = JOIN.search(ptx, found.end())
+        ptx = ptx[:join.end()] + "\tmov.u32 %begun, %clock;\n" + ptx[join.end():]
+        at = join.end()
+    number = iter(range(1000))
+    text = lambda: LATE_COPY.replace("LATE ", LATE + " ").replace("LATENCY", str(LATENCY)).replace("NUMBER", str(next(number)))
+    return WAIT.sub(lambda found: found[0] + text(), ptx)
+
+
+def late_loads(ptx):
+    """Loads of rows whose addresses need an access to the L2 cache, one for each basic block."""
+    hinted = "nc.L2::cache_hint.v4" in ptx
+    lines, late, blocked = [], set(), True
+    for line in ptx.splitlines(keepends=True):
+        if line.startswith("$L") or " bra" in line or "\tbra" in line:
+            blocked = True
+        found = ROWS.match(line)
+        if found and (not hinted or "cache_hint" in line):
+            if blocked:
+                lines.append(LATE)
+                late, blocked = set(), False
+            if found[1] not in late:
+                lines.append(f"\tadd.s64 {found[1]}, {found[1]}, %late;\n")
+                late.add(found[1])
+        else:
+            late -= set(re.findall(r"^\t[a-z][\w.:]*\s+(%rd\d+),", line))
+        lines.append(line)
+    return "".join(lines)
+
+
+def waiting(ptx):
+    """The PTX of a kernel whose rows come from the L2 cache, but later by an access to it."""
+    changed = late_copies(ptx) if COPY.search(ptx) else late_loads(ptx)
+    entry = changed.index(".reg", changed.index(".entry"))
+    return changed[:entry] + ".reg .b32 %begun;\n\t.reg .b64 %late;\n\t" + changed[entry:]
+
+
 def assemble(arguments):
     """Runs ptxas, which the compiler takes this program for."""
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         for at, argument in enumerate(arguments):
             if os.path.isfile(argument) and ".entry" in (text := pathlib.Path(argument).read_text(errors="ignore")):
-                file.write(beside(text))
+                file.write(beside(waiting(text) if os.environ.get(WAITS) else text))
                 file.flush()
                 arguments[at] = file.name
         return subprocess.run([shutil.which("ptxas"), *arguments]).returncode
@@ -123,17 +208,19 @@ def pack(build, folder, kinds, columns_of):
             if has_strips(build, os.path.join(folder, f"{name}.mlir")):
                 os.environ[ROW_BYTES] = str(2 * columns)
             text = pathlib.Path(folder, f"{name}.mlir").read_text()
-            kit.compile_programs(build, folder, [(f"{name}_beside", text)])
+            for end in ENDS:
+                os.environ[WAITS] = "1" if end == "waits" else ""
+                kit.compile_programs(build, folder, [(f"{name}_{end}", text)])
 
 
-def load(folder, name, ranges, bytes, rows):
+def load(folder, name, ranges, bytes, rows, late):
     """The program that asks for these `bytes` of `ranges` beside those of its `rows`."""
     import fp4
     library = pathlib.Path(folder, f"{name}.so").read_bytes()
     if MARK not in library:
         raise ValueError(f"{name}.so has no ranges")
-    numbers = struct.pack("<QIIq", ranges, bytes // 16, 0, ranges - rows)
-    library = re.sub(re.escape(MARK) + b".{24}", lambda _: MARK + numbers, library, flags=re.DOTALL)
+    numbers = struct.pack("<QIIqQ", ranges, bytes // 16, 0, ranges - rows, late)
+    library = re.sub(re.escape(MARK) + b".{32}", lambda _: MARK + numbers, library, flags=re.DOTALL)
     path = pathlib.Path(tempfile.mkdtemp(), f"{name}.so")
     path.write_bytes(library)
     return fp4.load(str(path))
@@ -184,19 +271,22 @@ def time_beside(folder, cell, memories, flush, torch):
     arguments = resident.arguments_of(kind, rows, columns, torch)
     mine = [resident.repeated(value, memories, torch) for value in arguments]
     bytes, ranges = ranges_of(arguments, rows, torch)
-    ours, twin = (fp4.load(f"{name}{end}.so") for end in ("", "_twin"))
-    beside = load(folder, f"{kind}_{columns}_beside", ranges.data_ptr(), bytes, mine[0].data_ptr())
-    results = ours(*arguments)
-    expect_equal(beside, ours, mine, torch)
+    late = torch.zeros(4 << 20, dtype=torch.uint8, device="cuda")
+    programs = {"ours": fp4.load(f"{name}.so"), "twin": fp4.load(f"{name}_twin.so"),
+                **{end: load(folder, f"{kind}_{columns}_{end}", ranges.data_ptr(), bytes, mine[0].data_ptr(),
+                             late.data_ptr()) for end in ENDS}}
+    results = programs["ours"](*arguments)
+    for end in ENDS:
+        expect_equal(programs[end], programs["ours"], mine, torch)
 
     def prepare(name):
         flush.zero_()
-        for value in mine if name == "beside" else ():
+        late.max()
+        for value in mine if name in ENDS else ():
             first = resident.PERIOD if bytes_of(value) > 2 * resident.PERIOD else bytes_of(value)
             value.view(-1)[:first // value.element_size()].view(torch.uint8).max()
-    return median_by_turns({"ours": lambda: ours(*arguments, out=results), "twin": lambda: twin(*arguments, out=results),
-                            "beside": lambda: beside(*mine, out=results),
-                            "copy": copy_of(kind, rows, columns, torch)}, prepare, torch)
+    call = lambda name: lambda: programs[name](*(mine if name in ENDS else arguments), out=results)
+    return median_by_turns({**{name: call(name) for name in programs}, "copy": copy_of(kind, rows, columns, torch)}, prepare, torch)
 
 
 def measure(folder, cells):

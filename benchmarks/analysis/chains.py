@@ -2,7 +2,7 @@
 """Writes what norms.py and neighbours.py measured as two dated results: each cell beside a copy and
 its bounds, and a summary by chains.
 
-  benchmarks/analysis/chains.py LINES... --resident FILE... --revision=COMMIT --driver=VERSION
+  benchmarks/analysis/chains.py LINES... [--resident FILE...] --revision=COMMIT --driver=VERSION
       [--before=RESULT]
 
 LINES are what those programs or beside.py printed, and --resident what resident.py did. RESULT is
@@ -17,6 +17,7 @@ these, or as one of the others, without any that is slower than the kernel by mo
   beside    the instructions, accesses to the L2 cache and bytes of device memory of the kernel,
             where no thread waits for device memory (beside.py)
   begin     `beside`, with what waiting adds to one wave
+  waits     `beside`, where rows come later by another access to the L2 cache (beside.py)
 
 Others are `both`, where the shorter one of twin and resident has NEAR of the longer one, `no twin`
 where the twin is slower than the kernel, or `none`.
@@ -38,10 +39,13 @@ BEFORE = {"rms": "RMSNorm", "layer": "LayerNorm", "add_rms": "residual, RMSNorm"
 GROUPS = {"norm, rotation": "norms, rotations", "rotation": "rotations", "into a cache": "caches", "gather": "gathers", "weighted sum": "sums",
           "gradient of RMSNorm": "norm gradients", "gradient of LayerNorm": "norm gradients"}
 TITLES = {"chain": "chain", "rows": "rows", "columns": "columns", "us": "time", "copy": "copy", "of_copy": "of a copy",
-          "twin": "twin", "resident": "resident", "ends": "ends", "beside": "beside", "begin": "begin", "verdict": "limit",
-          "cells": "cells", "copies": "at a copy", "bound": "bound", "with_ends": "with ends", "others": "others"}
+          "twin": "twin", "resident": "resident", "ends": "ends", "beside": "beside", "begin": "begin", "waits": "waits",
+          "verdict": "limit",
+          "cells": "cells", "copies": "at a copy", "bound": "bound", "with_ends": "with ends or waits", "others": "others"}
 SUMMARY = ("chain", "cells", "copies", "bound", "with_ends", "others")
-UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "ends": "us", "beside": "us", "begin": "us", "of_copy": "%"}
+UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "ends": "us", "beside": "us", "begin": "us", "waits": "us",
+         "of_copy": "%"}
+LATER = ("ends", "beside", "begin", "waits")
 #: Rows of a cell: fewer are those of a wave.
 FEWEST = 4096
 
@@ -59,9 +63,9 @@ def verdict_of(cell):
     """`copy`, the bound that the cell is at, or why it is at none."""
     if cell["of_copy"] >= AT:
         return "copy"
-    bounds = {name: cell[name] for name in ("twin", "resident", "ends", "beside", "begin")
+    bounds = {name: cell[name] for name in ("twin", "resident", *LATER)
               if cell.get(name) and cell[name] <= SLOWER * cell["us"]}
-    later = {name: bounds.pop(name) for name in ("ends", "beside", "begin") if name in bounds}
+    later = {name: bounds.pop(name) for name in LATER if name in bounds}
     name = max(bounds, key=bounds.get, default=None)
     if name and cell["us"] <= OVER * bounds[name]:
         return name
@@ -89,7 +93,8 @@ def beside_of(line, waves):
         return {}
     wave = waves.get((line["kind"], line["wave"], line["columns"]))
     begin = {"begin": line["beside"] + max(0, wave["ours"] - wave["beside"])} if wave else {}
-    return {"beside": line["beside"], **begin}
+    waits = {"waits": line["waits"]} if "waits" in line else {}
+    return {"beside": line["beside"], **begin, **waits}
 
 
 def cells_of(lines, resident):
@@ -101,23 +106,25 @@ def cells_of(lines, resident):
         if line["rows"] < FEWEST or "ours" not in line:
             continue
         cell = {"chain": name_of(line["kind"]), "rows": line["rows"], "columns": line["columns"], "us": line["ours"],
-                "copy": line["copy"], "of_copy": 100 * line["copy"] / line["ours"], "twin": line["twin"]}
-        if key_of(line) in apart:
+                "copy": line["copy"], "of_copy": 100 * line["copy"] / line["ours"]}
+        cell.update({"twin": line["twin"]} if "twin" in line else {})
+        if key_of(line) in apart and "twin" in cell:
             mine = apart[key_of(line)]
             cell["resident"] = mine["resident"]
             wave = apart.get((line["kind"], mine["wave"], line["columns"]))
             cell.update({"ends": ends_of(cell["twin"], cell["resident"], wave)} if wave else {})
         cell.update(beside_of(line, waves))
-        found.append({**cell, "verdict": verdict_of(cell)})
+        found.append(cell)
     return found
 
 
 def joined(cells, before):
-    """The cells of an earlier result, and in their places those of `cells`."""
+    """The cells of an earlier result, with what was measured again, and others of `cells`."""
     key = lambda cell: (cell["chain"], cell["rows"], cell["columns"])
     mine = {key(cell): cell for cell in cells}
-    earlier = [mine.pop(key(cell), cell) for cell in before]
-    return [*earlier, *mine.values()]
+    judged = lambda cell: {**cell, "verdict": verdict_of(cell)}
+    found = [judged({**cell, **mine.pop(key(cell))}) if key(cell) in mine else cell for cell in before]
+    return [*found, *map(judged, mine.values())]
 
 
 def group_of(chain):
@@ -133,14 +140,14 @@ def summary_of(cells):
     for chain, mine in [*chains.items(), ("all", cells)]:
         counts = collections.Counter(cell["verdict"] for cell in mine)
         reached = [counts["copy"], counts["twin"] + counts["resident"] + counts["beside"],
-                   counts["ends"] + counts["begin"]]
+                   counts["ends"] + counts["begin"] + counts["waits"]]
         rows.append(dict(zip(SUMMARY, (chain, len(mine), *reached, len(mine) - sum(reached)))))
     return rows
 
 
 def write(area, head, rows, key):
     names = [name for name in TITLES if any(name in row for row in rows)]
-    rows = [{name: round(value, 1) if isinstance(value, float) else value for name, value in row.items()} for row in rows]
+    rows = [{name: round(row[name], 1) if isinstance(row[name], float) else row[name] for name in names if name in row} for row in rows]
     head = {"area": area, **head, "key": key,
             "columns": [{"name": name, "title": TITLES[name], "unit": UNITS.get(name)} for name in names]}
     text = ",\n ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in head.items())
@@ -152,7 +159,7 @@ def write(area, head, rows, key):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("lines", type=pathlib.Path, nargs="+")
-    parser.add_argument("--resident", type=pathlib.Path, nargs="+", required=True)
+    parser.add_argument("--resident", type=pathlib.Path, nargs="+", default=[])
     parser.add_argument("--revision", required=True)
     parser.add_argument("--driver", required=True)
     parser.add_argument("--before", type=pathlib.Path, help="an earlier result, which has the other cells")
@@ -160,15 +167,14 @@ def main():
     options = parser.parse_args()
     read = lambda paths: [json.loads(line) for path in paths for line in path.read_text().splitlines() if line.startswith("{")]
     cells = cells_of(read(options.lines), read(options.resident))
-    if options.before:
-        cells = joined(cells, json.loads(options.before.read_text())["rows"])
+    cells = joined(cells, json.loads(options.before.read_text())["rows"] if options.before else [])
     head = {"card": "H200", "device": "NVIDIA H200", "driver": options.driver, "date": datetime.date.today().isoformat(),
             "revision": options.revision, "clock": "1980 MHz, cold L2",
             "command": "norms.py, neighbours.py, resident.py and beside.py (benchmarks/) run FOLDER; benchmarks/analysis/chains.py",
             "program": "cells from 4096 rows on; twin: loads and stores alone; resident: all rows in the L2 cache; "
                        "ends: the longer one, with what the other adds to one wave; beside: instructions, accesses and bytes "
-                       "of the kernel, but no thread waits for device memory; begin: this, with what waiting adds to one wave"
-                       + options.note,
+                       "of the kernel, but no thread waits for device memory; begin: this, with what waiting adds to one wave; "
+                       "waits: beside, where rows come later by an access to the L2 cache" + options.note,
             "evidence": "measured"}
     for path in (write("chain-cells", head, cells, ["chain", "rows", "columns"]),
                  write("chains", head, summary_of(cells), ["chain"])):
