@@ -41,7 +41,7 @@ GROUPS = {"norm, rotation": "norms, rotations", "rotation": "rotations", "into a
 TITLES = {"chain": "chain", "rows": "rows", "columns": "columns", "us": "time", "copy": "copy", "of_copy": "of a copy",
           "twin": "twin", "resident": "resident", "ends": "ends", "beside": "beside", "begin": "begin", "waits": "waits",
           "verdict": "limit",
-          "cells": "cells", "copies": "at a copy", "bound": "bound", "with_ends": "with ends or waits", "others": "others"}
+          "cells": "cells", "copies": "at a copy", "bound": "bound", "with_ends": "with waits", "others": "others"}
 SUMMARY = ("chain", "cells", "copies", "bound", "with_ends", "others")
 UNITS = {"us": "us", "copy": "us", "twin": "us", "resident": "us", "ends": "us", "beside": "us", "begin": "us", "waits": "us",
          "of_copy": "%"}
@@ -119,11 +119,13 @@ def cells_of(lines, resident):
 
 
 def joined(cells, before):
-    """The cells of an earlier result, with what was measured again, and others of `cells`."""
+    """The cells of an earlier result, with what was measured again, and others of `cells`. Limits
+    that are sums of times of one run are of the run that has the time."""
     key = lambda cell: (cell["chain"], cell["rows"], cell["columns"])
     mine = {key(cell): cell for cell in cells}
     judged = lambda cell: {**cell, "verdict": verdict_of(cell)}
-    found = [judged({**cell, **mine.pop(key(cell))}) if key(cell) in mine else cell for cell in before]
+    kept = lambda cell: {name: value for name, value in cell.items() if name not in LATER}
+    found = [judged({**kept(cell), **mine.pop(key(cell))}) if key(cell) in mine else cell for cell in before]
     return [*found, *map(judged, mine.values())]
 
 
