@@ -3,11 +3,14 @@
 results: each problem with the fastest case of fp4 and the best peer, and a summary by operands.
 
   benchmarks/analysis/random_layers.py DATE COMMAND REPORT.json... [--limits RESULT.json]
+      [--earlier RESULT.json]
 
 A ratio is the time of the best peer by that of fp4. Cases whose names have " old " are left out,
 and those with one scale for each tensor where fp4 has scales of blocks. The reports are of one
 card. RESULT has a row for each layer whose limit is known, and names it: what the same kernel takes
-without a part that it cannot leave out, or what the MMAs of its waves of tiles take alone.
+without a part that it cannot leave out, or what the MMAs of its waves of tiles take alone. With an
+earlier result of layers the reports are of those whose kernels have changed since: the summary is
+of its layers, each as it was measured last.
 """
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 NAMES = {"bf16_nvfp4": "bf16 x NVFP4", "bf16_mxfp4": "bf16 x MXFP4", "e4m3_mxfp4": "e4m3 x MXFP4",
          "nvfp4_nvfp4": "NVFP4 x NVFP4", "mxfp4_mxfp4": "MXFP4 x MXFP4", "fp8": "FP8 with f32 scales"}
+KEY = ("operands", "weights", "rows")
 LEAST = 0.97  # a problem below is one that a peer wins
 TITLES = {"operands": "operands", "problems": "layers", "mean": "geometric mean", "worst": "worst", "best": "best",
           "won": "at least 0.97", "weights": "N x K", "rows": "rows", "fp4_us": "fp4", "peer_us": "best peer",
@@ -51,13 +55,24 @@ def is_won(row: dict[str, Any]) -> bool:
     return bool(row["peer_us"] / row["fp4_us"] >= LEAST)
 
 
+def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in KEY)
+
+
 def add_limits(rows: Sequence[dict[str, Any]], path: pathlib.Path) -> None:
     """Names the limit of each row that has one and is below LEAST."""
-    key = ("operands", "weights", "rows")
-    limits = {tuple(row[name] for name in key): row["limit"] for row in json.loads(path.read_text())["rows"]}
+    limits = {key_of(row): row["limit"] for row in json.loads(path.read_text())["rows"]}
     for row in rows:
-        if (limit := limits.get(tuple(row[name] for name in key))) and not is_won(row):
+        if (limit := limits.get(key_of(row))) and not is_won(row):
             row["limit"] = limit
+
+
+def joined(path: pathlib.Path, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The layers of an earlier result, those of `rows` in place of their own. Raises ValueError."""
+    newer, older = {key_of(row): row for row in rows}, json.loads(path.read_text())["rows"]
+    if others := newer.keys() - {key_of(row) for row in older}:
+        raise ValueError(f"{path.name} must have all layers of the reports, but lacks {sorted(others)[0]}")
+    return [newer.get(key_of(row), row) for row in older]
 
 
 def summary_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -90,6 +105,7 @@ def main() -> int:
     parser.add_argument("command")
     parser.add_argument("reports", type=pathlib.Path, nargs="+")
     parser.add_argument("--limits", type=pathlib.Path, metavar="RESULT.json")
+    parser.add_argument("--earlier", type=pathlib.Path, metavar="RESULT.json")
     options = parser.parse_args()
     reports = [json.loads(report.read_text()) for report in options.reports]
     machine = reports[0]["machine"]
@@ -100,8 +116,9 @@ def main() -> int:
     rows = [row for report in reports for row in rows_of(report)]
     if options.limits:
         add_limits(rows, options.limits)
-    print(write("gemm-random-layers", head, rows, ("operands", "weights", "rows")))
-    print(write("gemm-random", head, summary_of(rows), ("operands",)))
+    layers = joined(options.earlier, rows) if options.earlier else rows
+    print(write("gemm-random-layers", head, rows, KEY))
+    print(write("gemm-random", head, summary_of(layers), ("operands",)))
     return 0
 
 
