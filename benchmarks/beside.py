@@ -9,12 +9,12 @@ FOLDER is what norms.py or neighbours.py packed, whose programs are compiled aga
 of each CTA also begins a copy of a range to the L2 cache (cp.async.bulk.prefetch.L2). `run` gives
 such a program rows that the L2 cache has (resident.py), and ranges that have as many bytes as its
 rows together. So its instructions, accesses to the L2 cache, stores, and bytes of device memory are
-those of the kernel, and only waiting for rows is not. A second program (`waits`) waits for them, too:
-addresses of rows need one more access to the L2 cache, or a row that a bulk copy brought is used
-behind one, unless the copy began LATENCY clocks before. A line of JSON for each cell, and for a wave
-of its program, has microseconds with a cold L2, by turns: ours, the twin without arithmetic, the
-program beside its bytes, the one that waits, and a copy. FILE has lines of norms.py or neighbours.py
-(resident.py).
+those of the kernel, and only waiting for rows is not. A second program (`waits`) waits for them,
+too: addresses of rows need one more access to the L2 cache, or a row that a bulk copy brought is
+used behind one, unless the copy began LATENCY clocks before. A line of JSON for each cell, and for
+a wave of its program, has microseconds with a cold L2, by turns: ours, the twin without arithmetic,
+the program beside its bytes, the one that waits, and a copy. FILE has lines of norms.py or
+neighbours.py (resident.py).
 """
 import os
 import pathlib

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Norms of 64 x 7168 bf16 beside twins that have a part of their work.
 
-  nvcc -O3 -std=c++17 -arch=sm_90a -shared -Xcompiler -fPIC -cudart shared few_row_twins.cu -o FOLDER/twins.so
+  nvcc -O3 -std=c++17 -arch=sm_90a -shared -Xcompiler -fPIC -cudart shared few_row_twins.cu \\
+      -o FOLDER/twins.so
   benchmarks/micro/few_row_twins.py FOLDER
 
 FOLDER is what `norms.py pack --columns=7168` made, with neighbour_peers.py and neighbour_chains.py.
