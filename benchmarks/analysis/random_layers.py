@@ -2,12 +2,12 @@
 """Writes the results of random layers (`benchmarks/peers/run.py run --random --json`) as two dated
 results: each problem with the fastest case of fp4 and the best peer, and a summary by operands.
 
-  benchmarks/analysis/random_layers.py DATE COMMAND REPORT.json... [--limits RESULT.json]
+  benchmarks/analysis/random_layers.py DATE COMMAND REPORT.json... [--limits RESULT.json...]
       [--earlier RESULT.json]
 
 A ratio is the time of the best peer by that of fp4. Cases whose names have " old " are left out,
 and those with one scale for each tensor where fp4 has scales of blocks. The reports are of one
-card. RESULT has a row for each layer whose limit is known, and names it: what the same kernel takes
+card. Limits have a row for each layer whose limit is known, and name it: what the same kernel takes
 without a part that it cannot leave out, or what the MMAs of its waves of tiles take alone. With an
 earlier result of layers the reports are of those whose kernels have changed since: the summary is
 of its layers, each as it was measured last.
@@ -59,9 +59,9 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in KEY)
 
 
-def add_limits(rows: Sequence[dict[str, Any]], path: pathlib.Path) -> None:
+def add_limits(rows: Sequence[dict[str, Any]], paths: Sequence[pathlib.Path]) -> None:
     """Names the limit of each row that has one and is below LEAST."""
-    limits = {key_of(row): row["limit"] for row in json.loads(path.read_text())["rows"]}
+    limits = {key_of(row): row["limit"] for path in paths for row in json.loads(path.read_text())["rows"]}
     for row in rows:
         if (limit := limits.get(key_of(row))) and not is_won(row):
             row["limit"] = limit
@@ -104,7 +104,7 @@ def main() -> int:
     parser.add_argument("date", metavar="YYYY-MM-DD")
     parser.add_argument("command")
     parser.add_argument("reports", type=pathlib.Path, nargs="+")
-    parser.add_argument("--limits", type=pathlib.Path, metavar="RESULT.json")
+    parser.add_argument("--limits", type=pathlib.Path, nargs="+", default=[], metavar="RESULT.json")
     parser.add_argument("--earlier", type=pathlib.Path, metavar="RESULT.json")
     options = parser.parse_args()
     reports = [json.loads(report.read_text()) for report in options.reports]
@@ -114,8 +114,7 @@ def main() -> int:
             "clock": "libraries in turns, limited by power", "command": options.command, "program": None,
             "evidence": "measured"}
     rows = [row for report in reports for row in rows_of(report)]
-    if options.limits:
-        add_limits(rows, options.limits)
+    add_limits(rows, options.limits)
     layers = joined(options.earlier, rows) if options.earlier else rows
     print(write("gemm-random-layers", head, rows, KEY))
     print(write("gemm-random", head, summary_of(layers), ("operands",)))
