@@ -4,11 +4,10 @@
 // test/Dialect/Fp4/invalid-attention-backward.mlir.
 //
 //===----------------------------------------------------------------------===//
+#include "AttentionFactors.h"
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
-
-#include <numbers>
 
 using namespace mlir;
 using namespace fp4;
@@ -76,13 +75,8 @@ static LogicalResult verifyScores(AttentionBackwardOp op) {
                   "a window ends with the key of its query: write 'causal', or leave 'window' out");
 }
 
-double AttentionBackwardOp::getExponentFactor() {
-  return getSoftcap().value_or(getScale()).convertToDouble() * std::numbers::log2e;
-}
-
-double AttentionBackwardOp::getTangentFactor() {
-  return 2 * std::numbers::log2e * getScale().convertToDouble() / getSoftcap()->convertToDouble();
-}
+double AttentionBackwardOp::getExponentFactor() { return exponentFactorOf(*this); }
+double AttentionBackwardOp::getTangentFactor() { return tangentFactorOf(*this); }
 
 LogicalResult AttentionBackwardOp::verify() {
   Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());

@@ -4,12 +4,11 @@
 // test/Dialect/Fp4/invalid-attention.mlir.
 //
 //===----------------------------------------------------------------------===//
+#include "AttentionFactors.h"
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/AttentionEpilogue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
-
-#include <numbers>
 
 using namespace mlir;
 using namespace fp4;
@@ -457,14 +456,8 @@ std::string fp4::whyNotQuantized(AttentionOp op, RecipeAttr recipe, RankedTensor
   return areTiled && mayShareTiles ? "sequences have parts of one tile of 128 rows of scales" : "";
 }
 
-double AttentionOp::getExponentFactor() {
-  APFloat factor = getSoftcap().value_or(getScale());
-  return factor.convertToDouble() * std::numbers::log2e;
-}
-
-double AttentionOp::getTangentFactor() {
-  return 2 * std::numbers::log2e * getScale().convertToDouble() / getSoftcap()->convertToDouble();
-}
+double AttentionOp::getExponentFactor() { return exponentFactorOf(*this); }
+double AttentionOp::getTangentFactor() { return tangentFactorOf(*this); }
 
 LogicalResult AttentionOp::verify() {
   Checked query = operand(*this, "query", getQuery()), key = operand(*this, "key", getKey());
