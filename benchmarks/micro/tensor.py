@@ -62,6 +62,8 @@ def products(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
 ARITHMETIC = {"lop3": "lop3.b32 {0}, {0}, {1}, %tid4, 0x1e;", "prmt": "prmt.b32 {0}, {0}, {1}, %tid4;",
               "imad": "mad.lo.u32 {0}, {0}, {1}, %tid4;", "fmul2": "mul.bf16x2 {0}, {0}, {1};",
               "ffma": "fma.rn.f32 {0}, {0}, {1}, {0};", "high": "mul.hi.u32 {0}, {0}, {1};",
+              "ex2": "ex2.approx.ftz.f32 {0}, {0};", "max": "max.f32 {0}, {0}, {1};", "fadd": "add.f32 {0}, {0}, {1};",
+              "cvt": "cvt.rn.bf16x2.f32 {0}, {0}, {1};",
               "wide": "{{ .reg .b64 %part; mul.wide.u32 %part, %tid4, 16; add.u64 %sum{2}, %sum{3}, %part; }}"}  # one IMAD.WIDE
 #: A wavefront and four, of which each scheduler has a quarter of the shared memory's turns.
 LOADS = {"ld.shared of 128 bytes": "ld.volatile.shared.b32 {0}, [%own];",
@@ -69,8 +71,9 @@ LOADS = {"ld.shared of 128 bytes": "ld.volatile.shared.b32 {0}, [%own];",
 COPIES = ["cp.async.cg.shared.global [%wide+65536], [%from], 16;"] * 7 + ["cp.async.commit_group; cp.async.wait_group 3;"]
 MIXES = [(name,) for name in ARITHMETIC] + [("lop3", "imad"), ("lop3", "fmul2"), ("imad", "fmul2"), ("lop3", "ffma"),
                                             ("lop3", "imad", "fmul2", "ffma"), ("wide", *3 * ("lop3",)), ("wide", *7 * ("lop3",)),
-                                            ("wide", *3 * ("imad",)), ("wide", *3 * ("ffma",))]
-BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 128, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no MMAs
+                                            ("wide", *3 * ("imad",)), ("wide", *3 * ("ffma",)),
+                                            ("ex2", "ffma"), ("ex2", "ffma", "fadd"), ("ex2", "ffma", "fadd", "max"), ("cvt", "ffma")]
+BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 128, 176, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no MMAs
 OPERATIONS = 128  # of a round of the warps that compute
 LONGER = 4  # rounds of those that multiply
 

@@ -1,0 +1,299 @@
+// The loop of an attention tile without loads: clocks of a block of keys, of one and of two
+// warpgroups, with products of values alone and with all products and softmax, with turns as
+// FlashAttention-3 has them and without, on one SM and on all:
+//   nvcc -O3 -std=c++17 --use_fast_math -arch=sm_90a attention_loop.cu && ./a.out
+// With an argument it is short, for the simulator. ptxas removes products whose sums are
+// overwritten, so that products of keys alone are not measured. No rate was fitted to it.
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#define OK(x)                                                                                      \
+  do {                                                                                             \
+    cudaError_t e = (x);                                                                           \
+    if (e) {                                                                                       \
+      fprintf(stderr, "%s: %s\n", #x, cudaGetErrorString(e));                                      \
+      exit(1);                                                                                     \
+    }                                                                                              \
+  } while (0)
+enum { Qk = 1, Pv = 2, Turns = 4, Softmax = 8, PvShared = 16, Serial = 32 };
+__device__ __forceinline__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int n> __device__ __forceinline__ void wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory");
+}
+template <int n> __device__ __forceinline__ void keep(float (&x)[n]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i)
+    asm volatile("" : "+f"(x[i])::"memory");
+}
+__device__ __forceinline__ unsigned long long clk() {
+  unsigned long long c;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(c)::"memory");
+  return c;
+}
+__device__ __forceinline__ float ex2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+__device__ __forceinline__ void ss128(float (&d)[64], unsigned long long a, unsigned long long b,
+                                      int scale) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0; "
+               "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, "
+               "%7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
+               "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
+               "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
+               "%56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, p, 1, 1, 0, 0; }"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+                 "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]),
+                 "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]),
+                 "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
+                 "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
+                 "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]),
+                 "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
+                 "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
+                 "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]),
+                 "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]),
+                 "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+               : "l"(a), "l"(b), "r"(scale));
+}
+
+__device__ __forceinline__ void rs128(float (&d)[64], const unsigned (&a)[4], unsigned long long b,
+                                      int scale) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0; "
+               "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, "
+               "%7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
+               "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
+               "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
+               "%56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, p, 1, 1, 1; }"
+               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+                 "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]),
+                 "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]),
+                 "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
+                 "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
+                 "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]),
+                 "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
+                 "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
+                 "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]),
+                 "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]),
+                 "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(scale));
+}
+
+__device__ __forceinline__ void ss176(float (&d)[88], unsigned long long a, unsigned long long b,
+                                      int scale) {
+  asm volatile(
+      "{ .reg .pred p; setp.ne.b32 p, %90, 0; "
+      "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
+      "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
+      "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
+      "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
+      "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "
+      "%81, %82, %83, %84, %85, %86, %87}, %88, %89, p, 1, 1, 0, 0; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
+        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
+        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
+        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
+        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
+        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
+        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
+        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
+        "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]),
+        "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]),
+        "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
+        "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
+      : "l"(a), "l"(b), "r"(scale));
+}
+
+__device__ __forceinline__ void qk(float (&s)[88], unsigned long long a, unsigned long long b,
+                                   int z) {
+  ss176(s, a, b, z);
+}
+__device__ __forceinline__ void qk(float (&s)[64], unsigned long long a, unsigned long long b,
+                                   int z) {
+  ss128(s, a, b, z);
+}
+
+template <int keys, int mode>
+__global__ void __launch_bounds__(256, 1)
+    loop(int blocks, int groups, unsigned long long *out, float *sink) {
+  extern __shared__ __align__(1024) char window[];
+  for (int i = threadIdx.x; i < 160 * 1024 / 4; i += blockDim.x) {
+    unsigned x = i * 2654435761u + blockIdx.x;
+    x ^= x >> 15;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    reinterpret_cast<unsigned *>(window)[i] = (x & 0x807f807fu) | 0x3f003f00u;
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncthreads();
+  const int wg = threadIdx.x / 128;
+  if (wg >= groups)
+    return;
+  const unsigned base = (unsigned)__cvta_generic_to_shared(window);
+  const unsigned long long common = 1ull << 62 | (64ull << 32) | (1ull << 16);
+  const unsigned long long q = common | ((base + wg * 16384) >> 4),
+                           k = common | ((base + 32768) >> 4),
+                           v = common | (((unsigned long long)keys * 128 >> 4) << 16) |
+                               ((base + 32768 + keys * 256) >> 4);
+  float s[keys / 2], o[64], m[2] = {-1e30f, -1e30f}, l[2] = {0, 0};
+  unsigned p[keys / 16][4];
+#pragma unroll
+  for (int i = 0; i < 64; ++i)
+    o[i] = 0;
+#pragma unroll
+  for (int i = 0; i < keys / 2; ++i)
+    s[i] = 0;
+#pragma unroll
+  for (int i = 0; i < keys / 16; ++i)
+    for (int j = 0; j < 4; ++j)
+      p[i][j] = 0x3f003f00u + threadIdx.x;
+  if ((mode & Turns) && groups == 2 && wg == 1)
+    asm volatile("bar.arrive 2, 256;" ::: "memory");
+  unsigned long long begin = 0;
+  for (int t = 0; t < blocks + 2; ++t) {
+    if (t == 2)
+      begin = clk();
+    if ((mode & Turns) && groups == 2)
+      asm volatile("bar.sync %0, 256;" ::"r"(2 + wg) : "memory");
+    if (mode & Qk) {
+      keep(s);
+      fence();
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        qk(s, q + (i / 4) * 512 + (i % 4) * 2, k + (i / 4) * (keys * 8) + (i % 4) * 2, i != 0);
+      commit();
+    }
+    if (mode & Serial) {
+      wait<0>();
+      keep(s);
+    }
+    if (mode & Pv) {
+      keep(o);
+      fence();
+#pragma unroll
+      for (int i = 0; i < keys / 16; ++i) {
+        if (mode & PvShared)
+          ss128(o, q + (i % 4) * 2, v + i * 128, 1);
+        else
+          rs128(o, p[i], v + i * 128, 1);
+      }
+      commit();
+    }
+    if ((mode & Turns) && groups == 2)
+      asm volatile("bar.arrive %0, 256;" ::"r"(2 + (1 - wg)) : "memory");
+    if ((mode & Qk) && (mode & Pv))
+      wait<1>();
+    else
+      wait<0>();
+    keep(s);
+    float scale[2] = {1, 1};
+    if (mode & Softmax) {
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+        float x = m[r];
+#pragma unroll
+        for (int i = 0; i < keys / 4; ++i)
+          x = fmaxf(x, s[(i / 2) * 4 + r * 2 + i % 2]);
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+        scale[r] = ex2((m[r] - x) * 0.1275f);
+        m[r] = x;
+        l[r] *= scale[r];
+        float c = x * 0.1275f;
+#pragma unroll
+        for (int i = 0; i < keys / 4; ++i) {
+          float &y = s[(i / 2) * 4 + r * 2 + i % 2];
+          y = ex2(fmaf(y, 0.1275f, -c));
+        }
+#pragma unroll
+        for (int i = 0; i < keys / 4; ++i)
+          l[r] += s[(i / 2) * 4 + r * 2 + i % 2];
+      }
+    }
+    if ((mode & Qk) && (mode & Pv)) {
+      wait<0>();
+    }
+    keep(o);
+    if (mode & Softmax) {
+#pragma unroll
+      for (int i = 0; i < keys / 16; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          __nv_bfloat162 h = __floats2bfloat162_rn(s[i * 8 + j * 2], s[i * 8 + j * 2 + 1]);
+          p[i][j] = *reinterpret_cast<unsigned *>(&h);
+        }
+#pragma unroll
+      for (int i = 0; i < 64; ++i)
+        o[i] *= scale[i / 2 % 2];
+    }
+  }
+  const unsigned long long end = clk();
+  if ((mode & Turns) && groups == 2 && wg == 0)
+    asm volatile("bar.sync 2, 256;" ::: "memory");
+  if (threadIdx.x % 128 == 0) {
+    out[4 * blockIdx.x + 2 * wg] = begin;
+    out[4 * blockIdx.x + 2 * wg + 1] = end;
+  }
+  float z = l[0] + l[1];
+#pragma unroll
+  for (int i = 0; i < 64; ++i)
+    z += o[i];
+#pragma unroll
+  for (int i = 0; i < keys / 2; ++i)
+    z += s[i];
+  sink[blockIdx.x * 256 + threadIdx.x] = z;
+}
+template <int keys, int mode>
+void measure(const char *what, unsigned long long *out, float *sink, bool quick) {
+  auto f = loop<keys, mode>;
+  OK(cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
+  for (int ctas : {1, 132}) {
+    if (quick && ctas > 1)
+      continue;
+    for (int groups : {1, 2}) {
+      double got[2];
+      int n[2] = {4, quick ? 12 : 36};
+      for (int i = 0; i < 2; ++i) {
+        double best = 1e30;
+        for (int turn = 0; turn < (quick ? 1 : 3); ++turn) {
+          f<<<ctas, 256, 180 << 10>>>(n[i], groups, out, sink);
+          OK(cudaDeviceSynchronize());
+          static unsigned long long w[4 * 132];
+          OK(cudaMemcpy(w, out, sizeof w, cudaMemcpyDeviceToHost));
+          double sum = 0;
+          for (int c = 0; c < ctas; ++c)
+            sum += double((groups == 2 ? (w[4 * c + 1] > w[4 * c + 3] ? w[4 * c + 1] : w[4 * c + 3])
+                                       : w[4 * c + 1]) -
+                          (groups == 2 && w[4 * c + 2] < w[4 * c] ? w[4 * c + 2] : w[4 * c]));
+          best = sum / ctas < best ? sum / ctas : best;
+        }
+        got[i] = best;
+      }
+      printf("{\"keys\": %d, \"what\": \"%s\", \"ctas\": %d, \"groups\": %d, \"clk\": %.1f, "
+             "\"first4\": %.0f}\n",
+             keys, what, ctas, groups, (got[1] - got[0]) / (n[1] - n[0]), got[0]);
+      fflush(stdout);
+    }
+  }
+}
+template <int keys> void all(unsigned long long *out, float *sink, bool quick) {
+  measure<keys, Pv>("PV", out, sink, quick);
+  measure<keys, Qk | Pv | Softmax>("QK, PV and softmax", out, sink, quick);
+  measure<keys, Qk | Pv | Softmax | Turns>("QK, PV and softmax, turns", out, sink, quick);
+  measure<keys, Qk | Pv | Softmax | Turns | PvShared>(
+      "QK, PV and softmax, turns, A in shared memory", out, sink, quick);
+}
+int main(int argc, char **) {
+  unsigned long long *out;
+  float *sink;
+  OK(cudaMalloc(&out, 4 * 132 * 8));
+  OK(cudaMalloc(&sink, 132 * 256 * 4));
+  all<176>(out, sink, argc > 1);
+  all<128>(out, sink, argc > 1);
+  return 0;
+}
