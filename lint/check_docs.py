@@ -6,12 +6,15 @@
   links     a relative link must lead to a file or folder, and its anchor to a heading
   width     lines of documents have at most 100 columns, except tables and code
   paths     a file or folder of this project that a document or a comment names must exist
+  revisions the `revision` of a document or a result must be a commit before this one; a clone
+            without its whole history has nothing to compare
 
-Pages of notebook/ are dated and stay as they were: only their links and their width are checked. An
-excerpt or a path there may be of a revision that is gone.
+Pages of notebook/ are dated and stay as they were: only their links, their width and their
+revisions are checked. An excerpt or a path there may be of a revision that is gone.
 
 Prints a line per finding and exits with 1 if there is one. --root checks another checkout.
 """
+import bisect
 import fnmatch
 import io
 import pathlib
@@ -40,6 +43,8 @@ class Tree:
         self.tails = {"/".join(parts[first:]) for parts in (name.split("/") for name in {*self.files, *folders})
                       for first in range(len(parts))}
 
+        self.commits = commits(root)
+
     def text(self, name):
         return (self.root / name).read_text(errors="replace")
 
@@ -52,6 +57,15 @@ class Tree:
             if pattern not in self.tails and not ("*" in pattern and fnmatch.filter(self.tails, pattern)):
                 return False
         return True
+
+
+def commits(root):
+    """The commits that led to this one, sorted; none where the clone lacks some of them."""
+    git = ["git", "rev-parse", "--is-shallow-repository"]
+    if subprocess.run(git, cwd=root, capture_output=True, text=True).stdout.strip() != "false":
+        return []
+    listed = subprocess.run(["git", "log", "--format=%H"], cwd=root, capture_output=True, text=True)
+    return sorted(listed.stdout.split())
 
 
 def braces(path):
@@ -182,9 +196,22 @@ def paths(tree, name, text):
                 yield f"{name}:{number}: names {path}, which does not exist"
 
 
+#===--- Revisions ---------------------------------------------------------===#
+
+REVISIONS = re.compile(r'\brevisions?"?:?\s+"?([0-9a-f]{7,40}\b(?:(?:,|,? and)\s+[0-9a-f]{7,40}\b)*)')
+
+
+def revisions(tree, name, text):
+    for named in REVISIONS.findall(text) if tree.commits else []:
+        for revision in re.findall(r"[0-9a-f]{7,}", named):
+            place = bisect.bisect_left(tree.commits, revision)
+            if not "".join(tree.commits[place:place + 1]).startswith(revision):
+                yield f"{name}: names revision {revision}, which no commit before this one has"
+
+
 #===--- Command line ------------------------------------------------------===#
 
-DATED = "notebook/"
+DATED, RESULTS = "notebook/", "benchmarks/results/"
 
 
 def findings(tree):
@@ -195,6 +222,8 @@ def findings(tree):
                 yield from excerpts(tree, name, text)
             yield from links(tree, name, text)
             yield from width(name, text)
+        if name.endswith(".md") or name.startswith(RESULTS):
+            yield from revisions(tree, name, text)
         if not dated:
             yield from paths(tree, name, text)
 

@@ -125,6 +125,19 @@ page '[x](None.md)' 'int c;' >"$tree/notebook/Old.md"
 expect 'notebook/Old.md: link to None.md, which does not exist' 'x' 'int b;'
 rm -r "$tree/notebook"
 
+# A revision that no commit has, in a page and in a result, beside one that a commit has.
+expect '' 'revision abcdef12' 'int b;' # no commit to compare with
+git -C "$tree" -c user.name=a -c user.email=a@b commit -qm a --no-gpg-sign
+commit=$(git -C "$tree" rev-parse --short=8 HEAD)
+mkdir -p "$tree/benchmarks/results"
+printf '{\n "revision": "%s",\n "command": "./a"\n}\n' "$commit" >"$tree/benchmarks/results/a.json"
+expect '' "revisions $commit, $commit and $commit" 'int b;'
+sed -i "s/$commit/abcdef12/" "$tree/benchmarks/results/a.json"
+expect 'benchmarks/results/a.json: names revision abcdef12, which no commit before this one has
+docs/Page.md: names revision abcdef13, which no commit before this one has' "revisions $commit and abcdef13" 'int b;'
+rm -r "$tree/benchmarks" "$tree/.git"
+git -C "$tree" init -q
+
 # A function and a file that are too long, each beside one that is just short enough.
 lines() { printf 'x;\n%.0s' $(seq "$1"); }
 printf 'class A {\n  A(int a = {}) : a{a} {\n%s\n  }\n  int f() const {\n%s\n  }\n};\n' \
