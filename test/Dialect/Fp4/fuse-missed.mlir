@@ -409,6 +409,45 @@ module attributes {fp4.target = #fp4.target<sm_90a>} {
 
 // -----
 
+// Two GEMMs with instructions of K = 96 stay two. With K = 64 they are a dual GEMM.
+#m = affine_map<(i, j) -> (i, j)>
+!d = tensor<128x768xf4E2M1FN>
+!s = tensor<128x48xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
+!x = !fp4.scaled<nvfp4, !d, !s>
+module attributes {fp4.target = #fp4.target<sm_103a>} {
+  func.func @k96(%d: !d, %s: !s, %w: !d, %v: !d, %t: !s, %i: tensor<128x128xf32>) -> tensor<128x128xf32> {
+    %x = fp4.scaled %d, %s : !x
+    %p = fp4.scaled %w, %t : !x
+    %q = fp4.scaled %v, %t : !x
+    %a = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>} : (!x, !x) -> tensor<128x128xf32>
+    %b = fp4.matmul %x, %q {arithmetic = #fp4.matmul_arithmetic<tensor_core_k96>} : (!x, !x) -> tensor<128x128xf32>
+    // CHECK: :[[@LINE+2]]:{{.*}}remark: [Missed] matmul+matmul | Category:fp4-fuse | Reason="no route has 'rhs2' for elements of 4 bits in instructions of K = 96"
+    // CHECK: remark: [Passed] matmul+elementwise
+    %y = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<128x128xf32>, tensor<128x128xf32>) outs(%i : tensor<128x128xf32>) {
+    ^bb0(%f: f32, %g: f32, %o: f32):
+      %h = arith.mulf %f, %g : f32
+      linalg.yield %h : f32
+    } -> tensor<128x128xf32>
+    return %y : tensor<128x128xf32>
+  }
+  func.func @k64(%d: !d, %s: !s, %w: !d, %v: !d, %t: !s, %i: tensor<128x128xf32>) -> tensor<128x128xf32> {
+    %x = fp4.scaled %d, %s : !x
+    %p = fp4.scaled %w, %t : !x
+    %q = fp4.scaled %v, %t : !x
+    %a = fp4.matmul %x, %p : (!x, !x) -> tensor<128x128xf32>
+    %b = fp4.matmul %x, %q : (!x, !x) -> tensor<128x128xf32>
+    // CHECK: remark: [Passed] matmul+matmul
+    %y = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel"]} ins(%a, %b : tensor<128x128xf32>, tensor<128x128xf32>) outs(%i : tensor<128x128xf32>) {
+    ^bb0(%f: f32, %g: f32, %o: f32):
+      %h = arith.mulf %f, %g : f32
+      linalg.yield %h : f32
+    } -> tensor<128x128xf32>
+    return %y : tensor<128x128xf32>
+  }
+}
+
+// -----
+
 // The two GEMMs of a row are those of one group.
 #m = affine_map<(i, j) -> (i, j)>
 !p = tensor<2x2x4352xi8, #fp4.weight_layout<wgmma>>
