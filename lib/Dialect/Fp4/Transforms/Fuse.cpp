@@ -29,7 +29,6 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 namespace fp4 {
@@ -45,25 +44,33 @@ namespace {
 /// Why a candidate does not fire; empty where it does.
 using Reason = std::string;
 
-remark::RemarkOpts named(StringRef fusion) {
-  return remark::RemarkOpts::name(fusion).category("fp4-fuse");
-}
-
-void missed(Operation *op, StringRef fusion, const Reason &reason) {
-  remark::missed(op->getLoc(), named(fusion)) << remark::reason("{0}", reason);
-}
-
-void passed(Operation *op, StringRef fusion, StringRef what) {
-  remark::passed(op->getLoc(), named(fusion)) << what;
-}
-
 std::string nameOf(Operation *op) { return ("'" + op->getName().getStringRef() + "'").str(); }
 
 /// An operation with a plan is to be that kernel, so it does not go into another one. Other
 /// operations may go into it.
 bool hasPlan(Operation *op) { return op->hasAttr(Fp4Dialect::kPlanAttr); }
 
-Reason ownKernel(Operation *op) { return nameOf(op) + " has a plan for a kernel of its own"; }
+} // namespace
+
+remark::RemarkOpts fp4::fusionNamed(StringRef name) {
+  return remark::RemarkOpts::name(name).category("fp4-fuse");
+}
+
+bool fp4::missed(Operation *op, StringRef name, const std::string &reason) {
+  remark::missed(op->getLoc(), fusionNamed(name)) << remark::reason("{0}", reason);
+  return false;
+}
+
+bool fp4::passed(Operation *op, StringRef name, const std::string &what) {
+  remark::passed(op->getLoc(), fusionNamed(name)) << what;
+  return true;
+}
+
+std::string fp4::ownKernel(Operation *op) {
+  return nameOf(op) + " has a plan for a kernel of its own";
+}
+
+namespace {
 
 //===----------------------------------------------------------------------===//
 // Transforms
@@ -168,9 +175,11 @@ private:
         cutsTransform(transform, amax.getGroups()))
       return; // the reason has been reported
     AmaxOp partner = partnerOf(amax);
-    if (isNeeded && !partner)
-      return missed(amax, kHadamardAmax,
-                    "the transform stays, and no amax of its input could be had in the same pass");
+    if (isNeeded && !partner) {
+      missed(amax, kHadamardAmax,
+             "the transform stays, and no amax of its input could be had in the same pass");
+      return;
+    }
     bool isFirst = partner && partner->isBeforeInBlock(transform);
     rewriter.setInsertionPoint(isFirst ? partner.getOperation() : transform.getOperation());
     auto both = HadamardAmaxOp::create(

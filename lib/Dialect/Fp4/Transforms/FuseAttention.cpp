@@ -12,7 +12,6 @@
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 #include <array>
@@ -23,16 +22,6 @@ using namespace fp4;
 namespace {
 
 constexpr StringLiteral kElementwise = "attention+elementwise", kQuantize = "attention+quantize";
-
-bool missed(Operation *op, StringRef fusion, const std::string &reason) {
-  remark::missed(op->getLoc(), remark::RemarkOpts::name(fusion).category("fp4-fuse"))
-      << remark::reason("{0}", reason);
-  return false;
-}
-
-void passed(Operation *op, StringRef fusion, StringRef what) {
-  remark::passed(op->getLoc(), remark::RemarkOpts::name(fusion).category("fp4-fuse")) << what;
-}
 
 /// The elements of an attention that an operation reads, and their matrix, if it reads that.
 struct Read {
@@ -67,7 +56,7 @@ bool isOfAttention(Value tensor) {
 
 std::string whyNotOwn(Operation *op, Read read) {
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
-    return ("'" + op->getName().getStringRef() + "' has a plan for a kernel of its own").str();
+    return ownKernel(op);
   if (op->getBlock() != read.attention->getBlock())
     return "the attention is in another block";
   Value result = read.attention->getResult(0);
@@ -171,8 +160,7 @@ bool fp4::fuseAttention(linalg::GenericOp op, RewriterBase &rewriter) {
   if (read->matrix)
     rewriter.eraseOp(read->matrix);
   rewriter.eraseOp(attention);
-  passed(fused, kElementwise, "the attention's epilogue computes what follows it");
-  return true;
+  return passed(fused, kElementwise, "the attention's epilogue computes what follows it");
 }
 
 bool fp4::fuseAttention(QuantizeOp op, RewriterBase &rewriter) {
@@ -200,6 +188,6 @@ bool fp4::fuseAttention(QuantizeOp op, RewriterBase &rewriter) {
   rewriter.replaceOp(op, fused.getQuantized());
   rewriter.eraseOp(read->matrix);
   rewriter.eraseOp(attention);
-  passed(fused, kQuantize, "the attention gives codes and scales, and its elements are not stored");
-  return true;
+  return passed(fused, kQuantize,
+                "the attention gives codes and scales, and its elements are not stored");
 }

@@ -16,7 +16,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -24,10 +23,6 @@ using namespace fp4;
 namespace {
 
 constexpr StringLiteral kEpilogue = "matmul+elementwise", kDual = "matmul+matmul";
-
-remark::RemarkOpts named(StringRef fusion = kEpilogue) {
-  return remark::RemarkOpts::name(fusion).category("fp4-fuse");
-}
 
 /// The matmuls that `op` reads, the last of the program first: what it needs of others is computed
 /// before that one.
@@ -47,7 +42,7 @@ SmallVector<BlockScaledMatmulOp> gemmsOf(linalg::GenericOp op) {
 std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
   auto type = cast<RankedTensorType>(op.getResult(0).getType());
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
-    return "'linalg.generic' has a plan for a kernel of its own";
+    return ownKernel(op);
   for (Operation *user : product.getResult().getUsers())
     if (user != op)
       return ("'" + user->getName().getStringRef() + "' reads the matmul too").str();
@@ -217,9 +212,8 @@ static void reportView(linalg::GenericOp op) {
       source = source->getOperand(0).getDefiningOp();
     if (source == view || !isa_and_present<BlockScaledMatmulOp>(source))
       continue;
-    std::string name = view->getName().getStringRef().str();
-    remark::missed(op.getLoc(), named())
-        << remark::reason("'{0}' is between the matmul and its reader", name);
+    missed(op, kEpilogue,
+           ("'" + view->getName().getStringRef() + "' is between the matmul and its reader").str());
     return;
   }
 }
@@ -239,16 +233,12 @@ bool fp4::fuseEpilogue(linalg::GenericOp op, RewriterBase &rewriter) {
     std::string reason = whyNotDual(op, products[0], products[1]);
     if (reason.empty()) {
       auto fused = absorb(rewriter, op, {products[1], products[0]});
-      remark::passed(fused.getLoc(), named(kDual)) << "two matmuls of one lhs are one";
-      return true;
+      return passed(fused, kDual, "two matmuls of one lhs are one");
     }
-    remark::missed(op.getLoc(), named(kDual)) << remark::reason("{0}", reason);
+    missed(op, kDual, reason);
   }
-  if (std::string reason = whyNot(op, products.front()); !reason.empty()) {
-    remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);
-    return false;
-  }
+  if (std::string reason = whyNot(op, products.front()); !reason.empty())
+    return missed(op, kEpilogue, reason);
   auto fused = absorb(rewriter, op, products.front());
-  remark::passed(fused.getLoc(), named()) << "the matmul's epilogue computes what follows it";
-  return true;
+  return passed(fused, kEpilogue, "the matmul's epilogue computes what follows it");
 }

@@ -9,16 +9,12 @@
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 
-#include "mlir/IR/Remarks.h"
-
 using namespace mlir;
 using namespace fp4;
 
 namespace {
 
-remark::RemarkOpts named() {
-  return remark::RemarkOpts::name("elementwise+quantize").category("fp4-fuse");
-}
+constexpr StringLiteral kPrologueFusion = "elementwise+quantize";
 
 int64_t bytesOf(Value matrix) {
   return cast<RankedTensorType>(matrix.getType()).getElementTypeBitWidth() / 8;
@@ -35,7 +31,7 @@ bool movesFewerBytes(linalg::GenericOp op, int64_t readers) {
 
 std::string whyNot(linalg::GenericOp op, ArrayRef<Operation *> readers) {
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
-    return "'linalg.generic' has a plan for a kernel of its own";
+    return ownKernel(op);
   if (std::string reason = whyNotPrologue(op); !reason.empty())
     return reason;
   for (OpOperand &use : op->getUses())
@@ -53,11 +49,8 @@ bool fp4::fusePrologue(linalg::GenericOp op, RewriterBase &rewriter) {
   if (op->hasAttr(kPrologueAttr) || isRowKernel(op) ||
       llvm::none_of(readers, llvm::IsaPred<QuantizeOp, AmaxOp>))
     return false;
-  if (std::string reason = whyNot(op, readers.getArrayRef()); !reason.empty()) {
-    remark::missed(op.getLoc(), named()) << remark::reason("{0}", reason);
-    return false;
-  }
+  if (std::string reason = whyNot(op, readers.getArrayRef()); !reason.empty())
+    return missed(op, kPrologueFusion, reason);
   rewriter.modifyOpInPlace(op, [&] { op->setAttr(kPrologueAttr, rewriter.getUnitAttr()); });
-  remark::passed(op.getLoc(), named()) << "the readers compute the elements, which are not stored";
-  return true;
+  return passed(op, kPrologueFusion, "the readers compute the elements, which are not stored");
 }

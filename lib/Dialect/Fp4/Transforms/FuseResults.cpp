@@ -14,7 +14,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -24,10 +23,6 @@ namespace {
 
 constexpr StringLiteral kQuantize = "matmul+quantize";
 constexpr StringLiteral kAmax = "matmul+amax";
-
-remark::RemarkOpts named(StringRef fusion) {
-  return remark::RemarkOpts::name(fusion).category("fp4-fuse");
-}
 
 /// `product` with results of types `derived` more than it has; elements that only `reader` reads
 /// are no result. The new results are the last.
@@ -70,7 +65,7 @@ BlockScaledMatmulOp addResults(RewriterBase &b, BlockScaledMatmulOp product, Ope
 /// Why nothing can be derived from the elements of `product` for `op`.
 std::string whyNotDerived(Operation *op, BlockScaledMatmulOp product, bool hasWide = false) {
   if (op->hasAttr(Fp4Dialect::kPlanAttr))
-    return ("'" + op->getName().getStringRef() + "' has a plan for a kernel of its own").str();
+    return ownKernel(op);
   if (op->getBlock() != product->getBlock())
     return "the matmul is in another block";
   if (product.addsRanges())
@@ -114,11 +109,6 @@ std::string whyNotQuantizer(QuantizeOp op, BlockScaledMatmulOp product) {
   if (op.hasColumnwise() && (ShapedType::isDynamic(rows) || rows % block))
     return "columns are of dynamic size or end in a shorter block";
   return whyNotDerived(op, product, hasWideBlocks(product, op.getRecipe()));
-}
-
-bool missed(Operation *op, StringRef fusion, const std::string &reason) {
-  remark::missed(op->getLoc(), named(fusion)) << remark::reason("{0}", reason);
-  return false;
 }
 
 } // namespace
@@ -177,10 +167,10 @@ bool fp4::fuseResult(QuantizeOp op, RewriterBase &rewriter) {
   if (op.getOutputs() != Outputs::Rowwise)
     added.outputs = OutputsAttr::get(op.getContext(), op.getOutputs());
   auto fused = addResults(rewriter, product, op, op->getResultTypes(), added);
-  remark::passed(fused.getLoc(), named(kQuantize))
-      << (fused.getResult() ? "the matmul gives its elements and their codes and scales"
-                            : "the matmul gives codes and scales, and its elements are not stored");
-  return true;
+  return passed(fused, kQuantize,
+                fused.getResult()
+                    ? "the matmul gives its elements and their codes and scales"
+                    : "the matmul gives codes and scales, and its elements are not stored");
 }
 
 /// Returns true when nothing but the elements says where the columns of prepacked weights end.
@@ -209,6 +199,5 @@ bool fp4::fuseResult(AmaxOp op, RewriterBase &rewriter) {
   if (!reason.empty())
     return missed(op, kAmax, reason);
   auto fused = addResults(rewriter, product, op, op->getResultTypes(), {{}, {}, {}, true});
-  remark::passed(fused.getLoc(), named(kAmax)) << "the matmul gives the amax of its elements";
-  return true;
+  return passed(fused, kAmax, "the matmul gives the amax of its elements");
 }

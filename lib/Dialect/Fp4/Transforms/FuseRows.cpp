@@ -19,7 +19,6 @@
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -27,7 +26,7 @@ using namespace fp4;
 
 namespace {
 
-remark::RemarkOpts named() { return remark::RemarkOpts::name("rows").category("fp4-fuse"); }
+constexpr StringLiteral kRowsFusion = "rows";
 
 /// The prologues of one root.
 class Chain {
@@ -95,7 +94,7 @@ public:
   void reportRejected() {
     for (auto &[op, reason] : rejected)
       if (isa<TopKOp>(op) || isa<tensor::TensorDialect>(op->getDialect()) || needsRowsItself(op))
-        remark::missed(op->getLoc(), named()) << remark::reason("{0}", reason);
+        missed(op, kRowsFusion, reason);
   }
 
 private:
@@ -181,7 +180,7 @@ private:
   /// Why the kernel of the root does not compute `op`.
   std::string whyNot(linalg::GenericOp op) {
     if (op->hasAttr(Fp4Dialect::kPlanAttr))
-      return "'linalg.generic' has a plan for a kernel of its own";
+      return ownKernel(op);
     if (std::string reason = whyNotPrologue(op); !reason.empty())
       return reason;
     for (OpOperand &use : op->getUses()) {
@@ -275,7 +274,7 @@ static std::string whyNotRoot(Operation *op) {
 static void reportNoReduction(linalg::GenericOp op) {
   if (op.getNumReductionLoops() == 0 || isRowReduction(op))
     return;
-  remark::missed(op->getLoc(), named()) << remark::reason("{0}", whyNotRowReduction(op));
+  missed(op, kRowsFusion, whyNotRowReduction(op));
 }
 
 bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
@@ -288,7 +287,7 @@ bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   chain.grow();
   std::string reason = whyNotRoot(root);
   if (!reason.empty() && chain.needsRows())
-    remark::missed(root->getLoc(), named()) << remark::reason("{0}", reason);
+    return missed(root, kRowsFusion, reason);
   if (!reason.empty())
     return false;
   chain.reportRejected();
@@ -297,13 +296,13 @@ bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   if (isa<TopKOp>(root) && !chain.size())
     return false;
   unsigned stored = chain.write(rewriter);
-  remark::passed(root->getLoc(), named())
-      << "one kernel by rows computes " + std::to_string(chain.size()) +
+  passed(root, kRowsFusion,
+         "one kernel by rows computes " + std::to_string(chain.size()) +
              (chain.size() == 1 ? " operation" : " operations") + " before it and stores " +
-             std::to_string(stored) + " of them";
+             std::to_string(stored) + " of them");
   if (chain.isComputedTwice())
-    remark::passed(root->getLoc(), named()) << "the amax of the tensor takes a pass of its own "
-                                               "before it; a static amax, or one of each "
-                                               "row, takes none";
+    passed(root, kRowsFusion,
+           "the amax of the tensor takes a pass of its own before it; a static amax, or one of "
+           "each row, takes none");
   return true;
 }

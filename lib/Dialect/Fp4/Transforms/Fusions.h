@@ -4,10 +4,20 @@
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Remarks.h"
 
 #include <string>
 
 namespace fp4 {
+
+/// The options of remarks about fusion `name`.
+mlir::remark::RemarkOpts fusionNamed(llvm::StringRef name);
+/// Says at `op` why it is not in fusion `name`; returns false.
+bool missed(mlir::Operation *op, llvm::StringRef name, const std::string &reason);
+/// Says at `op` what fusion `name` has made of it; returns true.
+bool passed(mlir::Operation *op, llvm::StringRef name, const std::string &what);
+/// Why an operation with a plan goes into no other kernel.
+std::string ownKernel(mlir::Operation *op);
 
 /// Makes `op` the epilogue region of a matmul, or of two matmuls of one lhs, that it alone reads,
 /// and erases it. Otherwise `op` stays, and a missed remark says why if it reads a matmul.

@@ -14,7 +14,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/Remarks.h"
 
 #include <cmath>
 
@@ -472,18 +471,14 @@ void replace(RewriterBase &b, const Found &found) {
 
 bool fp4::recognizeAttention(linalg::LinalgOp op, RewriterBase &rewriter) {
   constexpr StringLiteral name = "matmul+softmax+matmul";
-  auto named = remark::RemarkOpts::name(name).category("fp4-fuse");
   if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
     return false;
   std::optional<Product> product = productOf(op->getResult(0));
   if (!product || !scoresOf(beforeRounding(op->getOperand(0))))
     return false;
   Found found;
-  if (std::string reason = match(*product, op->getOperand(0), found); !reason.empty()) {
-    remark::missed(op->getLoc(), named) << remark::reason("{0}", reason);
-    return false;
-  }
+  if (std::string reason = match(*product, op->getOperand(0), found); !reason.empty())
+    return missed(op, name, reason);
   replace(rewriter, found);
-  remark::passed(op->getLoc(), named) << "two contractions and a softmax are one attention";
-  return true;
+  return passed(op, name, "two contractions and a softmax are one attention");
 }
