@@ -402,8 +402,7 @@ Value joined(ImplicitLocOpBuilder &b, ArrayRef<Value> parts) {
     return parts.front();
   SmallVector<Value> elements;
   for (Value part : parts)
-    for (int64_t i = 0; i < cast<VectorType>(part.getType()).getNumElements(); ++i)
-      elements.push_back(vector::ExtractOp::create(b, part, i));
+    llvm::append_range(elements, scalarsOf(b, part));
   auto type = VectorType::get(int64_t(elements.size()), elements.front().getType());
   return vector::FromElementsOp::create(b, type, elements);
 }

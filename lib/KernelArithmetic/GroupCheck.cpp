@@ -15,13 +15,6 @@ using namespace fp4;
 
 static_assert(sizeof(GroupReport) == kGroupReportWords * sizeof(int64_t));
 
-void fp4::when(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, condition);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
-}
-
 /// Judges a group as findWrongGroup of fp4/Support/GroupRows.h does.
 Value fp4::isWrongGroup(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, Value number,
                         const GroupNumbers &group, Value before) {
@@ -49,7 +42,7 @@ void fp4::claimReport(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, Valu
   auto seen = LLVM::AtomicCmpXchgOp::create(
       b, report, constI64(b, GroupReport::kNone), constI64(b, GroupReport::kClaimed),
       LLVM::AtomicOrdering::monotonic, LLVM::AtomicOrdering::monotonic);
-  when(b, LLVM::ExtractValueOp::create(b, seen, 1), [&] {
+  emitWhen(b, LLVM::ExtractValueOp::create(b, seen, 1), [&] {
     Value words[] = {arith::ExtUIOp::create(b, b.getI64Type(), number), group.begin, group.end,
                      before, offsets.limit};
     for (auto [i, word] : llvm::enumerate(words))
@@ -80,7 +73,7 @@ void fp4::emitGroupCheck(ImplicitLocOpBuilder &b, const GroupOffsets &offsets, V
   Value isWrong = isWrongGroup(b, offsets, number, group, before);
   Value isFirst = arith::AndIOp::create(
       b, isWrong, arith::XOrIOp::create(b, found, arith::ConstantIntOp::create(b, 1, 1)));
-  when(b, isFirst, [&] { claimReport(b, offsets, report, number, group, before); });
+  emitWhen(b, isFirst, [&] { claimReport(b, offsets, report, number, group, before); });
   scf::YieldOp::create(b, ValueRange{arith::MaxSIOp::create(b, before, group.end),
                                      arith::OrIOp::create(b, found, isWrong)});
 }

@@ -24,9 +24,6 @@ struct GroupOffsets {
   bool arePacked = false;
 };
 
-/// Emits `body` for the threads of `condition` (i1).
-void when(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, llvm::function_ref<void()> body);
-
 /// Reads the number at `place`, as an i64.
 mlir::Value readOffset(mlir::ImplicitLocOpBuilder &b, const GroupOffsets &offsets,
                        mlir::Value place);

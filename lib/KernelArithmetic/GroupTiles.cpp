@@ -200,7 +200,7 @@ void TableKernel::reportWrong(const Groups &found, Value isReported) {
   Value isFirst = arith::AndIOp::create(b, any, (wrong & ((1u << lane) - 1)) < 1);
   isFirst = arith::AndIOp::create(b, isFirst, thread < kWarp);
   Value none = arith::XOrIOp::create(b, isReported, arith::ConstantIntOp::create(b, 1, 1));
-  when(b, arith::AndIOp::create(b, isFirst, none), [&] {
+  emitWhen(b, arith::AndIOp::create(b, isFirst, none), [&] {
     Int32 group = firstGroup(block) + (kOfLane - 1);
     GroupNumbers numbers = found.rows.back().numbers;
     Int32 before = found.before.back().end;
@@ -271,7 +271,7 @@ void TableKernel::writeTiles(const Groups &found, Int32 group, const Rows &rows,
   if (tiles.order != TileOrder::Numbers)
     return writeRow(place + tile, row);
   place = ofCta + placeOf(found, group, count, tile);
-  when(b, tile < count, [&] { writeRow(place, row); });
+  emitWhen(b, tile < count, [&] { writeRow(place, row); });
 }
 
 /// Writes what is behind a group, and behind all of them.
@@ -280,7 +280,7 @@ void TableKernel::writeEnds(Int32 group, const Rows &rows, const Place &before) 
   Int32 begin = larger(before.end, rows.begin);
   if (tiles.hasGaps)
     writeRow(group + tiles.gapPlace(), {before.end, begin, zero(), zero()});
-  when(b, compare(arith::CmpIPredicate::eq, group, Int32(b, groups() - 1)), [&] {
+  emitWhen(b, compare(arith::CmpIPredicate::eq, group, Int32(b, groups() - 1)), [&] {
     writeRow(tiles.countPlace(), {after.tiles, zero(), zero(), zero()});
     Int32 all(b, b.createOrFold<arith::TruncIOp>(b.getI32Type(), tiles.offsets.limit));
     if (tiles.hasGaps)
@@ -303,7 +303,7 @@ void TableKernel::writeGroups(const Groups &found) {
   }
   Int32 group = firstGroup(block) + warp;
   writeTiles(found, group, rows, before);
-  when(b, group < groups(), [&] { writeEnds(group, rows, before); });
+  emitWhen(b, group < groups(), [&] { writeEnds(group, rows, before); });
 }
 
 void TableKernel::emit() {

@@ -5,8 +5,6 @@
 #include "SmallBuilders.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -55,24 +53,15 @@ void fp4::storeLaneBlocks(ImplicitLocOpBuilder &b, Scalars &s, const QuantizedRo
   auto vector = cast<VectorType>(elements.getType());
   int64_t count = vector.getNumElements(), size = numerics::blockSizeOf(rows.recipe.format);
   int64_t perBlock = std::min(count, size), bits = vector.getElementTypeBitWidth();
-  auto words = VectorType::get(count * bits / 32, b.getI32Type());
-  Value all = vector::BitCastOp::create(b, words, elements);
+  SmallVector<Value> words = packedWords(b, elements);
   LaneQuantizer quantizer(b, s, rows, vector.getElementType(), count, distance);
   SmallVector<BlockQuantizer::Block> blocks;
   for (int64_t first = 0; first < count; first += perBlock) {
-    SmallVector<Value> ofBlock;
-    for (int64_t i = first * bits / 32; i < (first + perBlock) * bits / 32; ++i)
-      ofBlock.push_back(vector::ExtractOp::create(b, all, i));
-    blocks.push_back(quantizer.quantize(ofBlock));
+    blocks.push_back(quantizer.quantize(
+        ArrayRef(words).slice(size_t(first * bits / 32), size_t(perBlock * bits / 32))));
   }
-  auto storeWhen = [&](Value condition, function_ref<void()> store) {
-    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    store();
-  };
   int64_t codeBits = numerics::isPacked(rows.recipe.format) ? 4 : 8;
-  storeWhen(exists, [&] {
+  emitWhen(b, exists, [&] {
     int64_t behind = 0;
     Value first = address(b, rows.codes, place / (8 / codeBits), 1);
     for (const BlockQuantizer::Block &block : blocks)
@@ -83,7 +72,7 @@ void fp4::storeLaneBlocks(ImplicitLocOpBuilder &b, Scalars &s, const QuantizedRo
   });
   Value isFirst = arith::AndIOp::create(b, exists, lane / distance % quantizer.lanesOfBlock() < 1);
   int64_t bytes = numerics::hasF32Scales(rows.recipe.format) ? 4 : 1;
-  storeWhen(isFirst, [&] {
+  emitWhen(b, isFirst, [&] {
     for (auto [number, block] : llvm::enumerate(blocks))
       fp4::store(b, block.scale, address(b, rows.scales, place / size + int64_t(number), bytes),
                  unsigned(bytes));

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -44,14 +45,49 @@ Value fp4::advance(ImplicitLocOpBuilder &b, Value base, int64_t bytes) {
   return bytes == 0 ? base : bytePointer(b, base, static_cast<int32_t>(bytes));
 }
 
+SmallVector<Value> fp4::scalarsOf(ImplicitLocOpBuilder &b, Value vector) {
+  SmallVector<Value> scalars;
+  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
+    scalars.push_back(vector::ExtractOp::create(b, vector, i));
+  return scalars;
+}
+
 SmallVector<Value> fp4::packedWords(ImplicitLocOpBuilder &b, Value vector) {
   auto type = cast<VectorType>(vector.getType());
   int64_t count = type.getNumElements() * type.getElementTypeBitWidth() / 32;
-  Value bits = vector::BitCastOp::create(b, VectorType::get(count, b.getI32Type()), vector);
-  SmallVector<Value> words;
-  for (int64_t i = 0; i < count; ++i)
-    words.push_back(vector::ExtractOp::create(b, bits, i));
-  return words;
+  return scalarsOf(b, vector::BitCastOp::create(b, VectorType::get(count, b.getI32Type()), vector));
+}
+
+void fp4::emitWhen(ImplicitLocOpBuilder &b, Value condition, function_ref<void()> then,
+                   function_ref<void()> otherwise) {
+  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/bool(otherwise));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  then();
+  if (!otherwise)
+    return;
+  b.setInsertionPointToStart(branch.elseBlock());
+  otherwise();
+}
+
+SmallVector<Value> fp4::chooseValues(ImplicitLocOpBuilder &b, TypeRange types, Value condition,
+                                     ValuesBody then, ValuesBody otherwise) {
+  auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, then());
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, otherwise());
+  return SmallVector<Value>(branch.getResults());
+}
+
+Value fp4::chooseValue(ImplicitLocOpBuilder &b, Type type, Value condition,
+                       function_ref<Value()> then, function_ref<Value()> otherwise) {
+  using Values = SmallVector<Value>;
+  return chooseValues(
+             b, type, condition, [&] { return Values{then()}; },
+             [&] { return Values{otherwise()}; })
+      .front();
 }
 
 static Value shuffle(ImplicitLocOpBuilder &b, Value value, Value lane, NVVM::ShflKind kind) {

@@ -23,8 +23,21 @@ mlir::Value address(mlir::ImplicitLocOpBuilder &b, mlir::Value base, mlir::Value
 /// `base + bytes`, for a constant.
 mlir::Value advance(mlir::ImplicitLocOpBuilder &b, mlir::Value base, int64_t bytes);
 
-/// The bits of a vector as i32 words.
+/// The elements of a vector, and its bits as i32 words.
+llvm::SmallVector<mlir::Value> scalarsOf(mlir::ImplicitLocOpBuilder &b, mlir::Value vector);
 llvm::SmallVector<mlir::Value> packedWords(mlir::ImplicitLocOpBuilder &b, mlir::Value vector);
+
+/// Emits `then` for threads for which `condition` (i1) holds, and `otherwise` for the others.
+void emitWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, llvm::function_ref<void()> then,
+              llvm::function_ref<void()> otherwise = {});
+/// The values that `then` gives where `condition` (i1) holds, and `otherwise` elsewhere.
+using ValuesBody = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
+llvm::SmallVector<mlir::Value> chooseValues(mlir::ImplicitLocOpBuilder &b, mlir::TypeRange types,
+                                            mlir::Value condition, ValuesBody then,
+                                            ValuesBody otherwise);
+mlir::Value chooseValue(mlir::ImplicitLocOpBuilder &b, mlir::Type type, mlir::Value condition,
+                        llvm::function_ref<mlir::Value()> then,
+                        llvm::function_ref<mlir::Value()> otherwise);
 
 /// The value (i32 or f32) that another lane of the warp has, all of which execute this: the lane
 /// whose number differs from this lane's in the bits of `distance`, or lane `lane` (i32). PTX:

@@ -23,13 +23,8 @@ using namespace fp4::pipe;
 /// Elements that are computed here, before others are, so that few sums are on their way at a time.
 Value FragmentEpilogue::hold(Value elements) {
   VectorType type = vectorOfThread(elements.getType());
-  int64_t bits = type.getElementTypeBitWidth(), count = type.getNumElements() * bits / 32;
-  auto words = VectorType::get({count}, b.getI32Type());
-  Value all = vector::BitCastOp::create(b, words, b.toVector(elements));
-  SmallVector<Value> registers;
-  for (int64_t i = 0; i < count; ++i)
-    registers.push_back(vector::ExtractOp::create(b, all, i));
-  registers = computeHere(b, b.getLoc(), registers);
+  SmallVector<Value> registers = computeHere(b, b.getLoc(), packedWords(b, b.toVector(elements)));
+  auto words = VectorType::get(int64_t(registers.size()), b.getI32Type());
   Value held =
       vector::BitCastOp::create(b, type, vector::FromElementsOp::create(b, words, registers));
   return b.fromVector(cast<RankedTensorType>(elements.getType()), held);

@@ -286,13 +286,7 @@ SmallVector<Value> FragmentSums::chooseSums(Value condition,
                                             llvm::function_ref<SmallVector<Value>()> others) {
   SmallVector<Type> types;
   forParts([&](RankedTensorType type, int64_t) { types.push_back(type); });
-  auto branch = scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, sums());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, others());
-  return SmallVector<Value>(branch.getResults());
+  return chooseValues(b, types, condition, sums, others);
 }
 
 /// The CTA that has all of a tile finishes it. Every CTA of a shared tile leaves its sums, and the

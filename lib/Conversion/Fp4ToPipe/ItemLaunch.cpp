@@ -11,7 +11,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -47,13 +46,6 @@ Int32 ItemKernel::thread() { return {b, NVVM::ThreadIdXOp::create(b, b.getI32Typ
 Int32 ItemKernel::item() {
   Int32 first = cta() * kItemThreads;
   return first + thread();
-}
-
-void ItemKernel::when(Value exists, llvm::function_ref<void()> body) {
-  auto branch = scf::IfOp::create(b, exists);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
 }
 
 gpu::GPUFuncOp ItemKernel::finish() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "Int32.h"
+#include "SmallBuilders.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
@@ -37,7 +38,7 @@ public:
   /// The item of this thread, of kItemThreads in a CTA.
   Int32 item();
   /// Emits `body` for threads for which `exists` holds.
-  void when(mlir::Value exists, llvm::function_ref<void()> body);
+  void when(mlir::Value exists, llvm::function_ref<void()> body) { emitWhen(b, exists, body); }
   /// Ends the kernel.
   mlir::gpu::GPUFuncOp finish();
 

@@ -98,9 +98,7 @@ SmallVector<Value> LaneSums::registersOf(Value chunk) {
   Value words = b.toVector(chunk);
   if (bits != 32)
     words = vector::BitCastOp::create(b, VectorType::get({count}, b.getI32Type()), words);
-  SmallVector<Value> registers;
-  for (int64_t i = 0; i < count; ++i)
-    registers.push_back(vector::ExtractOp::create(b, words, i));
+  SmallVector<Value> registers = scalarsOf(b, words);
   return bits == 32 ? registers : computeHere(b, b.getLoc(), registers);
 }
 
@@ -244,12 +242,11 @@ void LaneSums::reduce(Conversion convert, Storing store) {
              StoreOp::create(b, sums, args.workspace, row, place, rows.end);
            });
   Value last = CountPartialOp::create(b, args.counters, counterIndex(), gemm.work.splits);
-  auto branch = scf::IfOp::create(b, last, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  forColumns(gemm.tiling.laneColumns(), [&](Value column) {
-    Value place = b.add(tile.column, column), sums = sumOfParts(ofThread(place));
-    store(convert({sums}, place), place);
+  b.when(last, [&] {
+    forColumns(gemm.tiling.laneColumns(), [&](Value column) {
+      Value place = b.add(tile.column, column), sums = sumOfParts(ofThread(place));
+      store(convert({sums}, place), place);
+    });
   });
 }
 
@@ -322,8 +319,7 @@ Value LaneSums::fetchShare(Value row, Value column) {
     Value part = b.toVector(FetchOp::create(b, lanesType(count), args.workspace,
                                             b.add(row, b.constant(linesOfColumns(first))),
                                             b.constant(0), IntegerAttr()));
-    for (int64_t i = 0; i < count; ++i)
-      sums.push_back(vector::ExtractOp::create(b, part, i));
+    llvm::append_range(sums, scalarsOf(b, part));
   }
   auto all = VectorType::get({gemm.chunk()}, b.getF32Type());
   return b.fromVector(chunkType(), vector::FromElementsOp::create(b, all, sums));

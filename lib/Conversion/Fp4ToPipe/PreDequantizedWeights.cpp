@@ -21,7 +21,6 @@
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -58,11 +57,8 @@ private:
 } // namespace
 
 SmallVector<Value> ConvertWeightsKernel::loadWords(Value pointer, int64_t count) {
-  Value loaded = load(b, VectorType::get(count, b.getI32Type()), pointer, unsigned(count * 4));
-  SmallVector<Value> words;
-  for (int64_t i = 0; i < count; ++i)
-    words.push_back(vector::ExtractOp::create(b, loaded, i));
-  return words;
+  return scalarsOf(b,
+                   load(b, VectorType::get(count, b.getI32Type()), pointer, unsigned(count * 4)));
 }
 
 void ConvertWeightsKernel::build() {
@@ -105,12 +101,11 @@ void ConvertWeightsKernel::storeElements(ValueRange words) {
 }
 
 void ConvertWeightsKernel::storePowers(ValueRange rows) {
-  auto branch = scf::IfOp::create(b, thread % kLanes < 1, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value first = address(b, powers, tile * hw::weightTileRows + row(), 4);
-  for (auto [word, distance] : llvm::zip_equal(rows, kRows))
-    store(b, PackedBytes(b).powerOf(word), advance(b, first, 4 * distance), 4);
+  emitWhen(b, thread % kLanes < 1, [&] {
+    Value first = address(b, powers, tile * hw::weightTileRows + row(), 4);
+    for (auto [word, distance] : llvm::zip_equal(rows, kRows))
+      store(b, PackedBytes(b).powerOf(word), advance(b, first, 4 * distance), 4);
+  });
 }
 
 ConvertedWeights fp4::preDequantizeWeights(RewriterBase &rewriter, BlockScaledMatmulOp op,

@@ -5,6 +5,8 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "SmallBuilders.h"
+
 #include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
@@ -108,25 +110,11 @@ public:
   }
   /// Emits `body` for where `condition` holds, and `otherwise` for where it does not.
   void when(Value condition, Body body, Body otherwise = {}) {
-    auto branch = mlir::scf::IfOp::create(*this, condition, /*withElseRegion=*/bool(otherwise));
-    InsertionGuard guard(*this);
-    setInsertionPointToStart(branch.thenBlock());
-    body();
-    if (!otherwise)
-      return;
-    setInsertionPointToStart(branch.elseBlock());
-    otherwise();
+    emitWhen(*this, condition, body, otherwise);
   }
   /// `value`, or where `condition` holds the value that `make` gives in its place.
   Value replaceWhen(Value condition, Value value, llvm::function_ref<Value()> make) {
-    auto branch =
-        mlir::scf::IfOp::create(*this, value.getType(), condition, /*withElseRegion=*/true);
-    InsertionGuard guard(*this);
-    setInsertionPointToStart(branch.thenBlock());
-    mlir::scf::YieldOp::create(*this, make());
-    setInsertionPointToStart(branch.elseBlock());
-    mlir::scf::YieldOp::create(*this, value);
-    return branch.getResult(0);
+    return chooseValue(*this, value.getType(), condition, make, [&] { return value; });
   }
   using WorkBody = llvm::function_ref<void(Value m, Value n, Value turn)>;
   /// The tiles of a numM x numN grid that this CTA works on, in the order of its schedule. With

@@ -22,7 +22,6 @@
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Plans/KernelPlans.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
@@ -318,14 +317,9 @@ WarpAttention::Values WarpAttention::load(Int32 step, Value page, Words words) {
     list = list * sizes.keyHeads + work->keyHead;
   Int32 first = list * sizes.pageTokens + step * kKeys % sizes.pageTokens;
   Values zeros(size_t(countOf(words)), constI32(b, 0));
-  auto branch = scf::IfOp::create(b, TypeRange(ValueRange(zeros)), Int32(b, page) < all,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loadRows(first, words));
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, zeros);
-  return branch.getResults();
+  return chooseValues(
+      b, TypeRange(ValueRange(zeros)), Int32(b, page) < all, [&] { return loadRows(first, words); },
+      [&] { return zeros; });
 }
 
 //===----------------------------------------------------------------------===//

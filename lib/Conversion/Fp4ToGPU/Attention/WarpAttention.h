@@ -143,7 +143,6 @@ private:
   void addSinks(WarpState &state);
   void store(WarpState &state);
   Value elementsOf(const Values &numbers);
-  Values wordsOf(Value elements);
   Value addressOf(Int32 row, int64_t headBytes);
   void storeRow(const WarpState &state, int64_t row, Value inverse);
   void storeLogSum(WarpState &state, int64_t row);

@@ -4,7 +4,6 @@
 #include "ElementwiseEmitter.h"
 #include "LaneBlocks.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numbers>
@@ -42,10 +41,7 @@ void WarpAttention::write(const WarpState &state, Value pointer) {
 WarpAttention::Values WarpAttention::readQuad(Value pointer) {
   auto quad = VectorType::get(kNumbersOfQuad, b.getF32Type());
   Value loaded = LLVM::LoadOp::create(b, quad, pointer, 4 * kNumbersOfQuad);
-  Values numbers;
-  for (int64_t i = 0; i < kNumbersOfQuad; ++i)
-    numbers.push_back(vector::ExtractOp::create(b, loaded, i));
-  return numbers;
+  return scalarsOf(b, loaded);
 }
 
 WarpState WarpAttention::read(Value pointer) {
@@ -62,14 +58,9 @@ WarpState WarpAttention::read(Value pointer) {
 void WarpAttention::replaceWhen(Value condition, WarpState &state,
                                 function_ref<WarpState()> other) {
   Values before = state.flat();
-  auto branch = scf::IfOp::create(b, TypeRange(ValueRange(before)), condition,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, other().flat());
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, before);
-  state.assign(branch.getResults());
+  state.assign(chooseValues(
+      b, TypeRange(ValueRange(before)), condition, [&] { return other().flat(); },
+      [&] { return before; }));
 }
 
 /// The largest maxima of the warps of a head. Lanes that have the same rows read those of a warp
@@ -341,18 +332,6 @@ Value WarpAttention::elementsOf(const Values &numbers) {
   return emitEpilogue(b, region, arguments, type);
 }
 
-/// The words of such elements.
-WarpAttention::Values WarpAttention::wordsOf(Value elements) {
-  auto type = cast<VectorType>(elements.getType());
-  auto words =
-      VectorType::get(type.getNumElements() * type.getElementTypeBitWidth() / 32, b.getI32Type());
-  Value all = vector::BitCastOp::create(b, words, elements);
-  Values result;
-  for (int64_t i = 0; i < words.getNumElements(); ++i)
-    result.push_back(vector::ExtractOp::create(b, all, i));
-  return result;
-}
-
 /// The address of the result of a row, a head of `headBytes`.
 Value WarpAttention::addressOf(Int32 row, int64_t headBytes) {
   if (!resultPitch)
@@ -377,7 +356,7 @@ void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse)
                     *lane, kLanesOfKey, number < sizes.rows);
   if (!result)
     return;
-  Values words = wordsOf(converted);
+  Values words = packedWords(b, converted);
   emitWhen(b, number < sizes.rows, [&] {
     int64_t bytes = op.getElementType().getIntOrFloatBitWidth() / 8;
     Value first = address(b, addressOf(number, bytes * sizes.valueElements), *lane / kLanesOfKey, bytes * chunk);

@@ -129,20 +129,17 @@ WarpAttention::Values WarpAttention::raised(Int32 number, const Step &step) {
     }
   Value any =
       NVVM::VoteSyncOp::create(b, b.getI1Type(), constI32(b, -1), grows, NVVM::VoteSyncKind::any);
-  auto branch = scf::IfOp::create(b, TypeRange(ValueRange(numbers)), any, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, numbers);
-  b.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Values> scores = step.scores;
-  for (auto [tile, ofTile] : llvm::enumerate(scores))
-    hide(int64_t(tile), number, ofTile);
-  WarpState after = state;
-  raise(scores, after);
-  Values all = after.flat();
-  llvm::append_range(all, distancesOf(scores, after));
-  scf::YieldOp::create(b, all);
-  return branch.getResults();
+  auto scaled = [&] {
+    SmallVector<Values> scores = step.scores;
+    for (auto [tile, ofTile] : llvm::enumerate(scores))
+      hide(int64_t(tile), number, ofTile);
+    WarpState after = state;
+    raise(scores, after);
+    Values all = after.flat();
+    llvm::append_range(all, distancesOf(scores, after));
+    return all;
+  };
+  return chooseValues(b, TypeRange(ValueRange(numbers)), any, scaled, [&] { return numbers; });
 }
 
 /// Returns true (i1) where the first row may not see the last key of a step. Null: rows see all

@@ -21,7 +21,6 @@
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Numerics/BlockScaledGemm.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -77,7 +76,6 @@ private:
   Int32 scaleTile(Value chunk) { return Int32(b, chunk) / (kTileBlocks / blocksOfChunk()); }
   Values factorsOf(Value word, Int32 chunk);
   Values lhsFactorsOf(Value word, Int32 chunk);
-  Values wordsOf(Value vector);
   Value reduce(Value sum);
   Value sumOfLane(ValueRange sums);
   void storeElement(Int32 group, Int32 row, Values sums);
@@ -198,7 +196,7 @@ GemvKernel::Values GemvKernel::loadRhs(const Place &place, Value chunk) {
     llvm::append_range(loaded, codes(row, Int32(b, chunk), /*isReadOnce=*/true));
   auto unit = VectorType::get(kRowsOfWarp, b.getI32Type());
   Value from = address(b, place.rhsScales, scaleTile(chunk), hw::scaleBlockBytes);
-  Values scales = wordsOf(load(b, unit, from, hw::scaleUnitBytes));
+  Values scales = scalarsOf(b, load(b, unit, from, hw::scaleUnitBytes));
   llvm::append_range(loaded, computeHere(b, b.getLoc(), scales));
   return loaded;
 }
@@ -209,14 +207,14 @@ GemvKernel::Values GemvKernel::codes(Value row, Int32 chunk, bool isReadOnce) {
   if (depth % kChunk == 0) {
     Value from = address(b, row, chunk, kBytes);
     auto type = VectorType::get(kWords, b.getI32Type());
-    return isReadOnce ? loadOnce(b, from) : wordsOf(load(b, type, from, kBytes));
+    return isReadOnce ? loadOnce(b, from) : scalarsOf(b, load(b, type, from, kBytes));
   }
   constexpr int64_t bytes = kBytes / 2; // a row has halves of chunks
   Values words;
   for (int64_t half : {0, 1}) {
     Int32 place = minimum(chunk * 2 + half, Int32(b, depth / 2 / bytes - 1));
     auto type = VectorType::get(bytes / 4, b.getI32Type());
-    llvm::append_range(words, wordsOf(load(b, type, address(b, row, place, bytes), bytes)));
+    llvm::append_range(words, scalarsOf(b, load(b, type, address(b, row, place, bytes), bytes)));
   }
   return words;
 }
@@ -264,13 +262,6 @@ GemvKernel::Values GemvKernel::sumChunks(const Place &place) {
   Values next = left ? loadTogether(place, chunk + step, left) : Values();
   sums = addTogether(place, chunk, atATime, results.drop_front(count), sums);
   return left ? addTogether(place, chunk + step, left, next, sums) : sums;
-}
-
-GemvKernel::Values GemvKernel::wordsOf(Value vector) {
-  Values words;
-  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
-    words.push_back(vector::ExtractOp::create(b, vector, i));
-  return words;
 }
 
 /// Factors of the blocks of a chunk, of a word with the scales of four.
@@ -361,15 +352,14 @@ void GemvKernel::storeElement(Int32 group, Int32 row, Values sums) {
   Int32 number(b, lane);
   Int32 column = row + number % kRowsOfWarp * kRowStep;
   Value exists = arith::AndIOp::create(b, number < rows * kRowsOfWarp, column < columns);
-  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Int32 resultRow = group * rows + number / kRowsOfWarp;
-  RankedTensorType type = typeOf(op.getResult());
-  int64_t bytes = type.getElementTypeBitWidth() / 8;
-  Value start = address(b, result, resultRow, columns * bytes);
-  store(b, element(std::move(sums), resultRow, column, group), address(b, start, column, bytes),
-        bytes);
+  emitWhen(b, exists, [&] {
+    Int32 resultRow = group * rows + number / kRowsOfWarp;
+    RankedTensorType type = typeOf(op.getResult());
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    Value start = address(b, result, resultRow, columns * bytes);
+    store(b, element(std::move(sums), resultRow, column, group), address(b, start, column, bytes),
+          bytes);
+  });
 }
 
 static bool isOfGroups(Value input) { return typeOf(input).getRank() == 3; }

@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -111,13 +110,7 @@ Value Butterfly::amax(ArrayRef<Value> elements, bool keepNaN) {
   Value quick = s.multiply(whole, s.constant(1 / divisor()));
   Value infinity = s.constant(std::numeric_limits<float>::infinity());
   Value isFinite = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, quick, infinity);
-  auto branch = scf::IfOp::create(b, b.getF32Type(), isFinite, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, quick);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, divided());
-  return branch.getResult(0);
+  return chooseValue(b, b.getF32Type(), isFinite, [&] { return quick; }, divided);
 }
 
 Value Butterfly::scale() { return s.constant(factor()); }

@@ -24,7 +24,6 @@
 #include "fp4/Numerics/BlockScaledGemm.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <numeric>
 
@@ -267,19 +266,16 @@ private:
   Value includeResidue(Value amax) {
     Value thread = kernel.globalThread();
     Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, thread, residue);
-    auto branch = scf::IfOp::create(b, b.getF32Type(), isMine, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    auto words = source->words(/*row=*/Value(), 1, [&](const ElementSource::Input &input) {
-      int64_t bytes = input.elementBytes();
-      Value start = address(b, input.rows.base, chunks, kChunkBytes / elementBytes * bytes);
-      return loadElements(input, address(b, start, thread, bytes), 1);
-    });
-    Value element = s.widen(words, type.getElementType()).front();
-    scf::YieldOp::create(b, larger(amax, s.absolute(element)));
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, amax);
-    return branch.getResult(0);
+    auto withElement = [&] {
+      auto words = source->words(/*row=*/Value(), 1, [&](const ElementSource::Input &input) {
+        int64_t bytes = input.elementBytes();
+        Value start = address(b, input.rows.base, chunks, kChunkBytes / elementBytes * bytes);
+        return loadElements(input, address(b, start, thread, bytes), 1);
+      });
+      Value element = s.widen(words, type.getElementType()).front();
+      return larger(amax, s.absolute(element));
+    };
+    return chooseValue(b, b.getF32Type(), isMine, withElement, [&] { return amax; });
   }
 
   bool keepsNaN() { return op.getNan() == NanPolicy::Propagate; }
@@ -306,12 +302,7 @@ void onFirstThread(KernelBuilder &kernel, llvm::function_ref<void()> then) {
   ImplicitLocOpBuilder &b = kernel.body();
   Value thread = NVVM::ThreadIdXOp::create(b, b.getI32Type());
   Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, constI32(b, 0));
-  auto branch = scf::IfOp::create(b, isFirst);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    then();
-  }
+  emitWhen(b, isFirst, then);
   kernel.launchItems(constIndex(kernel.host(), 1));
 }
 

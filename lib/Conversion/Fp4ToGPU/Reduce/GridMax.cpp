@@ -63,13 +63,6 @@ ValueRange GroupedGrid::forEachItem(Value bound, ValueRange carried, KernelBuild
   return kernel.forEachItem(first, bound, mine->blocks * kernel.numThreads(), carried, item);
 }
 
-void fp4::emitWhen(ImplicitLocOpBuilder &b, Value condition, llvm::function_ref<void()> then) {
-  auto branch = scf::IfOp::create(b, condition);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  then();
-}
-
 static Value reduceWarp(ImplicitLocOpBuilder &b, Value bits) {
   return NVVM::ReduxOp::create(b, bits.getType(), bits, NVVM::ReduxKind::UMAX, constI32(b, -1));
 }
@@ -232,17 +225,6 @@ static SmallVector<Value> collectInFirst(KernelBuilder &kernel, Scalars &s, Valu
   return all.getResults();
 }
 
-/// Emits `then` for the threads where `condition` holds, and `otherwise` for the others.
-static void emitEither(ImplicitLocOpBuilder &b, Value condition, function_ref<void()> then,
-                       function_ref<void()> otherwise) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  then();
-  b.setInsertionPointToStart(branch.elseBlock());
-  otherwise();
-}
-
 /// Leaves the maxima of a CTA to the first one.
 static void leave(ImplicitLocOpBuilder &b, ArrayRef<Value> bits, MaxCtas ctas) {
   Message message{b, static_cast<int64_t>(bits.size())};
@@ -266,7 +248,7 @@ void fp4::emitGridMax(KernelBuilder &kernel, Scalars &s, ArrayRef<Value> values,
   Value isFirst = isZero(b, s, ctas->index);
   bits = collectInFirst(kernel, s, isFirst, bits, *ctas);
   reduceBlock(kernel, s, bits, [&](ArrayRef<Value> bits) {
-    emitEither(b, isFirst, [&] { storeResults(bits); }, [&] { leave(b, bits, *ctas); });
+    emitWhen(b, isFirst, [&] { storeResults(bits); }, [&] { leave(b, bits, *ctas); });
   });
 }
 
@@ -294,7 +276,7 @@ Value fp4::emitMaxOfAll(KernelBuilder &kernel, Scalars &s, Value value, Value re
       keep(bits.front());
       store(b, bits.front(), result, 4);
     };
-    emitEither(b, isFirst, storeAmax, [&] {
+    emitWhen(b, isFirst, storeAmax, [&] {
       leave(b, bits, ctas);
       keep(Message{b, 1}.take(answer(index)).front());
     });

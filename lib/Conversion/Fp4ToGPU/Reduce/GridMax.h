@@ -84,8 +84,4 @@ private:
   int64_t numBlocks = 0;
 };
 
-/// Emits `then` for the threads where `condition` holds.
-void emitWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
-              llvm::function_ref<void()> then);
-
 } // namespace fp4

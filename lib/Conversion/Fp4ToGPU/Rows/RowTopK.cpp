@@ -36,13 +36,6 @@ Value keysOf(Float32 scores) {
   return arith::SelectOp::create(b, isNaN, like(keys, kNaN), keys);
 }
 
-SmallVector<Value> scalarsOf(ImplicitLocOpBuilder &b, Value vector) {
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < kColumns; ++i)
-    elements.push_back(vector::ExtractOp::create(b, vector, i));
-  return elements;
-}
-
 Value compare(ImplicitLocOpBuilder &b, arith::CmpIPredicate predicate, Value x, Value y) {
   return arith::CmpIOp::create(b, predicate, x, y);
 }

@@ -28,7 +28,6 @@
 #include "fp4/Dialect/Utils/BufferTypes.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -121,18 +120,15 @@ private:
   void load(Chunk &chunk) {
     int64_t count = kChunk * type.getElementTypeBitWidth() / 32;
     SmallVector<Type> types(count, b.getI32Type());
-    auto branch = scf::IfOp::create(b, types, chunk.exists, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    auto loaded = source->words(chunk.row, kChunk, [&](const ElementSource::Input &input) {
-      int64_t bytes = input.elementBytes();
-      Value row = input.hasRows ? input.rows.at(b, chunk.row) : input.rows.base;
-      return loadWords(b, address(b, row, chunk.column, bytes), kChunk * bytes / 4, kAccessBytes);
-    });
-    scf::YieldOp::create(b, loaded);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, SmallVector<Value>(count, s.integer(0)));
-    llvm::append_range(chunk.words, branch.getResults());
+    auto loaded = [&]() -> SmallVector<Value> {
+      return source->words(chunk.row, kChunk, [&](const ElementSource::Input &input) {
+        int64_t bytes = input.elementBytes();
+        Value row = input.hasRows ? input.rows.at(b, chunk.row) : input.rows.base;
+        return loadWords(b, address(b, row, chunk.column, bytes), kChunk * bytes / 4, kAccessBytes);
+      });
+    };
+    auto zeros = [&] { return SmallVector<Value>(count, s.integer(0)); };
+    llvm::append_range(chunk.words, chooseValues(b, types, chunk.exists, loaded, zeros));
   }
 
   bool keepsNaN() { return op.getRecipe().getDecisions().amaxNaN == numerics::NanPolicy::Propagate; }

@@ -7,7 +7,6 @@
 #include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/ScaleLayout.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numeric>
@@ -64,10 +63,7 @@ void RowBlocks::when(Value first, Value second, llvm::function_ref<void()> then)
                                     : second;
   if (!condition)
     return then();
-  auto branch = scf::IfOp::create(b, condition);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  then();
+  emitWhen(b, condition, then);
 }
 
 //===----------------------------------------------------------------------===//

@@ -78,10 +78,7 @@ inline void storeExisting(mlir::ImplicitLocOpBuilder &b, mlir::Value value, mlir
                           mlir::Value pointer, unsigned alignment) {
   if (!exists)
     return store(b, value, pointer, alignment);
-  auto branch = mlir::scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-  mlir::OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  store(b, value, pointer, alignment);
+  emitWhen(b, exists, [&] { store(b, value, pointer, alignment); });
 }
 
 } // namespace fp4

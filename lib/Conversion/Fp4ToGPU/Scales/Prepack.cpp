@@ -11,7 +11,6 @@
 #include "PackedPlaces.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -237,10 +236,7 @@ void forItems(KernelBuilder &kernel, const PackedPlaces &places, int64_t block,
   kernel.forEachItem(constI32(b, items), {}, [&](Value number, ValueRange) -> SmallVector<Value> {
     Item item(b, number, places, block);
     move(item);
-    auto first = scf::IfOp::create(b, item.lane() < 1, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(first.thenBlock());
-    moveScales(item);
+    emitWhen(b, item.lane() < 1, [&] { moveScales(item); });
     return {};
   });
   kernel.launchItems(constIndex(kernel.host(), items));

@@ -275,10 +275,7 @@ void forItems(KernelBuilder &kernel, const PackedPlaces &places, bool ofAllTiles
   kernel.forEachItem(constI32(b, items), {}, [&](Value number, ValueRange) -> SmallVector<Value> {
     Item item(b, number, places);
     move(item);
-    auto first = scf::IfOp::create(b, isFirst(b, item, ofAllTiles), /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(first.thenBlock());
-    moveRow(item);
+    emitWhen(b, isFirst(b, item, ofAllTiles), [&] { moveRow(item); });
     return {};
   });
   kernel.launchItems(constIndex(kernel.host(), items));

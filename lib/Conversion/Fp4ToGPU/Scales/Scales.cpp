@@ -17,7 +17,6 @@
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -50,11 +49,10 @@ public:
     if (columns % kTileBlocks == 0)
       return store(b, word, start, kTileBlocks);
     for (int64_t block = 0; block < kTileBlocks; ++block) {
-      auto exists = scf::IfOp::create(b, isBlock(tile, block));
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(exists.thenBlock());
-      Value byte = arith::ShRUIOp::create(b, word, constI32(b, 8 * block));
-      store(b, arith::TruncIOp::create(b, b.getI8Type(), byte), advance(b, start, block), 1);
+      emitWhen(b, isBlock(tile, block), [&] {
+        Value byte = arith::ShRUIOp::create(b, word, constI32(b, 8 * block));
+        store(b, arith::TruncIOp::create(b, b.getI8Type(), byte), advance(b, start, block), 1);
+      });
     }
   }
 
@@ -78,27 +76,20 @@ private:
   /// Rows of whole words are aligned.
   Value wordOrBytes(Value start, Value tile) {
     Value isWhole = Int32(b, given) % kTileBlocks < 1;
-    auto branch = scf::IfOp::create(b, b.getI32Type(), isWhole, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, load(b, b.getI32Type(), start, kTileBlocks));
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, bytes(start, tile));
-    return branch.getResult(0);
+    return chooseValue(
+        b, b.getI32Type(), isWhole, [&] { return load(b, b.getI32Type(), start, kTileBlocks); },
+        [&] { return bytes(start, tile); });
   }
 
   /// `word` with byte number `block` taken from memory, where that block exists.
   Value appendByte(Value word, Value start, Value tile, int64_t block) {
-    auto exists = scf::IfOp::create(b, b.getI32Type(), isBlock(tile, block), true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(exists.thenBlock());
-    Value byte = load(b, b.getI8Type(), advance(b, start, block), 1);
-    byte = arith::ExtUIOp::create(b, b.getI32Type(), byte);
-    byte = arith::ShLIOp::create(b, byte, constI32(b, 8 * block));
-    scf::YieldOp::create(b, arith::OrIOp::create(b, word, byte).getResult());
-    b.setInsertionPointToStart(exists.elseBlock());
-    scf::YieldOp::create(b, word);
-    return exists.getResult(0);
+    auto appended = [&]() -> Value {
+      Value byte = load(b, b.getI8Type(), advance(b, start, block), 1);
+      byte = arith::ExtUIOp::create(b, b.getI32Type(), byte);
+      byte = arith::ShLIOp::create(b, byte, constI32(b, 8 * block));
+      return arith::OrIOp::create(b, word, byte);
+    };
+    return chooseValue(b, b.getI32Type(), isBlock(tile, block), appended, [&] { return word; });
   }
 
   /// Returns true when block number `block` of the tile exists.
@@ -131,13 +122,8 @@ static Value gatherRows(ImplicitLocOpBuilder &b, Value row, Value rows,
   for (int64_t step = 0; step < type.getNumElements(); ++step) {
     Value current = arith::AddIOp::create(b, row, constI32(b, step * kRowStep));
     Value isRow = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, current, rows);
-    auto exists = scf::IfOp::create(b, b.getI32Type(), isRow, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(exists.thenBlock());
-    scf::YieldOp::create(b, wordOf(current));
-    b.setInsertionPointToStart(exists.elseBlock());
-    scf::YieldOp::create(b, constI32(b, 0));
-    words.push_back(exists.getResult(0));
+    words.push_back(chooseValue(
+        b, b.getI32Type(), isRow, [&] { return wordOf(current); }, [&] { return constI32(b, 0); }));
   }
   return vector::FromElementsOp::create(b, type, words);
 }

@@ -4,7 +4,6 @@
 #include "fp4/ISA/ScaleLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numeric>
@@ -18,10 +17,7 @@ static constexpr int64_t kAccessBytes = 32;
 void fp4::emitWhere(ImplicitLocOpBuilder &b, Value condition, function_ref<void()> body) {
   if (!condition)
     return body();
-  auto branch = scf::IfOp::create(b, condition);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  body();
+  emitWhen(b, condition, body);
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,16 +109,11 @@ SmallVector<Value> Tile::loadWhole(const ElementSource::Input &input, Int32 row,
 
 /// One i32 of `bytes` bytes of zero-extended memory, or zero.
 static Value loadUnit(ImplicitLocOpBuilder &b, Value exists, Value pointer, int64_t bytes) {
-  auto branch = scf::IfOp::create(b, b.getI32Type(), exists, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  Value unit = load(b, b.getIntegerType(8 * bytes), pointer, bytes);
-  if (bytes < 4)
-    unit = arith::ExtUIOp::create(b, b.getI32Type(), unit);
-  scf::YieldOp::create(b, unit);
-  b.setInsertionPointToStart(branch.elseBlock());
-  scf::YieldOp::create(b, constI32(b, 0));
-  return branch.getResult(0);
+  auto loaded = [&]() -> Value {
+    Value unit = load(b, b.getIntegerType(8 * bytes), pointer, bytes);
+    return bytes < 4 ? arith::ExtUIOp::create(b, b.getI32Type(), unit).getResult() : unit;
+  };
+  return chooseValue(b, b.getI32Type(), exists, loaded, [&] { return constI32(b, 0); });
 }
 
 /// A piece that the last of static columns may cut: in units of at most a word, so small that each

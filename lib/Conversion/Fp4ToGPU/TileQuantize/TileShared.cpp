@@ -75,9 +75,7 @@ SmallVector<Value> ElementTile::transformedBlock(Int32 column, Int32 block) {
   SmallVector<Value> words;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     Value pointer = chunkAddress(row, column / size * chunks + chunk);
-    Value data = LLVM::LoadOp::create(b, type, pointer, kChunkBytes);
-    for (int64_t i = 0; i < kChunkBytes / 4; ++i)
-      words.push_back(vector::ExtractOp::create(b, data, i));
+    llvm::append_range(words, scalarsOf(b, LLVM::LoadOp::create(b, type, pointer, kChunkBytes)));
   }
   return words;
 }

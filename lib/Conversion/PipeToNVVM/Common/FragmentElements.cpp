@@ -59,9 +59,8 @@ struct LowerReadSums : PipePattern<pipe::ReadOp> {
     SmallVector<Value> sums;
     for (; int64_t(sums.size()) < type.getNumElements(); ++row) {
       Value place = offsetPointer(b, b.getLoc(), own, row * tile.getInnerBytes());
-      Value four = LLVM::LoadOp::create(b, piece, place, 4 * hw::sumsOfAccess);
-      for (int64_t i = 0; i < hw::sumsOfAccess; ++i)
-        sums.push_back(vector::ExtractOp::create(b, four, i));
+      llvm::append_range(sums,
+                         scalarsOf(b, LLVM::LoadOp::create(b, piece, place, 4 * hw::sumsOfAccess)));
     }
     rewriter.replaceOp(op, vector::FromElementsOp::create(b, type, sums).getResult());
     return success();

@@ -27,13 +27,6 @@ constexpr int64_t kTileElements = 4, kRowsOfThread = 2;
 
 int64_t rowOfElement(int64_t element) { return element / 2 % kRowsOfThread; }
 
-SmallVector<Value> elementsOf(ImplicitLocOpBuilder &b, Value vector) {
-  SmallVector<Value> elements;
-  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
-    elements.push_back(vector::ExtractOp::create(b, vector, i));
-  return elements;
-}
-
 bool areLanes(Value tile) {
   return pipe::distributionOf(tile.getType()).getKind() == pipe::FragmentKind::Lanes;
 }
@@ -49,7 +42,7 @@ struct LowerWrite : PipePattern<pipe::WriteOp> {
     RankedTensorType tile = op.getValue().getType();
     int64_t ofColumn = tile.getDimSize(1) / pipe::vectorOfThread(tile).getNumElements();
     int64_t byte = int64_t(*op.getFirst()) / ofColumn * 4;
-    SmallVector<Value> elements = elementsOf(b, adaptor.getValue());
+    SmallVector<Value> elements = scalarsOf(b, adaptor.getValue());
     if (areLanes(op.getValue()) ||
         op.getComplete()) // LLVM would sink arithmetic behind later reads of tensor memory
       elements = finishHere(b, b.getLoc(), elements);
@@ -72,7 +65,7 @@ struct LowerReduceRows : PipePattern<pipe::ReduceRowsOp> {
     }
     SmallVector<Value> results(size_t(type.getNumElements()));
     bool isWhole = pipe::areRowNumbers(op.getResult().getType());
-    for (auto [i, element] : llvm::enumerate(elementsOf(b, adaptor.getValue()))) {
+    for (auto [i, element] : llvm::enumerate(scalarsOf(b, adaptor.getValue()))) {
       Value &result = results[isWhole ? rowOfElement(int64_t(i)) : int64_t(i) % kTileElements];
       result = result ? combine(b, op.getCombination(), result, element) : element;
     }
@@ -92,7 +85,7 @@ private:
                                     OpAdaptor adaptor) {
     size_t chains = hw::fragmentTileColumns;
     bool areSums = op.getCombination() == pipe::RowCombination::Add;
-    SmallVector<Value> elements = elementsOf(b, adaptor.getValue());
+    SmallVector<Value> elements = scalarsOf(b, adaptor.getValue());
     if (areSums) {
       elements = pairsOf(b, elements);
       chains /= 2;
@@ -109,7 +102,7 @@ private:
         results[i] = combine(b, op.getCombination(), results[i], results[i + half]);
     if (!areSums)
       return {results.front()};
-    SmallVector<Value> both = elementsOf(b, results.front());
+    SmallVector<Value> both = scalarsOf(b, results.front());
     return finishHere(b, b.getLoc(), combine(b, op.getCombination(), both[0], both[1]));
   }
 
@@ -123,7 +116,7 @@ private:
   static SmallVector<Value> elementsOfPairs(ImplicitLocOpBuilder &b, ArrayRef<Value> pairs) {
     SmallVector<Value> elements;
     for (Value pair : pairs)
-      llvm::append_range(elements, elementsOf(b, pair));
+      llvm::append_range(elements, scalarsOf(b, pair));
     return elements;
   }
 
@@ -145,7 +138,7 @@ struct LowerBroadcastRows : PipePattern<pipe::BroadcastRowsOp> {
   LogicalResult matchAndRewrite(pipe::BroadcastRowsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> rows = elementsOf(b, adaptor.getValue()), elements;
+    SmallVector<Value> rows = scalarsOf(b, adaptor.getValue()), elements;
     VectorType type = pipe::vectorOfThread(op.getResult().getType());
     bool isWhole = pipe::areRowNumbers(op.getResult().getType()), isOne = areLanes(op.getValue());
     for (int64_t i = 0; i < type.getNumElements(); ++i)
@@ -203,7 +196,7 @@ template <typename OpT> struct LowerApproximate : OpConversionPattern<OpT> {
     if (!isApproximate(op))
       return rewriter.notifyMatchFailure(op, "is no approximation of a vector of f32");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    SmallVector<Value> elements = elementsOf(b, adaptor.getOperands().back());
+    SmallVector<Value> elements = scalarsOf(b, adaptor.getOperands().back());
     for (Value &element : elements)
       element = instruction(b, element);
     rewriter.replaceOpWithNewOp<vector::FromElementsOp>(op, cast<VectorType>(op.getType()),

@@ -110,10 +110,7 @@ SmallVector<Value> fp4::loadSharedWords(ImplicitLocOpBuilder &b, Value pointer, 
     return {LLVM::LoadOp::create(b, b.getI32Type(), pointer, 4)};
   Value words =
       LLVM::LoadOp::create(b, VectorType::get(count, b.getI32Type()), pointer, unsigned(4 * count));
-  SmallVector<Value> result;
-  for (int64_t i = 0; i < count; ++i)
-    result.push_back(vector::ExtractOp::create(b, words, i));
-  return result;
+  return scalarsOf(b, words);
 }
 
 SmallVector<Value> fp4::loadAccumulator(ImplicitLocOpBuilder &b, pipe::FragmentType type,
@@ -137,18 +134,11 @@ void fp4::forExistingTiles(ImplicitLocOpBuilder &b, Value existing, int64_t tile
   if (!existing)
     return multiply(0, tiles);
   Value all = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, existing, Int32(b, tiles));
-  auto branch = scf::IfOp::create(b, all, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard restore(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  multiply(0, tiles);
-  b.setInsertionPointToStart(branch.elseBlock());
-  for (int64_t tile = 0; tile + 1 < tiles; ++tile) {
-    Value exists = Int32(b, tile) < Int32(b, existing);
-    auto one = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard inner(b);
-    b.setInsertionPointToStart(one.thenBlock());
-    multiply(tile, 1);
-  }
+  auto some = [&] {
+    for (int64_t tile = 0; tile + 1 < tiles; ++tile)
+      emitWhen(b, Int32(b, tile) < Int32(b, existing), [&] { multiply(tile, 1); });
+  };
+  emitWhen(b, all, [&] { multiply(0, tiles); }, some);
 }
 
 void fp4::countRegisters(gpu::GPUFuncOp kernel, KernelState &state) {

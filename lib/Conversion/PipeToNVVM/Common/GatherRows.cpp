@@ -305,20 +305,17 @@ private:
       words.assign(size_t(bytes / 4), constI32(b, 0));
     SmallVector<Type> types(words.size(), b.getI32Type());
     Value isMine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, Int32(b, turn));
-    auto branch = scf::IfOp::create(b, types, isMine, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard restore(b);
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, words);
-    b.setInsertionPointToStart(branch.thenBlock());
-    TileLine line(space, pipe::Layout::Swizzle128B, rowToRead(b, op));
-    SmallVector<Value> mine;
-    for (int64_t byte = 0; byte < bytes; byte += kAccessBytes) {
-      Value pointer =
-          offsetPointer(b, b.getLoc(), line.at(byte % kLineBytes), byte / kLineBytes * kPanelBytes);
-      llvm::append_range(mine, loadSharedWords(b, pointer, kAccessBytes / 4));
-    }
-    scf::YieldOp::create(b, mine);
-    words.assign(branch.result_begin(), branch.result_end());
+    auto loaded = [&] {
+      TileLine line(space, pipe::Layout::Swizzle128B, rowToRead(b, op));
+      SmallVector<Value> mine;
+      for (int64_t byte = 0; byte < bytes; byte += kAccessBytes) {
+        Value pointer = offsetPointer(b, b.getLoc(), line.at(byte % kLineBytes),
+                                      byte / kLineBytes * kPanelBytes);
+        llvm::append_range(mine, loadSharedWords(b, pointer, kAccessBytes / 4));
+      }
+      return mine;
+    };
+    words = chooseValues(b, types, isMine, loaded, [&] { return words; });
   }
 };
 

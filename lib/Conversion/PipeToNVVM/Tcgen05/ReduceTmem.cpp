@@ -39,14 +39,9 @@ public:
     if (sizes.adding == blocks)
       return add(own, phase);
     VectorType type = pipe::vectorOfThread(op.getSums().getType());
-    auto branch = scf::IfOp::create(b, type, place < sizes.adding,
-                                    /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    scf::YieldOp::create(b, add(own, phase));
-    b.setInsertionPointToStart(branch.elseBlock());
-    scf::YieldOp::create(b, Value(LLVM::PoisonOp::create(b, type)));
-    return branch.getResult(0);
+    return chooseValue(
+        b, type, place < sizes.adding, [&] { return add(own, phase); },
+        [&]() -> Value { return LLVM::PoisonOp::create(b, type); });
   }
 
 private:

@@ -15,8 +15,6 @@
 
 #include "InlinePtx.h"
 
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
 using namespace mlir;
 using namespace fp4;
 
@@ -111,10 +109,7 @@ private:
     Value all = elements;
     if (!type.getElementType().isInteger(32))
       all = LLVM::BitcastOp::create(b, VectorType::get(count, b.getI32Type()), elements);
-    SmallVector<Value> words;
-    for (int64_t i = 0; i < count; ++i)
-      words.push_back(vector::ExtractOp::create(b, all, i));
-    return words;
+    return scalarsOf(b, all);
   }
 
   /// The registers of A, or the descriptor of the rows of this warpgroup.
