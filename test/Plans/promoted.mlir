@@ -234,16 +234,16 @@ func.func @wide_wave(%a: tensor<512x5120xf8E4M3FN>, %sa: tensor<512x40xf32>, %b:
 }
 
 !lhs11 = !fp4.scaled<fp8_block128, tensor<24x5376xf8E4M3FN>, tensor<24x42xf32>>
-!rhs11 = !fp4.scaled<fp8_block128, tensor<8192x5376xf8E4M3FN>, tensor<64x42xf32>>
+!rhs11 = !fp4.scaled<fp8_block128, tensor<12288x5376xf8E4M3FN>, tensor<96x42xf32>>
 // Two waves of narrow tiles would take as long by what memory delivers, but rows of scales that come in sets delay
 // the second one.
 // CHECK-LABEL: func.func @one_wave_of_sets
-// CHECK: tile = [64, 64, 256],
-func.func @one_wave_of_sets(%a: tensor<24x5376xf8E4M3FN>, %sa: tensor<24x42xf32>, %b: tensor<8192x5376xf8E4M3FN>, %sb: tensor<64x42xf32>) -> tensor<24x8192xbf16> {
+// CHECK: tile = [64, 96, 256],
+func.func @one_wave_of_sets(%a: tensor<24x5376xf8E4M3FN>, %sa: tensor<24x42xf32>, %b: tensor<12288x5376xf8E4M3FN>, %sb: tensor<96x42xf32>) -> tensor<24x12288xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs11
   %b_scaled = fp4.scaled %b, %sb : !rhs11
-  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs11, !rhs11) -> tensor<24x8192xbf16>
-  return %y : tensor<24x8192xbf16>
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs11, !rhs11) -> tensor<24x12288xbf16>
+  return %y : tensor<24x12288xbf16>
 }
 
 !lhs12 = !fp4.scaled<fp8_block128, tensor<256x5120xf8E4M3FN>, tensor<256x40xf32>>
