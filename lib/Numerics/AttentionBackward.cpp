@@ -3,6 +3,7 @@
 
 #include "AttentionKeys.h"
 #include "AttentionPowers.h"
+#include "PackedSequences.h"
 
 #include "fp4/Support/Parallel.h"
 
@@ -163,6 +164,9 @@ private:
 
 Status checkAttentionBackward(const AttentionShape &shape, const BackwardOperands &operands) {
   FP4_TRY(checkAttention(shape, operands.query.size(), operands.key.size(), operands.value.size()));
+  if (shape.isPacked() && shape.keyOffsets.empty())
+    return makeError(ErrorKind::Usage, "the backward pass of attention must have offsets of keys "
+                                       "beside those of queries, but got none");
   const uint64_t rows = shape.rows(), values = rows * shape.valueElements;
   if (operands.output.size() == values && operands.outputGradient.size() == values &&
       operands.logSums.size() == rows)
@@ -184,6 +188,12 @@ referenceAttentionBackward(const AttentionShape &shape, FloatType type,
                                 std::pair(&gradients.value, operands.value.size())}) {
     numbers->values.resize(count);
     numbers->bounds.resize(count);
+  }
+  if (shape.isPacked()) {
+    FP4_TRY(computeSequences(shape, operands, gradients, [&](const PackedSequence &sequence) {
+      return referenceAttentionBackward(sequence.shape, type, sequence.operands, threads);
+    }));
+    return gradients;
   }
   parallelFor(shape.batches * shape.keyHeads, threads, [&](uint64_t i) {
     BackwardGroup(shape, type, operands, gradients).compute(i / shape.keyHeads, i % shape.keyHeads);

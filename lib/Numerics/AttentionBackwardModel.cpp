@@ -9,6 +9,7 @@
 
 #include "AttentionKeys.h"
 #include "AttentionPowers.h"
+#include "PackedSequences.h"
 
 #include "fp4/Numerics/DenseRow.h"
 #include "fp4/Support/Parallel.h"
@@ -186,6 +187,12 @@ modelAttentionBackward(const AttentionShape &shape, FloatType type,
   AttentionGradients<std::vector<float>> gradients{std::vector<float>(operands.query.size()),
                                                    std::vector<float>(operands.key.size()),
                                                    std::vector<float>(operands.value.size())};
+  if (shape.isPacked()) {
+    FP4_TRY(computeSequences(shape, operands, gradients, [&](const PackedSequence &sequence) {
+      return modelAttentionBackward(sequence.shape, type, sequence.operands, threads);
+    }));
+    return gradients;
+  }
   parallelFor(shape.batches * shape.keyHeads, threads, [&](uint64_t i) {
     BackwardModel(shape, type, operands, i / shape.keyHeads, i % shape.keyHeads).compute(gradients);
   });

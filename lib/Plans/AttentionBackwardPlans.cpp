@@ -83,8 +83,10 @@ static KernelPlan proposeBackward(Operation *op, const KernelPlan &partial,
   plan.ctasPerSm = 1;
   plan.roles = fragmentRoles(context, groups, shares[groups - 1]);
   plan.pipeline.stages = 2;
-  // With causal masks the longest tiles come first, and each CTA gets as many of each length.
-  plan.schedule = cast<AttentionBackwardOp>(op).getCausal()
+  // With causal masks, or of packed sequences, the longest tiles come first, and each CTA gets as
+  // many of each length.
+  auto backward = cast<AttentionBackwardOp>(op);
+  plan.schedule = backward.getCausal() || backward.isPacked()
                       ? pipe::StaticPersistentAttr::get(context, pipe::Raster::AlongN, /*width=*/0,
                                                         /*serpentine=*/true)
                       : neighboursAlongM(context);

@@ -194,6 +194,8 @@ Status checkRows(const ProgramOp &op, std::span<const Type> operands) {
     pairs = {{0, 1}};
   if (op.op == "fp4.attention")
     pairs = {{1, 2}};
+  if (op.op == "fp4.attention_backward")
+    pairs = {{1, 2}, {0, 3}, {0, 4}, {0, 5}};
   for (auto [first, second] : pairs) {
     if (second >= operands.size() || operands[first].shape.empty() ||
         operands[second].shape.empty() || operands[first].shape[0] == operands[second].shape[0])

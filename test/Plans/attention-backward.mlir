@@ -41,6 +41,19 @@ func.func @capped(%q: !t, %l: !l) -> !t {
 
 // -----
 
+// Packed sequences have their longest tiles first too.
+// CHECK-LABEL: func.func @packed
+// CHECK: fp4.attention_backward {{.*}}tile = [128, 64, 128], schedule = #pipe.static_persistent<along_n serpentine = true>
+!t = tensor<?x8x128xbf16>
+!l = tensor<?x8xf32>
+!n = tensor<9xi32>
+func.func @packed(%q: !t, %l: !l, %n: !n) -> !t {
+  %dq, %dk, %dv = fp4.attention_backward %q, %q, %q, %q, %q, %l query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 : !t, !t, !t, !t, !l
+  return %dq : !t
+}
+
+// -----
+
 !t = tensor<1x64x8x288xbf16>
 !l = tensor<1x64x8xf32>
 func.func @elements(%q: !t, %l: !l) -> !t {

@@ -1,10 +1,12 @@
 //===- AttentionBackwardTest.cpp - Gradients of attention, by hand ---------===//
 #include "fp4/Numerics/AttentionBackward.h"
 
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 #include <random>
+#include <utility>
 
 namespace fp4::numerics {
 namespace {
@@ -142,6 +144,67 @@ TEST(AttentionBackwardModel, LiesWithinTheBound) {
       for (size_t i = 0; i < numbers->size(); ++i)
         ASSERT_LE(std::fabs((*numbers)[i] - bounded->values[i]), bounded->bounds[i]);
   }
+}
+
+/// A packed case: no queries, some, some without keys, and tokens behind the last sequence.
+Case packedCase(std::span<const int32_t> ofQueries, std::span<const int32_t> ofKeys) {
+  AttentionShape shape{.batches = ofQueries.size() - 1,
+                       .queryTokens = 9,
+                       .keyTokens = 11,
+                       .heads = 4,
+                       .keyHeads = 2,
+                       .queryElements = 16,
+                       .valueElements = 8};
+  shape.causal = true;
+  const uint64_t batches = std::exchange(shape.batches, 1); // operands are those of one sequence
+  Case of = randomCase(shape, 3);
+  of.shape.batches = batches;
+  of.shape.queryOffsets = ofQueries;
+  of.shape.keyOffsets = ofKeys;
+  return of;
+}
+
+TEST(AttentionBackward, HasPackedSequencesOneByOne) {
+  constexpr std::array<int32_t, 5> ofQueries = {0, 0, 4, 6, 8}, ofKeys = {0, 3, 10, 10, 11};
+  const Case of = packedCase(ofQueries, ofKeys);
+  const auto exact = of.exact();
+  const auto bits = of.bits();
+  constexpr uint64_t ofQuery = 64, ofKey = 32, ofValue = 16, ofOutput = 32; // of a token
+  Case second{of.shape, {}, {}, {}, {}, {}, {}};
+  second.shape.batches = 1;
+  second.shape.queryTokens = 4;
+  second.shape.keyTokens = 7;
+  second.shape.queryOffsets = second.shape.keyOffsets = {};
+  second.query.assign(of.query.begin(), of.query.begin() + 4 * ofQuery);
+  second.key.assign(of.key.begin() + 3 * ofKey, of.key.begin() + 10 * ofKey);
+  second.value.assign(of.value.begin() + 3 * ofValue, of.value.begin() + 10 * ofValue);
+  second.output.assign(of.output.begin(), of.output.begin() + 4 * ofOutput);
+  second.gradient.assign(of.gradient.begin(), of.gradient.begin() + 4 * ofOutput);
+  second.logSums.assign(of.logSums.begin(), of.logSums.begin() + 16);
+  const auto alone = second.bits();
+  for (size_t i = 0; i < alone.key.size(); ++i)
+    EXPECT_EQ(bits.key[3 * ofKey + i], alone.key[i]);
+  for (size_t i = 0; i < alone.query.size(); ++i)
+    EXPECT_EQ(bits.query[i], alone.query[i]);
+  // Keys of no queries, queries of no keys, and queries behind the last sequence.
+  for (size_t i = 0; i < 3 * ofKey; ++i)
+    EXPECT_EQ(exact.key.values[i], 0);
+  for (size_t i : {size_t(4 * ofQuery), size_t(8 * ofQuery)})
+    EXPECT_EQ(std::abs(exact.query.values[i]) + std::abs(bits.query[i]) + exact.query.bounds[i], 0);
+  EXPECT_NE(exact.query.values[7 * ofQuery], 0);
+}
+
+TEST(AttentionBackward, RefusesQueriesPackedAlone) {
+  constexpr std::array<int32_t, 2> offsets = {0, 9}, ofKeys = {0, 11};
+  constexpr std::array<int32_t, 1> page = {0};
+  Case of = packedCase(offsets, ofKeys);
+  EXPECT_TRUE(referenceAttentionBackward(of.shape, FloatType::BF16, of.operands(), 1));
+  of.shape.keyOffsets = {};
+  of.shape.pages = {.numbers = page, .tokens = 11};
+  auto found = referenceAttentionBackward(of.shape, FloatType::BF16, of.operands(), 1);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().message, "the backward pass of attention must have offsets of keys beside "
+                                   "those of queries, but got none");
 }
 
 TEST(AttentionBackward, RefusesOtherSizes) {

@@ -22,7 +22,8 @@ template <typename T> struct AttentionGradients {
 };
 
 /// Gradients of elements of `type`, on `threads` threads (0: all), of a `shape` without
-/// slopes, pages and factors. Usage error where operands have not the sizes of `shape`.
+/// slopes, pages and factors. Packed queries come with packed keys; tokens behind the last sequence
+/// have zeros. Usage error where operands have not the sizes of `shape`.
 ///
 /// Bounds, with u = 2^-24, w half an ulp of `type`, g the gradient of the output, s the score,
 /// p = exp(s - logSum) and t = sum(g output):

@@ -302,22 +302,11 @@ struct PromotedSums {
   mlir::Value sums, products;
 };
 
-/// Buffers of a list of packed rows, and of its offsets; null where there is none.
-struct PackedRows {
-  mlir::Value rows, offsets;
-};
-
 /// Launches the kernel that adds the sums of slices of keys. `buffers` are the sums of values, the
 /// exponents of 2 that they are scaled by, the sums of powers, the sinks, if there are any, the
 /// results, the first of which may be strided, and the inputs of the epilogue region.
 void combineSlices(mlir::RewriterBase &rewriter, Attention &attention,
                    const hw::TargetModel &target, mlir::ValueRange buffers);
-
-/// Returns the table of tiles of packed queries, which a kernel in front makes, and the number of
-/// its places, an index.
-std::pair<mlir::Value, mlir::Value> makeAttentionTable(mlir::RewriterBase &rewriter,
-                                                       Attention &attention, PackedRows queries,
-                                                       PackedRows keys);
 
 /// Loads of tiles of queries, keys and values (AttentionLoads.cpp).
 class AttentionLoads {

@@ -2,6 +2,7 @@
 #include "AttentionBuilder.h"
 #include "DynamicSizes.h"
 #include "Lowering.h"
+#include "SequenceTable.h"
 
 #include "fp4/Dialect/Utils/BufferTypes.h"
 #include "fp4/Dialect/Utils/OperandNames.h"
@@ -14,6 +15,15 @@
 using namespace mlir;
 using namespace fp4;
 using namespace fp4::pipe;
+
+/// The order in which the attention of tiles takes less and less time, or with a causal mask more
+/// and more, since the kernel begins with the last one then (AttentionKernel.cpp). So no CTA has
+/// long tiles left when others have none (rasterOfTiles).
+static TileOrder orderOf(Attention &attention) {
+  if (attention.window())
+    return TileOrder::Groups;
+  return attention.op.getCausal() ? TileOrder::Numbers : TileOrder::LargestGroups;
+}
 
 namespace {
 struct AttentionLowering : OpConversionPattern<AttentionOp> {
@@ -172,9 +182,10 @@ private:
       return operandOf(b, attention, tensor, buffer).memory();
     };
     Value ofKeys = memoryOf(op.getKey(), adaptor.getKey());
-    auto [table, places] = makeAttentionTable(
-        b, attention, {memoryOf(op.getQuery(), adaptor.getQuery()), adaptor.getQueryOffsets()},
-        {ofKeys, adaptor.getKeyOffsets()});
+    auto [table, places] = makeSequenceTable(
+        b, {op, "attention", attention.batches(), attention.tileTokens(), orderOf(attention)},
+        {memoryOf(op.getQuery(), adaptor.getQuery()), adaptor.getQueryOffsets(), "query_offsets"},
+        {ofKeys, adaptor.getKeyOffsets(), "key_offsets"});
     llvm::append_values(arguments, table, toI32(places));
     if (!op.hasPackedKeys())
       return;

@@ -146,3 +146,72 @@ func.func @softcap(%q: !q, %l: !l) {
   %1:3 = fp4.attention_backward %q, %q, %q, %q, %q, %l scale 0.5 softcap 0.0 : !q, !q, !q, !q, !l
   return
 }
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!k = tensor<?x2x128xbf16>
+!l = tensor<?x8xf32>
+!n = tensor<4xi32>
+func.func @packed(%q: !q, %k: !k, %l: !l, %n: !n, %some: tensor<96x?x128xbf16>) {
+  %0:3 = fp4.attention_backward %q, %k, %k, %q, %q, %l query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 : !q, !k, !k, !q, !l
+  // attention_backward (C1)
+  // expected-error @+2 {{operand 'value' must have 3 positive dimensions, of which the first may be dynamic, but got 'tensor<96x?x128xbf16>'}}
+  // expected-note @+1 {{write tokens of all sequences x heads x elements of a head}}
+  %1:3 = fp4.attention_backward %q, %k, %some, %q, %q, %l query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 : !q, !k, tensor<96x?x128xbf16>, !q, !l
+  return
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!k = tensor<?x2x128xbf16>
+!l = tensor<?x8xf32>
+!n = tensor<4xi32>
+func.func @packed_tokens(%q: !q, %k: !k, %l: !l, %n: !n, %some: tensor<96x2x128xbf16>) {
+  // attention_backward (C3)
+  // expected-error @+2 {{operand 'value' must have the dynamic tokens of operand 'key', but got 'tensor<96x2x128xbf16>'}}
+  // expected-note @+1 {{dimensions are batch, tokens, heads, and elements of a head}}
+  %1:3 = fp4.attention_backward %q, %k, %some, %q, %q, %l query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 : !q, !k, tensor<96x2x128xbf16>, !q, !l
+  return
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!l = tensor<?x8xf32>
+!n = tensor<4xi32>
+func.func @offsets(%q: !q, %l: !l, %n: !n, %few: tensor<3xi32>) {
+  %0:3 = fp4.attention_backward %q, %q, %q, %q, %q, %l query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 : !q, !q, !q, !q, !l
+  // attention_backward (C10)
+  // expected-error @+2 {{operand 'key_offsets' must have an i32 for each sequence and one more, as 'query_offsets', but got 'tensor<3xi32>'}}
+  // expected-note @+1 {{sequence b has the tokens from offset b up to offset b + 1}}
+  %1:3 = fp4.attention_backward %q, %q, %q, %q, %q, %l query_offsets(%n : !n) key_offsets(%few : tensor<3xi32>) scale 1.0 : !q, !q, !q, !q, !l
+  return
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!l = tensor<?x8xf32>
+!n = tensor<1xi32>
+func.func @sequences(%q: !q, %l: !l, %n: !n) {
+  // attention_backward (C10)
+  // expected-error @+2 {{operand 'query_offsets' must have an i32 for each sequence and one more, as 'query_offsets', but got 'tensor<1xi32>'}}
+  // expected-note @+1 {{sequence b has the tokens from offset b up to offset b + 1}}
+  %1:3 = fp4.attention_backward %q, %q, %q, %q, %q, %l query_offsets(%n : !n) key_offsets(%n : !n) scale 1.0 : !q, !q, !q, !q, !l
+  return
+}
+
+// -----
+
+!q = tensor<?x8x128xbf16>
+!l = tensor<?x8xf32>
+!n = tensor<4xi32>
+func.func @one_offsets(%q: !q, %l: !l, %n: !n) {
+  // attention_backward (C10)
+  // expected-error @+2 {{must have offsets of queries and of keys, but got 1}}
+  // expected-note @+1 {{the keys of a sequence are those of its queries}}
+  %1:3 = "fp4.attention_backward"(%q, %q, %q, %q, %q, %l, %n) <{scale = 1.0 : f32}> : (!q, !q, !q, !q, !q, !l, !n) -> (!q, !q, !q)
+  return
+}

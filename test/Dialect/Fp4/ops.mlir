@@ -424,6 +424,16 @@ func.func @attention_backward(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64
   return %ck : tensor<1x512x2x64xbf16>
 }
 
+// CHECK-LABEL: func @packed_attention_backward
+func.func @packed_attention_backward(%q: tensor<?x8x64xbf16>, %k: tensor<?x2x64xbf16>, %l: tensor<?x8xf32>, %n: tensor<3xi32>)
+    -> tensor<?x2x64xbf16> {
+  // CHECK: fp4.attention_backward {{.*}} query_offsets(%{{.*}} : tensor<3xi32>) key_offsets(%{{.*}} : tensor<3xi32>) scale 1.250000e-01 causal window 9 : tensor<?x8x64xbf16>,
+  %dq, %dk, %dv = fp4.attention_backward %q, %k, %k, %q, %q, %l query_offsets(%n : tensor<3xi32>) key_offsets(%n : tensor<3xi32>)
+      scale 1.250000e-01 causal window 9
+      : tensor<?x8x64xbf16>, tensor<?x2x64xbf16>, tensor<?x2x64xbf16>, tensor<?x8x64xbf16>, tensor<?x8xf32>
+  return %dk : tensor<?x2x64xbf16>
+}
+
 // CHECK-LABEL: func @attention_in_an_order
 func.func @attention_in_an_order(%q: tensor<1x256x8x64xbf16>, %k: tensor<1x512x2x64xbf16>) -> tensor<1x256x8x64xbf16> {
   // CHECK: fp4.attention %{{.*}}, %{{.*}}, %{{.*}} scale 1.250000e-01 causal order <in_blocks = 64, growth = 8.000000e+00> :

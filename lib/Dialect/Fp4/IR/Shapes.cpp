@@ -81,9 +81,16 @@ FP4_REIFIES_LIKE_FIRST_OPERAND(InterleaveShardsOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(PrepackOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(UnprepackOp)
 FP4_REIFIES_LIKE_FIRST_OPERAND(AttentionOp)
-FP4_REIFIES_LIKE_FIRST_OPERAND(AttentionBackwardOp)
 
 #undef FP4_REIFIES_LIKE_FIRST_OPERAND
+
+/// Gradients of queries, keys and values, each of the shape of its operand.
+LogicalResult AttentionBackwardOp::reifyResultShapes(OpBuilder &builder,
+                                                     ReifiedRankedShapedTypeDims &shapes) {
+  return reify(*this, builder, shapes, [&](unsigned result, int64_t dimension) {
+    return SizeSource{(*this)->getOperand(result), dimension};
+  });
+}
 
 /// `rows` and `tokens` follow from the number of ids; `offsets` is static.
 LogicalResult ExpertOrderOp::reifyResultShapes(OpBuilder &builder,

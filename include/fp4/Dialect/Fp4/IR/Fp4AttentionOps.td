@@ -208,10 +208,6 @@ def Fp4_AttentionOp
       return std::min<int64_t>(getKeyTokens(),
                                getWindow() ? int64_t(*getWindow()) + tokens - 1 : getKeyTokens());
     }
-    /// A size, or the most that one can be where it is dynamic.
-    static int64_t sizeOrMost(int64_t size) {
-      return ::mlir::ShapedType::isDynamic(size) ? std::numeric_limits<int32_t>::max() : size;
-    }
     /// Factor of a product in the exponent of 2, or of its hyperbolic tangent with a softcap.
     double getExponentFactor();
     /// Factor of a product in y of tanh = 1 - 2 / (1 + 2^y), with a softcap.
@@ -235,7 +231,8 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
     s, the keys that a query sees, and `lse` are those of `fp4.attention`, and operands have its types
     and shapes, `output_gradient` that of `output`. i are queries of all heads that share keys. A
     query whose `lse` is minus infinity adds nothing. With `softcap` c, ds have a factor
-    1 - tanh(s / c)^2.
+    1 - tanh(s / c)^2. With `query_offsets` and `key_offsets`, all operands are packed; tokens behind
+    the last sequence have gradients of zero.
 
     Sums are fp32, in ascending order of heads and i, or of j, 16 at a time; p and ds are rounded.
     Results have one set of bits, whatever the plan (`include/fp4/Numerics/AttentionBackward.h`).
@@ -248,12 +245,14 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
                        AnyRankedTensor:$output, AnyRankedTensor:$output_gradient,
-                       AnyRankedTensor:$lse, F32Attr:$scale, OptionalAttr<F32Attr>:$softcap,
-                       UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+                       AnyRankedTensor:$lse, Variadic<AnyRankedTensor>:$offsets, F32Attr:$scale,
+                       OptionalAttr<F32Attr>:$softcap, UnitAttr:$causal,
+                       OptionalAttr<I64Attr>:$window);
   let results = (outs AnyRankedTensor:$query_gradient, AnyRankedTensor:$key_gradient,
                       AnyRankedTensor:$value_gradient);
   let assemblyFormat = [{
-    $query `,` $key `,` $value `,` $output `,` $output_gradient `,` $lse `scale` $scale
+    $query `,` $key `,` $value `,` $output `,` $output_gradient `,` $lse
+    custom<PackedOffsets>($offsets, type($offsets)) `scale` $scale
     (`softcap` $softcap^)? (`causal` $causal^)? (`window` $window^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($output) `,` type($lse)
   }];
@@ -264,19 +263,32 @@ def Fp4_AttentionBackwardOp : Fp4_Op<"attention_backward",
     ::mlir::RankedTensorType getKeyType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getKey().getType());
     }
-    int64_t getBatches() { return getQueryType().getDimSize(0); }
-    int64_t getQueryTokens() { return getQueryType().getDimSize(1); }
-    int64_t getKeyTokens() { return getKeyType().getDimSize(1); }
-    int64_t getHeads() { return getQueryType().getDimSize(2); }
-    int64_t getKeyHeads() { return getKeyType().getDimSize(2); }
+    /// Returns true when sequences lie one behind another, as offsets of queries and of keys say.
+    bool isPacked() { return !getOffsets().empty(); }
+    ::mlir::Value getQueryOffsets() { return isPacked() ? getOffsets().front() : ::mlir::Value(); }
+    ::mlir::Value getKeyOffsets() { return isPacked() ? getOffsets().back() : ::mlir::Value(); }
+    int64_t getBatches() {
+      return isPacked() ? ::llvm::cast<::mlir::RankedTensorType>(getQueryOffsets().getType())
+                                  .getDimSize(0) - 1
+                        : getQueryType().getDimSize(0);
+    }
+    /// Most tokens of a sequence.
+    int64_t getQueryTokens() {
+      return sizeOrMost(getQueryType().getDimSize(isPacked() ? 0 : 1));
+    }
+    int64_t getKeyTokens() {
+      return sizeOrMost(getKeyType().getDimSize(isPacked() ? 0 : 1));
+    }
+    int64_t getHeads() { return getQueryType().getShape().drop_back().back(); }
+    int64_t getKeyHeads() { return getKeyType().getShape().drop_back().back(); }
     /// Heads of queries that share a head of keys.
     int64_t getHeadsOfGroup() { return getHeads() / getKeyHeads(); }
-    int64_t getElements() { return getQueryType().getDimSize(3); }
+    int64_t getElements() { return getQueryType().getShape().back(); }
     /// As those of AttentionOp.
     double getExponentFactor();
     double getTangentFactor();
     int64_t getValueElements() {
-      return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()).getDimSize(3);
+      return ::llvm::cast<::mlir::RankedTensorType>(getValue().getType()).getShape().back();
     }
   }];
 }

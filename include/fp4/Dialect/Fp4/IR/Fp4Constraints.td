@@ -142,7 +142,8 @@ def : Fp4_Constraints<"attention", [{
 }]>;
 
 def : Fp4_Constraints<"attention_backward", [{
-  - (C1) `query`, `key` and `value` have 4 static, positive dimensions.
+  - (C1) `query`, `key` and `value` have 4 static, positive dimensions, or packed 3, of which the
+    first may be dynamic.
   - (C2) all elements are bf16, or f16.
   - (C3) `key` has the batches and elements of a head of `query`, `value` the batches, tokens and
     heads of `key`.
@@ -152,6 +153,7 @@ def : Fp4_Constraints<"attention_backward", [{
   - (C7) `lse` has an f32 for each token and head of `query`.
   - (C8) `window` is positive, and comes with `causal`.
   - (C9) `softcap` is finite and positive.
+  - (C10) `query_offsets` and `key_offsets` are i32 of one size, 2 or more.
 }]>;
 
 def : Fp4_Constraints<"key_order", [{

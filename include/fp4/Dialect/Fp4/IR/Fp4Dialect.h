@@ -107,6 +107,17 @@ void printAttentionScales(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir
 /// The type of the elements of fp4.attention, which an epilogue region may leave out.
 mlir::ParseResult parseAttentionResult(mlir::OpAsmParser &parser, mlir::Type &result);
 void printAttentionResult(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::Type result);
+/// The number of tokens of a dimension, or the most that it can be where it is dynamic.
+inline int64_t sizeOrMost(int64_t size) {
+  return mlir::ShapedType::isDynamic(size) ? std::numeric_limits<int32_t>::max() : size;
+}
+/// The offsets of packed queries and keys of gradients of attention, two or none.
+mlir::ParseResult
+parsePackedOffsets(mlir::OpAsmParser &parser,
+                   llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &offsets,
+                   llvm::SmallVectorImpl<mlir::Type> &types);
+void printPackedOffsets(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                        mlir::OperandRange offsets, mlir::TypeRange types);
 
 template <typename Op>
 class KnownAttributes : public mlir::OpTrait::TraitBase<Op, KnownAttributes> {
