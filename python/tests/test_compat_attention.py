@@ -61,6 +61,29 @@ class FlashAttention(unittest.TestCase):
             here = query[None, begins[i]:begins[i + 1]]
             close(got[None, begins[i]:begins[i + 1]], plain(here, *one, False, 0.2))
 
+    def test_gradients(self) -> None:
+        """Both functions have the gradients of fp4.torch, and refuse them with slopes."""
+        query, key = heads(40, 2, 64), heads(95, 1, 64, seed=1)
+        of_queries, of_keys = offsets(COUNTS), offsets(LENGTHS)
+        packed = {"cu_seqlens_q": of_queries, "cu_seqlens_k": of_keys}
+        slopes = torch.ones(2)
+
+        def attend(q: Any, k: Any, **more: Any) -> Any:
+            return flash_attn_varlen_func(q, k, k, of_queries, of_keys, 22, 40, causal=True, **more)
+
+        calls = ((attend, lambda q, k: ft.attention(q, k, k, causal=True, **packed), query, key),
+                 (lambda q, k: flash_attn_func(q, k, k), lambda q, k: ft.attention(q, k, k),
+                  query[None], key[None]))
+        for function, like, q, k in calls:
+            mine, theirs = ([x.clone().requires_grad_() for x in (q, k)] for _ in range(2))
+            function(*mine).sum().backward()
+            like(*theirs).sum().backward()
+            for x, y in zip(mine, theirs):
+                self.assertTrue(torch.equal(x.grad, y.grad) and x.grad.any())
+        result = attend(query.clone().requires_grad_(), key, alibi_slopes=slopes)
+        with self.assertRaisesRegex(fp4.UsageError, "no gradient with 'alibi_slopes'"):
+            result.sum().backward()
+
     def test_sequences_of_one_length(self) -> None:
         query, key, value = heads(2, 33, 4, 64), heads(2, 50, 2, 64), heads(2, 50, 2, 64, seed=2)
         got, lse, _ = flash_attn_func(query, key, value, causal=True, return_attn_probs=True)

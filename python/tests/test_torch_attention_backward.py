@@ -7,6 +7,7 @@ from typing import Any
 import fp4
 from programs import torch
 from test_torch_attention import heads, plain, with_sinks
+from test_torch_packed import SEQUENCES, packed
 
 if torch is not None:
     import fp4.torch as ft
@@ -65,6 +66,51 @@ class AttentionBackward(unittest.TestCase):
                    lambda q, k, v: with_sinks(q, k, v, sinks, window=9, softcap=1.5)[0],
                    heads(1, 40, 4, 64), heads(1, 40, 2, 64, seed=1), heads(1, 40, 2, 64, seed=2))
 
+    def gradients(self, gradient: Any, *tensors: Any, **options: Any) -> "list[Any]":
+        """Gradients of attention for one gradient of the output."""
+        mine = leaves(*tensors)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            ft.attention(*mine, **options).backward(gradient)
+        return [x.grad for x in mine]
+
+    def test_packed_sequences(self) -> None:
+        """Each sequence has the bits that it has by itself, and what no query sees has zeros."""
+        query, key, value, *offsets = packed()
+        names = dict(zip(("cu_seqlens_q", "cu_seqlens_k"), offsets))
+        gradient = heads(*query.shape, seed=9)
+        self.gradients(gradient, query, key, value, **names)
+        got = self.gradients(gradient, query, key, value, causal=True, softcap=3.0, **names)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            output, lse = ft.attention(query, key, value, causal=True, softcap=3.0, return_lse=True,
+                                       **names)
+        of_queries, of_keys = (x.tolist() for x in offsets)
+        for i, (queries, keys) in enumerate(SEQUENCES):
+            ours, theirs = (slice(x[i], x[i + 1]) for x in (of_queries, of_keys))
+            parts = [x[rows] for x, rows in zip(got, (ours, theirs, theirs))]
+            if not queries or not keys:
+                self.assertFalse(any(x.any() for x in parts))
+                continue
+            with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+                alone = torch.ops.fp4.attention_backward(
+                    query[None, ours], key[None, theirs], value[None, theirs],
+                    *(x[None, ours] for x in (output, lse, gradient)), 0.125, True, None, 3.0)
+            for part, expected in zip(parts, alone):
+                self.assertTrue(torch.equal(part, expected[0]))
+
+    def test_packed_strides(self) -> None:
+        """Packed views of one tensor."""
+        mine, theirs = leaves(heads(40, 3, 2, 64), heads(40, 3, 2, 64))
+        offsets = torch.tensor([0, 7, 40], dtype=torch.int32)
+        gradient = heads(40, 2, 64, seed=9)
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            ft.attention(*mine.unbind(1), cu_seqlens_q=offsets, cu_seqlens_k=offsets,
+                         causal=True).backward(gradient)
+        q, k, v = leaves(*theirs.detach().unbind(1))
+        with ft.simulator(fp4.Device("sim", target="sm_90a", check="strict"), verify=True):
+            ft.attention(q, k, v, cu_seqlens_q=offsets, cu_seqlens_k=offsets,
+                         causal=True).backward(gradient)
+        self.assertTrue(torch.equal(mine.grad, torch.stack([q.grad, k.grad, v.grad], 1)))
+
     def test_scaled_dot_product_attention(self) -> None:
         """Queries behind the last key, which torch aligns with the first one."""
         def attend(q: Any, k: Any, v: Any) -> Any:
@@ -96,6 +142,9 @@ class AttentionBackward(unittest.TestCase):
             output, lse = ft.attention(query, key, key, return_lse=True)
             inputs = (query, key, key, output, lse, output, 0.125, True)
             torch.library.opcheck(torch.ops.fp4.attention_backward.default, inputs)
+            packed = (*(x[0] for x in inputs[:6]), 0.125, True, None, None,
+                      *[torch.tensor([0, n], dtype=torch.int32) for n in (3, 5)])
+            torch.library.opcheck(torch.ops.fp4.attention_backward.default, packed)
             torch.library.opcheck(torch.ops.fp4.attention_lse.default,
                                   (*leaves(query, key, key), None, None, 0.125, True))
 
@@ -120,6 +169,19 @@ class AttentionBackward(unittest.TestCase):
                 with self.assertRaisesRegex(fp4.UsageError, f"has no gradient with '{name}'"):
                     output.sum().backward()
                 ft.attention(query, key, key).sum().backward()
+
+    def test_refuses_slopes_of_packed_sequences(self) -> None:
+        query, key = leaves(heads(4, 2, 64), heads(4, 1, 64, seed=1))
+        offsets = torch.tensor([0, 1, 4], dtype=torch.int32)
+        with ft.simulator(fp4.Device("sim", target="sm_90a"), verify=False):
+            for slopes in (torch.ones(2), None):
+                output = ft.attention(query, key, key, cu_seqlens_q=offsets, cu_seqlens_k=offsets,
+                                      alibi_slopes=slopes)
+                if slopes is None:
+                    output.sum().backward()
+                    continue
+                with self.assertRaisesRegex(fp4.UsageError, "no gradient with 'alibi_slopes'"):
+                    output.sum().backward()
 
     def test_refuses_heads_without_kernels(self) -> None:
         query, key = leaves(heads(1, 4, 1, 48), heads(1, 5, 1, 48, seed=1))

@@ -1,14 +1,13 @@
 """FlashAttention's functions for sequences of one length and packed ones, of flash-attn 2.8.3.
 
-Probabilities are rounded as FlashAttention rounds them, before they multiply values, but powers and
-sums come in the order of fp4's kernels: last bits differ. A query that sees no key gives zeros, and
-the logarithm of its sum is minus infinity, where FlashAttention has plus infinity.
+Powers and sums come in the order of fp4's kernels: last bits differ. A query that sees no key gives
+zeros, and the logarithm minus infinity, where FlashAttention has plus infinity.
 
 Logarithms of sums have FlashAttention's biases: with causal, slopes and no window slope * j for
 key j, else -slope * |i + Sk - Sq - j| for query i.
 
-Refused are dropout, windows that end behind the query, and slopes of each sequence. No gradient
-flows. `max_seqlen_q` and `deterministic` have no effect: kernels find the lengths on the device,
+Refused are dropout, windows that end behind the query, and slopes of each sequence. Gradients flow
+but with slopes and pages. `max_seqlen_q` and `deterministic` have no effect: kernels find the lengths on the device,
 and every result is deterministic. A window of more than `max_seqlen_k` keys is none.
 
 Source: flash_attn_interface of the source distribution.

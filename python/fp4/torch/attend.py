@@ -25,6 +25,7 @@ from .attend_programs import (
     Attention,
     element_of,
     elements_of,
+    padded,
     program,
 )
 from .execution import run, run_into
@@ -61,7 +62,7 @@ def _call(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Te
     for i, offsets in enumerate((cu_seqlens_q, cu_seqlens_k, cu_seqlens_k)):
         shapes[i] = shapes[i] if offsets is None else (None, *shapes[i][1:])
     if cu_seqlens_q is not None and cu_seqlens_k is not None:
-        cu_seqlens_q, cu_seqlens_k = (_padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
+        cu_seqlens_q, cu_seqlens_k = (padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
     of_blocks = query_scales is not None
     of_heads = [name for name, x in (("sinks", sinks), ("slopes", alibi_slopes)) if x is not None]
     what = Attention(
@@ -114,13 +115,6 @@ def _one_row(empty: torch.Tensor, axis: int) -> torch.Tensor:
     result = empty.new_empty((*empty.shape[:axis], 1, *empty.shape[axis + 1:]))
     result.view(torch.uint8).zero_()
     return result
-
-
-def _padded(offsets: torch.Tensor) -> torch.Tensor:
-    """Offsets of a power of two of sequences, of which the last ones are empty: programs are for so
-    many."""
-    missing = (1 << (offsets.numel() - 2).bit_length()) + 1 - offsets.numel()
-    return torch.cat([offsets, offsets[-1:].expand(missing)]) if missing else offsets
 
 
 def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -210,7 +204,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
     """softmax(scale * query @ key^T) @ value of each head, [B, Sq, Hq, E].
 
     CUDA graphs follow lengths, pages and offsets. Gradients
-    flow with masks and sinks alone.
+    flow with masks, sinks and offsets.
 
     Args:
         query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256, with wgmma
@@ -228,16 +222,15 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             finite.
         pages: int32 [B, P], with lengths: key and value are a cache [N, T, Hk, D] and
             [N, T, Hk, E], T a multiple of 8, or 16 for codes.
-        cu_seqlens_q, cu_seqlens_k: int32 [B + 1], offsets of packed sequences: query is [T, Hq, D],
-            key and value are [Tk, Hk, D] and [Tk, Hk, E], and sequence b has rows
-            `cu_seqlens_q[b]` up to `cu_seqlens_q[b + 1]`, likewise of keys. Rows behind the last
-            one give zeros. With `pages` of all B, cu_seqlens_q comes alone.
+        cu_seqlens_q, cu_seqlens_k: int32 [B + 1], begins and last end of packed sequences: query
+            is [T, Hq, D], key and value are [Tk, Hk, D] and [Tk, Hk, E]. Rows behind the last one
+            give zeros. Beside `pages`, cu_seqlens_q comes alone.
         alibi_slopes: float32 [Hq]; scores lose slope * |i + Sk - Sq - j|, behind a softcap.
         kv_layout: "NHD", or "HND" for pages [N, Hk, T, D].
         key_scales, value_scales: of blocks of codes of a head: float8_e4m3fn for 16 of 4 bits
             (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
-        key_factors, value_factors: float32 [1] or [Hk], decode scales of all codes, or of those of
-            a head. Beside a float8_e4m3fn query they are positive, and may be [B, Hk].
+        key_factors, value_factors: float32 [1] or [Hk], decode scales of codes. Beside a
+            float8_e4m3fn query they are positive, and may be [B, Hk].
         query_scales: of blocks of queries, [B, Sq, Hq, D/32] (MXFP8) or [B, Sq, Hq, D/16] (NVFP4),
             and key_scales likewise. Values are float8_e4m3fn, or NVFP4 [B, Hk, E, Sk/2].
         out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.

@@ -1,7 +1,7 @@
 """Gradients of attention, of three kernels.
 
     attention_backward(query, key, value, output, lse, gradient, scale, causal, window,
-        softcap) -> gradients of query, key and value
+        softcap, cu_seqlens_q, cu_seqlens_k) -> gradients of query, key and value
 
 Results have the same bits every time.
 """
@@ -16,6 +16,7 @@ import torch
 
 from ..errors import UsageError
 from . import programs
+from .attend_programs import padded, tensor
 from .execution import run
 from .operation import Operation
 from .programs import Runnable
@@ -24,61 +25,77 @@ from .strides import dense
 Maybe = torch.Tensor | None
 
 #: Arguments behind `value` that leave the gradient as it is, or that it follows.
-_FOLLOWED = ("scale", "softcap", "causal", "window", "sinks", "heads_first")
+_FOLLOWED = ("scale", "softcap", "causal", "window", "sinks", "heads_first", "cu_seqlens_q",
+             "cu_seqlens_k")
 
 
 @dataclasses.dataclass(frozen=True)
 class Backward:
-    """The facts that decide the program: the shapes of queries, keys and values, their type, and
-    the mask."""
+    """The facts that decide the program: the shapes of queries, keys and values, their type, the
+    mask, and the number of offsets of packed sequences, whose tokens are dynamic."""
 
-    query: tuple[int, ...]
-    key: tuple[int, ...]
-    value: tuple[int, ...]
+    query: tuple[int | None, ...]
+    key: tuple[int | None, ...]
+    value: tuple[int | None, ...]
     element: str
     scale: float
     causal: bool
     window: int | None
     softcap: float | None = None
+    offsets: int = 0
 
 
 @functools.lru_cache(maxsize=256)
 def _program(what: Backward, target: str) -> Runnable:
-    """(query, key, value, output, gradient, lse) -> gradients of query, key and value."""
+    """(query, key, value, output, gradient, lse, offsets?) -> gradients of query, key and value."""
     return programs.compile_text(text_of(what), target)
 
 
 def text_of(what: Backward) -> str:
     """The program of the gradients as MLIR text."""
-    def tensor(shape: tuple[int, ...], element: str = what.element) -> str:
-        return f"tensor<{'x'.join(map(str, shape))}x{element}>"
-
-    query, key, value = (tensor(x) for x in (what.query, what.key, what.value))
-    output, lse = tensor((*what.query[:3], what.value[3])), tensor(what.query[:3], "f32")
-    names = (("query", query), ("key", key), ("value", value), ("output", output),
-             ("gradient", output), ("lse", lse))
-    arguments = ", ".join(f'%{name[0]}{name[-1]}: {kind} {{fp4.name = "{name}"}}'
-                          for name, kind in names)
+    query, key, value = (tensor(x, what.element) for x in (what.query, what.key, what.value))
+    output = tensor((*what.query[:-1], what.value[-1]), what.element)
+    lse = tensor(what.query[:-1], "f32")
+    names = (("query", query, "T"), ("key", key, "K"), ("value", value, "K"),
+             ("output", output, "T"), ("gradient", output, "T"), ("lse", lse, "T"))
+    arguments = ", ".join(f'%{name[0]}{name[-1]}: {kind} {{fp4.name = "{name}"{_dims(kind, size)}}}'
+                          for name, kind, size in names)
+    packed = ""
+    if what.offsets:
+        kind = tensor((what.offsets,), "i32")
+        arguments += f", %qo: {kind}, %ko: {kind}"
+        packed = f" query_offsets(%qo : {kind}) key_offsets(%ko : {kind})"
     mask = f"{' causal' if what.causal else ''}{f' window {what.window}' if what.window else ''}"
     cap = f" softcap {what.softcap:.9e}" if what.softcap else ""
     results = f"{query}, {key}, {value}"
     return (f"func.func @attention_backward({arguments}) -> ({results}) {{\n"
-            f"  %dq, %dk, %dv = fp4.attention_backward %qy, %ky, %ve, %ot, %gt, %le"
+            f"  %dq, %dk, %dv = fp4.attention_backward %qy, %ky, %ve, %ot, %gt, %le{packed}"
             f" scale {what.scale:.9e}{cap}{mask}\n"
             f"      : {query}, {key}, {value}, {output}, {lse}\n"
             f"  return %dq, %dk, %dv : {results}\n}}\n")
 
 
+def _dims(kind: str, size: str) -> str:
+    """The name of a dynamic number of tokens, which operands have in common."""
+    if "?" not in kind:
+        return ""
+    dims = ", ".join([f'"{size}"', *['""'] * (kind.count("x") - 1)])
+    return f", fp4.dims = [{dims}]"
+
+
 def _differentiate(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                    output: torch.Tensor, lse: torch.Tensor, gradient: torch.Tensor, scale: float,
-                   causal: bool, window: int | None = None,
-                   softcap: float | None = None) -> Any:
+                   causal: bool, window: int | None = None, softcap: float | None = None,
+                   cu_seqlens_q: Maybe = None, cu_seqlens_k: Maybe = None) -> Any:
     if not query.numel() or not key.numel():
         return tuple(torch.zeros_like(x, memory_format=torch.contiguous_format)
                      for x in (query, key, value))
-    what = Backward(tuple(query.shape), tuple(key.shape), tuple(value.shape),
-                    programs.ELEMENTS[query.dtype], scale, causal, window, softcap)
-    operands = (dense(x) for x in (query, key, value, output, gradient, lse))
+    offsets = [padded(x) for x in (cu_seqlens_q, cu_seqlens_k) if x is not None]
+    shapes: list[Any] = [(None, *x.shape[1:]) if offsets else tuple(x.shape)
+                         for x in (query, key, value)]
+    what = Backward(shapes[0], shapes[1], shapes[2], programs.ELEMENTS[query.dtype], scale, causal,
+                    window, softcap, offsets[0].numel() if offsets else 0)
+    operands = (dense(x) for x in (query, key, value, output, gradient, lse, *offsets))
     return run(_program, (what,), *operands, target="sm_90a")
 
 
@@ -89,8 +106,8 @@ def _fake(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any) 
 
 _operation = Operation(
     "attention_backward(Tensor query, Tensor key, Tensor value, Tensor output, Tensor lse,"
-    " Tensor gradient, float scale, bool causal, int? window=None, float? softcap=None)"
-    " -> (Tensor, Tensor, Tensor)",
+    " Tensor gradient, float scale, bool causal, int? window=None, float? softcap=None,"
+    " Tensor? cu_seqlens_q=None, Tensor? cu_seqlens_k=None) -> (Tensor, Tensor, Tensor)",
     _differentiate, _fake)
 
 
@@ -126,8 +143,8 @@ def _backward(names: list[str], ctx: Any, gradient: torch.Tensor, *_: Any) -> An
     if len(results) == 1:
         results = torch.ops.fp4.attention_lse(*inputs)
     gradients = torch.ops.fp4.attention_backward(
-        *inputs[:3], *results, gradient, given["scale"], given["causal"], given.get("window"),
-        given.get("softcap"))
+        *inputs[:3], *results, gradient, given["scale"], given["causal"],
+        *(given.get(name) for name in ("window", "softcap", "cu_seqlens_q", "cu_seqlens_k")))
     return (*gradients, *(None for _ in inputs[3:]))
 
 

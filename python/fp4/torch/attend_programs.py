@@ -240,6 +240,13 @@ def _scores(what: Attention) -> str:
     return f"scale {what.scale:.9e}{softcap}{' causal' if what.causal else ''}{window}{latent}"
 
 
+def padded(offsets: torch.Tensor) -> torch.Tensor:
+    """Offsets of a power of two of sequences, of which the last ones are empty: programs are for so
+    many."""
+    missing = (1 << (offsets.numel() - 2).bit_length()) + 1 - offsets.numel()
+    return torch.cat([offsets, offsets[-1:].expand(missing)]) if missing else offsets
+
+
 def elements_of(tensor: torch.Tensor) -> tuple[int, ...]:
     """The shape of keys or values in elements: two codes of 4 bits are a byte."""
     packed = tensor.dtype in PACKED
