@@ -22,7 +22,10 @@ RESULTS = {"tiles": ((4, 4096, HEADS, ELEMENTS), (4, 4096, HEADS, ELEMENTS), {"c
            "latent": ((64, 1, HEADS, 576), (64, 4096, 1, 576), {"latent": 512})}
 PACKED = (None, HEADS, ELEMENTS)
 LENGTHS = (512, 4096, 1024, 3072, 2048, 128, 5000, 504)  # of packed sequences
-FRONT = {"4 x 16 x 4096": (4, 16, 4096, True), "8 x 16 x 2048": (8, 16, 2048, False), "64 x 16 x 256": (64, 16, 256, True)}
+#: Batches, heads of queries and of keys, tokens, and whether there is a causal mask.
+FRONT = {"4 x 16 x 4096": (4, 16, 16, 4096, True), "8 x 16 x 2048": (8, 16, 16, 2048, False),
+         "64 x 16 x 256": (64, 16, 16, 256, True), "4 x 32 over 8 x 4096": (4, 32, 8, 4096, True),
+         "8 x 32 over 8 x 2048": (8, 32, 8, 2048, True), "32 x 64 over 8 x 256": (32, 64, 8, 256, True)}
 
 
 def texts():
@@ -38,10 +41,10 @@ def texts():
             yield f"result_{name}{order and '_placed'}", text(query, key, order, **facts)
     for order in ("", "q k v"):
         yield f"packed{order and '_placed'}", text(PACKED, PACKED, order, causal=True, offsets=len(LENGTHS) + 1)
-    for name, (batches, heads, tokens, causal) in FRONT.items():
+    for name, (batches, heads, of_keys, tokens, causal) in FRONT.items():
         name = name.replace(" ", "")
-        yield f"front_{name}", text(*[(batches, tokens, heads, ELEMENTS)] * 2, causal=causal)
-        yield f"front_{name}_placed", text(*[(batches * heads, tokens, 1, ELEMENTS)] * 2, causal=causal)
+        yield f"front_{name}", text(*((batches, tokens, x, ELEMENTS) for x in (heads, of_keys)), causal=causal)
+        yield f"front_{name}_placed", text(*((batches * x, tokens, 1, ELEMENTS) for x in (heads, of_keys)), causal=causal)
 
 
 def pack(build, folder):
@@ -104,14 +107,14 @@ def measure(folder):
     matrices = [matrix_of_tokens(x) for x in parts]
     yield row_of("packed slices", {"copied": lambda: dense(*(x.contiguous() for x in parts), offsets, offsets),
                                    "placed": lambda: placed(*matrices, offsets, offsets)}, torch)
-    for name, (batches, heads, tokens, causal) in FRONT.items():
+    for name, (batches, heads, of_keys, tokens, causal) in FRONT.items():
         stem = f"front_{name.replace(' ', '')}"
         dense, lists = load(stem), load(f"{stem}_placed")
-        q, k, v = (randn(batches, heads, tokens, ELEMENTS) for _ in range(3))
-        ofs = [x.view(batches * heads, tokens, 1, ELEMENTS) for x in (q, k, v)]
+        q, k, v = (randn(batches, x, tokens, ELEMENTS) for x in (heads, of_keys, of_keys))
+        ofs = [x.view(-1, tokens, 1, ELEMENTS) for x in (q, k, v)]
 
         def torch_one():
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=heads > of_keys)
 
         yield row_of(f"{name}{', causal' if causal else ''}", {
             "copied": lambda: dense(*(x.transpose(1, 2).contiguous() for x in (q, k, v))).transpose(1, 2),

@@ -4,6 +4,7 @@
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Fp4/IR/AttentionEpilogue.h"
+#include "fp4/Dialect/Fp4/IR/SharedKeys.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Schedules.h"
 #include "fp4/ISA/ClusterLimit.h"
@@ -345,7 +346,8 @@ static pipe::WorkScheduleAttrInterface rasterOfTiles(AttentionOp op,
   int64_t elements = op.getKeyTokens() * (op.getElements() + op.getValueElements());
   int64_t ofHead = std::max<int64_t>(1, op.getKeyType().getElementTypeBitWidth() * elements / 8);
   int64_t heads = op.isPacked() ? op.getHeads() : op.getHeads() * op.getBatches();
-  int64_t most = op.isPacked() ? 0 : kCachedBytes * op.getHeadsOfGroup() / ofHead;
+  int64_t sharing = op.getHeadsOfGroup() * getSharingSequences(op);
+  int64_t most = op.isPacked() ? 0 : kCachedBytes * sharing / ofHead;
   auto panels = [&](int64_t width, bool serpentine) {
     return pipe::StaticPersistentAttr::get(context, pipe::Raster::Panels, width, serpentine);
   };

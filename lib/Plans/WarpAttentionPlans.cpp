@@ -8,6 +8,7 @@
 
 #include "Families.h"
 
+#include "fp4/Dialect/Fp4/IR/SharedKeys.h"
 #include "fp4/Plans/KernelPlans.h"
 
 using namespace mlir;
@@ -67,6 +68,13 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
     return withNote(op->emitOpError("has kernels of warps without 'query_offsets', but got these"),
                     "family tile_attention takes packed sequences, with wgmma, or with tcgen05 for "
                     "operand 'value' of 64 or 128 elements");
+  if (int64_t sharing = getSharingSequences(attention); sharing > 1)
+    return withNote(
+        op->emitOpError("has kernels of warps for as many sequences of keys as of "
+                        "queries, but ")
+            << sharing << " share their keys",
+        "family tile_attention takes them, with wgmma or tcgen05; else pass their heads "
+        "behind tokens");
   if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
       failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
     return failure();
@@ -115,6 +123,8 @@ static int64_t bytesOfKeys(AttentionOp op) {
 static constexpr int64_t kFewLaneRows = 32;
 
 bool fp4::prefersWarps(AttentionOp op, const hw::TargetModel &target) {
+  if (getSharingSequences(op) > 1)
+    return false;
   constexpr int64_t manyBytes = 128 << 20, manyKeys = 16384; // by an H200
   bool hasPages = !op.getPages() || op.getPageTokens() % kKeys == 0;
   bool isFaster =

@@ -316,6 +316,19 @@ void keepFirst(std::vector<float> &rows, size_t all, size_t kept) {
   rows.resize(rows.size() / all * kept);
 }
 
+/// Repeats each sequence of keys for the sequences of queries that share it, so that there are so
+/// many.
+void repeatSequences(std::vector<float> &rows, size_t ofSequence, size_t sequences) {
+  const size_t sharing = rows.empty() ? 1 : sequences * ofSequence / rows.size();
+  if (sharing < 2)
+    return;
+  std::vector<float> all(sequences * ofSequence);
+  for (size_t i = 0; i < sequences; ++i)
+    std::copy_n(rows.begin() + ptrdiff_t(i / sharing * ofSequence), ofSequence,
+                all.begin() + ptrdiff_t(i * ofSequence));
+  rows = std::move(all);
+}
+
 /// The numbers of queries, keys and values, and those of them that a kernel multiplies.
 struct Operands {
   std::vector<float> query, key, value;
@@ -349,6 +362,10 @@ Expected<Operands> operandsOf(const Step &step, const Others &others,
       all.value,
       CacheOperand(*step.operands[2], others.valueScales, others.valueFactors).numbers(step, type));
   keepFirst(all.value, size_t(step.operands[2]->type.shape.back()), shape.valueElements);
+  if (!others.pages && !others.keyOffsets)
+    for (auto [rows, elements] :
+         {std::pair(&all.key, shape.queryElements), std::pair(&all.value, shape.valueElements)})
+      repeatSequences(*rows, shape.keyTokens * shape.keyHeads * elements, shape.batches);
   return all;
 }
 

@@ -231,11 +231,12 @@ class Attention(unittest.TestCase):
                                                    **change})
 
     def test_heads_in_front_of_tokens(self) -> None:
-        """Contiguous tensors are sequences of one head each, and have the bits of transposed views;
-        causal heads that share keys are not."""
+        """Contiguous tensors are sequences of one head each, and have the bits of transposed views,
+        unless a causal mask has fewer queries than keys."""
         device = fp4.Device("sim", target="sm_90a", check="strict")
         for query_heads, tokens, causal, is_moved in ((2, 70, True, True), (2, 9, False, True),
-                                                      (4, 33, False, True), (4, 70, True, False)):
+                                                      (4, 33, False, True), (4, 70, True, True),
+                                                      (4, 60, True, False)):
             query = heads(2, query_heads, tokens, 64)
             key, value = heads(2, 2, 70, 64, seed=1), heads(2, 2, 70, 64, seed=2)
             views = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value)]
@@ -244,12 +245,13 @@ class Attention(unittest.TestCase):
                 with execution.collecting() as programs:
                     ft.scaled_dot_product_attention(query, key, value, **options)
                 (_, (what,), _, _), = programs
-                self.assertEqual(what.query, (4, query_heads // 2 * tokens, 1, 64) if is_moved
-                                 else (2, tokens, query_heads, 64))
+                lists = 2 * query_heads if causal else 4
+                self.assertEqual(what.query, (2, tokens, query_heads, 64) if not is_moved else
+                                 (lists, 2 * query_heads // lists * tokens, 1, 64))
                 got = ft.scaled_dot_product_attention(query, key, value, **options)
                 expected = ft.scaled_dot_product_attention(*views, **options)
                 self.assertTrue(torch.equal(got, expected))
-        with self.assertRaisesRegex(fp4.CompileError, "'key' must have the 2 batches"):
+        with self.assertRaisesRegex(fp4.UsageError, "'key' must have the 2 batches"):
             ft.scaled_dot_product_attention(query, key[:1], value[:1], enable_gqa=True)
 
     def test_causal_masks_of_torch(self) -> None:

@@ -119,8 +119,16 @@ class AttentionBackward(unittest.TestCase):
         def expect(q: Any, k: Any, v: Any) -> Any:
             return torch.nn.functional.scaled_dot_product_attention(
                 q, k, v, is_causal=True, enable_gqa=True)
-        self.check(attend, expect, heads(1, 4, 24, 64), heads(1, 2, 20, 64, seed=1),
-                   heads(1, 2, 20, 64, seed=2))
+        for tokens in (24, 20):  # sequences of one head share keys where both have as many tokens
+            self.check(attend, expect, heads(1, 4, tokens, 64), heads(1, 2, 20, 64, seed=1),
+                       heads(1, 2, 20, 64, seed=2))
+
+    def test_sequences_that_share_keys(self) -> None:
+        """Two heads of each of two sequences share the keys of one."""
+        query, key = heads(4, 20, 4, 64), heads(2, 33, 2, 64, seed=1)
+        self.check(lambda q, k: ft.attention(q, k, k, causal=True),
+                   lambda q, k: plain(q, *(k.repeat_interleave(2, 0) for _ in "kv"), True, None),
+                   query, key)
 
     def test_queries_without_keys(self) -> None:
         query, key = leaves(heads(1, 5, 1, 64), heads(1, 2, 1, 64, seed=1))

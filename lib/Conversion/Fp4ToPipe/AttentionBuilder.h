@@ -5,6 +5,7 @@
 #include "SumConversion.h"
 
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
+#include "fp4/Dialect/Fp4/IR/SharedKeys.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
@@ -109,6 +110,8 @@ struct Attention {
   /// Returns true when values are columns of keys, and two roles have halves of them.
   bool isLatent() { return bool(op.getLatent()); }
   int64_t batches() { return op.getBatches(); }
+  /// Sequences of queries in a row whose keys are one sequence.
+  int64_t sharingSequences() { return getSharingSequences(op); }
   int64_t queryTokens() { return op.getQueryTokens(); }
   int64_t keyTokens() { return op.getKeyTokens(); }
   int64_t heads() { return op.getHeads(); }
@@ -125,7 +128,8 @@ struct Attention {
   int64_t boxKeys() { return isPaged() ? std::gcd(pageTokens(), keys) : keys; }
   /// Returns true when boxes of keys end with their sequence, since the next one lies behind it.
   bool hasPlanes() {
-    return hasPackedKeys() || (!isPaged() && batches() > 1 && keyTokens() % keys != 0);
+    return hasPackedKeys() ||
+           (!isPaged() && batches() > sharingSequences() && keyTokens() % keys != 0);
   }
 
   /// Tokens of a tile of queries and of a part of one, and tiles of a sequence.
@@ -237,8 +241,8 @@ struct Attention {
 struct QueryTile {
   mlir::Value row, rowsEnd; ///< first token of the tile among all, and the end of its sequence
   mlir::Value left;         ///< tokens of the sequence from `row` on
-  mlir::Value batch;
-  mlir::Value head, keyHead; ///< first head of the tile, and the head of its keys
+  mlir::Value batch, keyBatch; ///< sequence, and that of its keys
+  mlir::Value head, keyHead;   ///< first head of the tile, and the head of its keys
   mlir::Value slice;         ///< part of the keys; null: all
   mlir::Value keys;          ///< keys of the sequence
   mlir::Value keysEnd;       ///< end of the keys among those of all packed sequences

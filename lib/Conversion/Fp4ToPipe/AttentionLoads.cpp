@@ -43,7 +43,7 @@ Value AttentionLoads::key(const QueryTile &tile, const BlockRows &rows) {
   if (attention.hasPlanes() && !attention.keysHavePlanes()) {
     BlockRows ofAll;
     for (Value row : rows)
-      ofAll.push_back(b.add(b.mul(tile.batch, attention.keyTokens()), row));
+      ofAll.push_back(b.add(b.mul(tile.keyBatch, attention.keyTokens()), row));
     return load(args.keys, tile, ofAll, attention.tileOfKeys(), "keys");
   }
   return load(args.keys, tile, rows, attention.tileOfKeys(), "keys");
@@ -106,7 +106,7 @@ Value AttentionLoads::load(Value map, const QueryTile &tile, const BlockRows &ro
   Value column = attention.op.getHeadsFirst() ? b.constant(0) : b.mul(tile.keyHead, elements);
   auto loaded = LoadOp::create(b, type, map, rows.front(), column, /*existing=*/Value());
   if (cast<TensorMapType>(map.getType()).hasPlanes())
-    loaded.getPlaneMutable().assign(tile.keysEnd ? tile.keysEnd : tile.batch);
+    loaded.getPlaneMutable().assign(tile.keysEnd ? tile.keysEnd : tile.keyBatch);
   loaded.getBelowMutable().assign(ArrayRef(rows).drop_front());
   loaded->setAttr(kRingAttr, b.getStringAttr(ring));
   return loaded.getResult();
@@ -121,11 +121,12 @@ Value AttentionLoads::rowOfKey(const QueryTile &tile, Value key) {
     return b.add(key, b.sub(args.keyRows, tile.keys));
   Value row = key;
   if (!attention.hasPlanes())
-    row = b.add(b.mul(tile.batch, attention.keyTokens()), key);
+    row = b.add(b.mul(tile.keyBatch, attention.keyTokens()), key);
   if (attention.partsOfKeys() == 1 || !attention.mayHideBlocks())
     return row;
   Value isSeen = b.compare(arith::CmpIPredicate::slt, key, tile.keys);
-  Value end = b.constant(attention.batches() * attention.keyTokens());
+  int64_t sequences = attention.batches() / attention.sharingSequences();
+  Value end = b.constant(sequences * attention.keyTokens());
   return arith::SelectOp::create(b, isSeen, row, end);
 }
 
@@ -164,6 +165,8 @@ void AttentionLoads::findKeys(QueryTile &tile) {
   } else {
     tile.keys = args.lengths ? limited(b.entry(args.lengths, tile.batch), all) : all;
   }
+  int64_t sharing = attention.sharingSequences();
+  tile.keyBatch = sharing > 1 ? b.div(tile.batch, sharing) : tile.batch;
   if (isRest)
     tile.keys = arith::SelectOp::create(b, isRest, b.constant(0), tile.keys);
 }

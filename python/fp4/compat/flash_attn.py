@@ -7,8 +7,8 @@ Logarithms of sums have FlashAttention's biases: with causal, slopes and no wind
 key j, else -slope * |i + Sk - Sq - j| for query i.
 
 Refused are dropout, windows that end behind the query, and slopes of each sequence. Gradients flow
-but with slopes and pages. `max_seqlen_q` and `deterministic` have no effect: kernels find the lengths on the device,
-and every result is deterministic. A window of more than `max_seqlen_k` keys is none.
+but with slopes and pages. `max_seqlen_q` and `deterministic` have no effect: every result is
+deterministic. A window of more than `max_seqlen_k` keys is none.
 
 Source: flash_attn_interface of the source distribution.
 """

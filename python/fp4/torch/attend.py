@@ -210,7 +210,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
         query: bfloat16 or float16 [B, Sq, Hq, D], D and E 64, 128, 192 or 256, with wgmma
             multiples of 32. Or float8_e4m3fn beside such keys and values, with a bfloat16 result;
             its own decode scale is a part of key_factors.
-        key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq is a multiple of Hk. Or
+        key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq, and B of query, may be
+            multiples of theirs. Or
             codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2].
         latent: with value=None, the first elements of keys that are values: 512 of 576 in MLA.
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
@@ -235,7 +236,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             and key_scales likewise. Values are float8_e4m3fn, or NVFP4 [B, Hk, E, Sk/2].
         out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.
         out: takes the result, without a gradient. Rows of tokens may have gaps.
-        checked: first read lengths and pages, and refuse what does not exist.
+        checked: first refuse lengths and pages that do not exist.
         return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
             without a key or sink.
 

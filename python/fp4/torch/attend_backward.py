@@ -83,6 +83,16 @@ def _dims(kind: str, size: str) -> str:
     return f", fp4.dims = [{dims}]"
 
 
+def _by_keys(x: Any, sequences: int, heads: int) -> Any:
+    """Heads of queries, of all sequences that share one of `sequences` of keys, as heads of one."""
+    return x.unflatten(2, (heads, -1)).unflatten(0, (sequences, -1)).movedim(1, 3).flatten(2, 4)
+
+
+def _by_queries(x: Any, sharing: int, heads: int) -> Any:
+    """The inverse of _by_keys, of `sharing` sequences."""
+    return x.unflatten(2, (heads, sharing, -1)).movedim(3, 1).flatten(0, 1).flatten(2, 3)
+
+
 def _differentiate(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                    output: torch.Tensor, lse: torch.Tensor, gradient: torch.Tensor, scale: float,
                    causal: bool, window: int | None = None, softcap: float | None = None,
@@ -90,6 +100,13 @@ def _differentiate(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     if not query.numel() or not key.numel():
         return tuple(torch.zeros_like(x, memory_format=torch.contiguous_format)
                      for x in (query, key, value))
+    sharing = 1 if cu_seqlens_q is not None else query.shape[0] // key.shape[0]
+    if sharing > 1:
+        query, output, lse, gradient = (_by_keys(x, key.shape[0], key.shape[2])
+                                        for x in (query, output, lse, gradient))
+        of_queries, *others = _differentiate(query, key, value, output, lse, gradient, scale,
+                                             causal, window, softcap)
+        return _by_queries(of_queries, sharing, key.shape[2]).contiguous(), *others
     offsets = [padded(x) for x in (cu_seqlens_q, cu_seqlens_k) if x is not None]
     shapes: list[Any] = [(None, *x.shape[1:]) if offsets else tuple(x.shape)
                          for x in (query, key, value)]

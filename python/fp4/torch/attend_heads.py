@@ -22,8 +22,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
 
     Args:
         query, key, value: bfloat16 or float16 [B, Hq, Sq, D], [B, Hk, Sk, D] and [B, Hk, Sk, E].
-            Tensors that are neither contiguous nor transposed views of [B, S, H, D] are copied, and
-            contiguous ones where causal heads share keys.
+            Tensors that are neither contiguous nor transposed views of [B, S, H, D] are copied.
         is_causal: query i sees keys up to i, as torch aligns the mask with the first key. Queries
             behind the last key are computed by a call of their own.
         enable_gqa: Hq is a multiple of Hk; without it Hq = Hk.
@@ -42,6 +41,9 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
                              f"shape {list(tensor.shape)}",
                              "pass x.unsqueeze(0) of heads x tokens x elements")
         _check_heads(tensor, name, query)
+        if tensor.shape[0] != query.shape[0]:
+            raise UsageError(f"'{name}' must have the {query.shape[0]} batches of 'query', but has "
+                             f"{tensor.shape[0]}", "write x.expand(batches, -1, -1, -1)")
     if not enable_gqa and query.shape[1] != key.shape[1]:
         raise UsageError(f"'key' must have the {query.shape[1]} heads of 'query', but has "
                          f"{key.shape[1]}", "pass enable_gqa=True where heads share keys")
@@ -63,13 +65,15 @@ def _are_lists(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, caus
     return (all(x.is_contiguous() and x.numel() for x in (query, key, value))
             and query.shape[0] == key.shape[0] and key.shape[:3] == value.shape[:3]
             and heads % of_keys == 0
-            and (not causal or (heads == of_keys and query.shape[2] == key.shape[2])))
+            and (not causal or query.shape[2] == key.shape[2]))
 
 
 def _attended_by_heads(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, causal: bool,
                        scale: float | None) -> torch.Tensor:
-    """The result of contiguous [B, H, S, D], whose heads are sequences: heads that share keys are
-    tokens of one, which see the same keys without a causal mask."""
-    lists, shape = key.shape[0] * key.shape[1], (*query.shape[:3], value.shape[3])
-    rows = (x.reshape(lists, -1, 1, x.shape[3]) for x in (query, key, value))
-    return attention(*rows, causal=causal, scale=scale).view(shape)
+    """The result of contiguous [B, H, S, D], whose heads are sequences: without a causal mask heads
+    that share keys are tokens of one, which see the same keys."""
+    shape = (*query.shape[:3], value.shape[3])
+    of_queries, *of_keys = (x.flatten(0, 1).unsqueeze(2) for x in (query, key, value))
+    if not causal:
+        of_queries = of_queries.reshape(of_keys[0].shape[0], -1, 1, query.shape[3])
+    return attention(of_queries, *of_keys, causal=causal, scale=scale).view(shape)

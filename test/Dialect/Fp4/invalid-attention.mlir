@@ -621,3 +621,29 @@ func.func @few_scales(%q: !q, %qs: !qs) {
   %1 = fp4.attention %q, %q, %q block_scales(%qs : !qs) scale 1.0 : !q, !q, !q -> !o
   return
 }
+
+// -----
+
+!q = tensor<4x64x8x128xbf16>
+!k = tensor<2x96x2x128xbf16>
+func.func @shared_batches(%q: !q, %k: !k, %three: tensor<3x96x2x128xbf16>) {
+  %0 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  // attention (C3)
+  // expected-error @+2 {{operand 'key' must have the 4 batches of operand 'query', but got 'tensor<3x96x2x128xbf16>'}}
+  // expected-note @+1 {{dimensions are batch, tokens, heads, and elements of a head}}
+  %1 = fp4.attention %q, %three, %three scale 1.0 : !q, tensor<3x96x2x128xbf16>, tensor<3x96x2x128xbf16> -> !q
+  return
+}
+
+// -----
+
+!q = tensor<4x64x8x128xbf16>
+!k = tensor<2x96x2x128xf8E4M3FN>
+func.func @shared_codes(%q: !q, %k: !k, %all: tensor<4x96x2x128xf8E4M3FN>) {
+  %0 = fp4.attention %q, %all, %all scale 1.0 : !q, tensor<4x96x2x128xf8E4M3FN>, tensor<4x96x2x128xf8E4M3FN> -> !q
+  // attention (C3)
+  // expected-error @+2 {{operand 'key' must have the 4 batches of operand 'query', but got 'tensor<2x96x2x128xf8E4M3FN>'}}
+  // expected-note @+1 {{dimensions are batch, tokens, heads, and elements of a head}}
+  %1 = fp4.attention %q, %k, %k scale 1.0 : !q, !k, !k -> !q
+  return
+}

@@ -9,6 +9,7 @@
 
 #include "fp4/Dialect/Fp4/IR/AttentionEpilogue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/SharedKeys.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -121,14 +122,23 @@ static LogicalResult verifySame(const Checked &value, unsigned place, const Chec
                   "dimensions are batch, tokens, heads, and elements of a head");
 }
 
+/// attention (C3): sequences of keys, each of one or more sequences of queries in a row.
+static LogicalResult verifyBatches(AttentionOp op, const Checked &query, const Checked &key) {
+  int64_t sequences = key.type.getDimSize(0);
+  bool mayShare = !op.isQuantized() && !op.isOfBytes() && !op.getLatent();
+  if (sequences > 0 && mayShare && op.getBatches() % sequences == 0)
+    return success();
+  return verifySame(key, 0, query, 0, "batches");
+}
+
 /// attention (C3), (C4): sizes that operands have in common.
 static LogicalResult verifySizes(AttentionOp op, const Checked &query, const Checked &key,
                                  const Checked &value) {
   Places ofQuery = placesOf(op, /*areKeys=*/false), ofKeys = placesOf(op, /*areKeys=*/true);
   Places ofValues = op.hasValueRows() ? Places{0, 3, 1, 2} : ofKeys;
   bool isPaged = bool(op.getPages()), hasBatches = !isPaged && !op.hasPackedKeys();
-  if ((hasBatches && (failed(verifySame(key, 0, query, 0, "batches")) ||
-                      failed(verifySame(value, 0, query, 0, "batches")))) ||
+  if ((hasBatches && (failed(verifyBatches(op, query, key)) ||
+                      failed(verifySame(value, 0, key, 0, "batches")))) ||
       (isPaged && failed(verifySame(value, 0, key, 0, "pages"))) ||
       failed(verifySame(key, ofKeys.elements, query, ofQuery.elements, "elements of a head")) ||
       failed(verifySame(value, ofValues.tokens, key, ofKeys.tokens, "tokens")) ||

@@ -113,7 +113,8 @@ def : Fp4_Constraints<"attention", [{
   - (C2) the elements of `query` are bf16 or f16, and `key` and `value` have the same, or both f8E4M3FN,
     or both f4E2M1FN with scales. Or all three have f8E4M3FN, or the elements of (C19).
   - (C3) the batches of all, the elements of a head of `query` and `key`, and the tokens and heads of
-    `key` and `value` agree. With `pages`, `key` and `value` have pages in place of batches.
+    `key` and `value` agree. With `pages`, `key` and `value` have pages in place of batches. A bf16
+    or f16 `query` may have a multiple of the batches of `key`.
   - (C4) the heads of `query` are a multiple of those of `key`.
   - (C5) `scale` is finite and positive.
   - (C6) `result` has the type of `query`, with the elements of a head of `value`, and bf16 in place
