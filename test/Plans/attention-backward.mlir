@@ -43,7 +43,7 @@ func.func @capped(%q: !t, %l: !l) -> !t {
 
 // Packed sequences have their longest tiles first too.
 // CHECK-LABEL: func.func @packed
-// CHECK: fp4.attention_backward {{.*}}tile = [128, 64, 128], schedule = #pipe.static_persistent<along_n serpentine = true>
+// CHECK: fp4.attention_backward {{.*}}tile = [128, 64, 128], schedule = #pipe.static_persistent<panels<4>>
 !t = tensor<?x8x128xbf16>
 !l = tensor<?x8xf32>
 !n = tensor<9xi32>
