@@ -42,12 +42,12 @@ WEIGHTS = ["plain", "prepacked", "fast"]  # the last are prepacked with powers o
 ALPHAS = ["none", "one", "rows", "columns"]
 SPLITS = [1, 2, 3]
 TILES = ["chosen", "8", "16", "32", "64", "128", "256", "8x256", "64x256", "128x256",  # rows x columns, of 128
-         "24", "96", "152", "192", "200", "248", "24x256", "104x256", "24x192", "104x192",  # of prepacked weights
+         "24", "96", "152", "192", "200", "248", "24x256", "104x256", "24x192", "80x192", "104x192",  # of prepacked weights
          "8slices", "24slices",  # of 128 columns, with warpgroups for each of two or three k slices
          "128ahead", "256ahead"]  # of 128 columns with pre-dequantized weights
-PROMOTED = ("24", "96", "24x256")  # beside e4m3 whose sums are promoted
-THIRDS = ("24x192", "104x192")  # of three warpgroups
-UNEVEN = (*PROMOTED, *THIRDS, "152", "192", "200", "248", "104x256")
+PROMOTED = ("24", "96", "24x256", "24x192", "80x192")  # beside e4m3 whose sums are promoted
+THIRDS = ("24x192", "80x192", "104x192")  # of three warpgroups
+UNEVEN = (*PROMOTED, "104x192", "152", "192", "200", "248", "104x256")
 LANE_TILES = ["chosen", "16", "32", "64", "128", "256", "shallow", "four", "eight", "half",  # of floats
               "128x96", "128x256", "pair_128", "swap_16"]  # of e4m3: kind mxf8f6f4
 ROLES = ("#pipe.role_plan<load warps {1} to {2} drives [tma], mma warps {0} to {1} drives [tensor], "
@@ -208,7 +208,7 @@ def exists(case):
         return False
     if tile.endswith("ahead") and element != "f8E4M3FN":
         return False
-    if tile in THIRDS and (element == "f8E4M3FN" or split > 1):
+    if tile in THIRDS and split > 1:
         return False
     if tile.endswith("slices") and (split == 1 or -(-k // 256) % split or weights == "plain" or split == 3 and tile[0] != "8"
                                     or element == "f8E4M3FN" and weights != "fast"):

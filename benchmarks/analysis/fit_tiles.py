@@ -33,13 +33,13 @@ SMS, WARPGROUPS, DEPTH = 132, 128, 128
 MOST_DIRECT_TILES, FIVE_STAGES = 4 * SMS, 52.7
 #: A start for each rate of WeightRates, in the order of the struct; two kernels of one SM share its
 #: clock.
-WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "shared": 1.7, "slice": 0.7, "epilogueRow": 15,
+WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "three": 0.9, "shared": 1.7, "slice": 0.7, "epilogueRow": 15,
            "launch": 2000, "overlapped": 1000, "memoryBytes": 2000, "workspace": 3000, "workspaceRow": 20,
            "cluster": 2000, "clusterRow": 10, "clusterRange": 200, "share": 5000, "shareRow": 80}
 #: Besides the rates of the struct: a kernel that dequantizes the activations before.
 PREPARATION = 2100.0
-#: The times of conversions and MMAs of three warpgroups (WeightTiles.cpp).
-THREE = 0.88, 0.96
+#: The time of the MMAs of three warpgroups (WeightTiles.cpp).
+MULTIPLY_OF_THREE = 0.96
 #: The same of PromotedRates.
 PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
             "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
@@ -144,7 +144,7 @@ def joined(power: int, *parts: float) -> float:
 def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
     """Predicts cycles: cyclesOfWeights of lib/Plans/WeightTiles.cpp."""
     rows, wide, slices = kernel.rows, kernel.columns / WARPGROUPS, kernel.slices
-    of_convert, of_multiply = THREE if wide == 1.5 else (rate["wide"] if wide > 1 else 1, 1)
+    of_convert, of_multiply = (rate["three"], MULTIPLY_OF_THREE) if wide == 1.5 else (rate["wide"] if wide > 1 else 1, 1)
     along = -(-kernel.m // rows)
     ctas = along * -(-kernel.n // kernel.columns) * kernel.splits // slices
     places = SMS * (2 if ctas > SMS and rows <= 32 and wide == 1 and slices == 1 else 1)

@@ -213,7 +213,8 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
     return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
            (partial.tile[1]
                 ? partial.tile[1] == columns
-                : columns == kTileN || (!isNarrow && (isKnown || columns == kWideTileN))) &&
+                : columns == kTileN || (!isNarrow && (isKnown || columns == kWideTileN) &&
+                                        (columns != kUnevenTileN || !isPromoted(op)))) &&
            rows <= most && mayBeSliced(size.sliced, rows) && hasShape(op, rows, columns, target);
   });
 }
@@ -234,7 +235,8 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
     sliced.sliced = slices;
     auto tile = fastestTile(sliced, rates, target, [&](int64_t rows, int64_t columns) {
       return hasShape(product, rows, columns, target) && mayBeSliced(slices, rows) &&
-             (slices == 1 || columns == kTileN) && (size.splits == 1 || columns != kUnevenTileN) &&
+             (slices == 1 || columns == kTileN) &&
+             ((size.splits == 1 && !isPromoted(product)) || columns != kUnevenTileN) &&
              (size.splits == slices || runAtOnce(sliced, {rows, columns}, target));
     });
     if (tile[0])
@@ -542,7 +544,7 @@ static LogicalResult checkFloatTile(Operation *op, const KernelPlan &plan,
   return misfitTile(op, plan,
                     "is [m, n, k] with m " + rows +
                         ", n = 128, or, without a cluster, 256 for m up to 128 and a multiple of "
-                        "256 columns, or 192 for m up to 192 and 16-bit floats, and k = " +
+                        "256 columns, or 192 for m up to 192, and k = " +
                         depths + " for a prepacked rhs");
 }
 
@@ -560,7 +562,8 @@ static LogicalResult checkTile(const PlannedGemm &gemm) {
                                                       : "= 8, 16, 32, 64, 96 or 128";
   return gemm.misfitTile("is [m, 128, 256] with m " + rows +
                          " for a lhs of f8E4M3FN without scales, [256, 128, 128], or, without a "
-                         "cluster, [m, 256, 256] with m up to 64 for a multiple of 256 columns");
+                         "cluster, [m, 256, 256] with m up to 64 for a multiple of 256 columns, or "
+                         "[m, 192, 256] with m from 16 to 80");
 }
 
 static LogicalResult checkStages(const PlannedGemm &gemm) {

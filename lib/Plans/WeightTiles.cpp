@@ -36,9 +36,10 @@ bool fp4::mayHaveUnevenRows(Operation *op, const hw::TargetModel &target) {
 }
 
 bool fp4::mayHaveThreeGroups(Operation *op, int64_t rows, const hw::TargetModel &target) {
-  constexpr int64_t few = 8, most = 192; // mma.sync, and the registers of a thread
+  constexpr int64_t few = 8, ofRegisters = 192, ofPromoted = 80; // mma.sync, a thread's registers
   auto product = cast<BlockScaledMatmulOp>(op);
-  return mayHaveUnevenRows(op, target) && !takesBytes(op) && product.getMostSplits() == 1 &&
+  int64_t most = isPromoted(op) ? ofPromoted : ofRegisters;
+  return mayHaveUnevenRows(op, target) && product.getMostSplits() == 1 &&
          product.hasOnlyElements() && !hasDynamicSizes(product) && !product.getStreamK() &&
          rows > few && rows <= most && rows % kRowStep == 0;
 }
@@ -105,9 +106,9 @@ static double timeOfSlices(int64_t slices, int64_t rows, const hw::WeightRates &
   return 1 + (rows <= rowsOfWarpMmas ? rates.slice : besideWgmma) * double(slices - 1);
 }
 
-/// Times of the conversions and of the MMAs of three warpgroups, by those of two for as many
-/// columns: more warps wait for each other less (an H200, notebook/gemm-weights.md).
-static constexpr double kConvertOfThree = 0.88, kMultiplyOfThree = 0.96;
+/// Time of the MMAs of three warpgroups, by that of two for as many columns: more warps wait for
+/// each other less (an H200, notebook/gemm-weights.md).
+static constexpr double kMultiplyOfThree = 0.96;
 
 /// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM and of the
 /// weights from memory, `bytesOfTile` for each 128 columns, which wait for each other where both
@@ -118,7 +119,7 @@ static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t s
   constexpr double power = 4;
   auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
   bool hasThree = tile[1] == kUnevenTileN;
-  double wide = hasThree ? kConvertOfThree : columns > 1 ? rates.wide : 1;
+  double wide = hasThree ? rates.three : columns > 1 ? rates.wide : 1;
   double cycles = std::max(columns * wide * (rates.convert + rates.convertRow * rows) *
                                timeOfSlices(slices, tile[0], rates),
                            double(slices) * columns * rates.multiplyRow * rows *
@@ -214,14 +215,15 @@ std::array<int64_t, 2> fp4::fastestTile(const MatmulSize &size, const hw::Weight
     if (columns == kTileN && least > mostAtFullClock)
       least *= 1 - gainOfNarrow;
     if (columns == kUnevenTileN && best[0])
-      least = (1 - gainOfThree) * cyclesOfWeights(size, best, rates, target);
+      least = (runAtOnce(size, best, target) ? 1 : 1 - gainOfThree) *
+              cyclesOfWeights(size, best, rates, target);
     for (int64_t rows = most; rows > 0; rows -= kRowStep) {
       if (!isLegal(rows, columns))
         continue;
-      double cycles = cyclesOfWeights(size, {rows, columns}, rates, target);
-      if (cycles < least) {
+      double time = cyclesOfWeights(size, {rows, columns}, rates, target);
+      if (time < least) {
         best = {rows, columns};
-        least = cycles;
+        least = time;
       }
     }
   }

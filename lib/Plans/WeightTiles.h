@@ -35,8 +35,8 @@ bool isQuantized(mlir::Operation *op);
 bool haveWholeBlocks(mlir::Operation *op, int64_t rows);
 /// Returns true when the rows of a tile are any multiple of 8.
 bool mayHaveUnevenRows(mlir::Operation *op, const hw::TargetModel &target);
-/// Returns true when three warpgroups may multiply so many rows: for elements beside 16-bit floats,
-/// of which a CTA has all of K.
+/// Returns true when three warpgroups may multiply so many rows: for elements of which a CTA has
+/// all of K.
 bool mayHaveThreeGroups(mlir::Operation *op, int64_t rows, const hw::TargetModel &target);
 
 /// Tiles along m. A group that is expected to have rows has a tile, however many rows the tile has,

@@ -72,7 +72,7 @@
 // OTHERROLES: note: add 'sliced_k', or leave 'roles' out
 // OTHERS: tile = [32, 128, {{.*}}k_slices = 2, sliced_k
 // WHOLE: tile = [64, 128, 64], {{.*}}k_slices = 4,
-// TILE: error: {{.*}}'tile' is [m, n, k] with m a multiple of 8 up to 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, or 192 for m up to 192 and 16-bit floats, and k = 64, 128 or 256 for a prepacked rhs
+// TILE: error: {{.*}}'tile' is [m, n, k] with m a multiple of 8 up to 256, n = 128, or, without a cluster, 256 for m up to 128 and a multiple of 256 columns, or 192 for m up to 192, and k = 64, 128 or 256 for a prepacked rhs
 // POWERS: error: {{.*}}'tile' is [m, n, k] with m = 8, {{.*}} for a prepacked rhs, but got [152, 128, 128]
 // UNEVEN: tile = [152, 128, 128]
 // CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but

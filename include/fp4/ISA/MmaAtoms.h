@@ -200,7 +200,8 @@ inline constexpr MmaAtom mmaAtoms[] = {
      MmaPlace::Warpgroup,
      {MmaPlace::Shared, MmaElements::ByteTiles},
      {MmaPlace::Shared, MmaElements::E4M3},
-     MmaFields::Accumulate | MmaFields::Existing | MmaFields::WithoutPowers | MmaFields::GoesOn},
+     MmaFields::Accumulate | MmaFields::AScaleRow | MmaFields::Existing | MmaFields::Next |
+         MmaFields::WithoutPowers | MmaFields::GoesOn},
     {"wgmma e4m3 with A in registers",
      MmaForm::WgmmaResident,
      MmaKind::F8F6F4,

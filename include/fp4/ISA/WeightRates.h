@@ -20,6 +20,7 @@ struct WeightRates {
   double convert, convertRow; ///< loading and converting a k tile of weights, and beside each row
   double multiplyRow;         ///< the MMAs of a k tile, for each row
   double wide;                ///< time of each half of a tile of 256 columns, by that of 128
+  double three;               ///< that of the conversions of three warpgroups, by that of two
   double shared;              ///< time of two CTAs that share an SM, by that of one
   double slice;               ///< time of a further k slice of few rows, by that of the first
   double epilogueRow;         ///< the epilogue of 128 columns, for each row

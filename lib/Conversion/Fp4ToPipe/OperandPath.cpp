@@ -165,6 +165,8 @@ OperandTiles OperandPath::loadScaled(const Tile &tile, const KTile &k) {
 /// fragment, or of the TMEM lanes.
 void OperandPath::takePowers(Tile &tile) {
   bool isTmem = way == route::Operand::Tmem;
+  if (gemm.hasUnevenWeights())
+    return takeUnevenPowers(tile);
   auto type = isTmem ? DistributionAttr::tensorOf(FragmentKind::Lanes, gemm.chunk(), b.getF32Type())
                      : DistributionAttr::tensorOf(FragmentKind::Wgmma, 8, b.getF32Type());
   for (const Source &from : sources)
@@ -172,6 +174,15 @@ void OperandPath::takePowers(Tile &tile) {
       Value first = isTmem ? tile.rowA : ofPart(tile.rowB, part);
       tile.powers.push_back(FetchOp::create(b, type, from.data, loads.firstPacked(first)));
     }
+}
+
+/// Takes the powers of the rows of three warpgroups, which two tiles have.
+void OperandPath::takeUnevenPowers(Tile &tile) {
+  auto type = DistributionAttr::tensorOf(FragmentKind::Wgmma, 8, b.getF32Type());
+  Value row = tile.rowB;
+  tile.powers.push_back(FetchOp::create(b, type, sources.front().data, loads.firstPacked(row),
+                                        rowInTile(row), loads.firstPacked(tileBehind(row)),
+                                        /*transposed=*/false, /*one_row=*/false));
 }
 
 /// Before the k tiles, threads take the powers of the rows of weights where sums of all k tiles are
@@ -192,16 +203,26 @@ void OperandPath::begin(Tile &tile) {
   last = b.sub(tile.k.end, b.constant(1));
 }
 
+/// The first of the rows of three warpgroups in its tile: 0 or 64.
+Value OperandPath::rowInTile(Value row) {
+  constexpr int64_t half = Gemm::kWarpgroupRows;
+  return b.mul(b.rem(b.div(row, half), hw::weightTileRows / half), half);
+}
+
+/// A row of the tile behind that of `row`. Behind the last tile of the weights it is loaded again.
+Value OperandPath::tileBehind(Value row) {
+  int64_t last = (hw::weightTilesOfRows(gemm.problem.columns) - 1) * hw::weightTileRows;
+  return b.min(b.add(row, b.constant(hw::weightTileRows)), last);
+}
+
 /// The weights of three warpgroups: two tiles of 128 rows, of which theirs begin with the first or
-/// in the middle of it. Behind the last tile of the weights it is loaded again.
+/// in the middle of it.
 OperandTile OperandPath::loadUneven(Value data, Value row, Value k) {
   auto [rows, count] = loads.loadPacked(data, row, k);
-  constexpr int64_t half = Gemm::kWarpgroupRows;
-  Value begin = b.mul(b.rem(b.div(row, half), hw::weightTileRows / half), half);
-  int64_t last = (hw::weightTilesOfRows(gemm.problem.columns) - 1) * hw::weightTileRows;
-  Value next = b.min(b.add(row, b.constant(hw::weightTileRows)), last);
-  return {
-      .data = rows, .row = begin, .count = count, .behind = loads.loadPacked(data, next, k).rows};
+  return {.data = rows,
+          .row = rowInTile(row),
+          .count = count,
+          .behind = loads.loadPacked(data, tileBehind(row), k).rows};
 }
 
 OperandTiles OperandPath::loadPrepacked(const Tile &tile, const KTile &k) {

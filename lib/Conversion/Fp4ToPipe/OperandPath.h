@@ -44,9 +44,12 @@ public:
 
 private:
   void takePowers(Tile &tile);
+  void takeUnevenPowers(Tile &tile);
   OperandTiles loadAsIs(const Tile &tile, const KTile &k);
   OperandTiles loadScaled(const Tile &tile, const KTile &k);
   OperandTiles loadPrepacked(const Tile &tile, const KTile &k);
+  Value rowInTile(Value row);
+  Value tileBehind(Value row);
   OperandTile loadUneven(Value data, Value row, Value k);
   OperandTiles loadToTmem(const Tile &tile, const KTile &k);
   Value countOfK(const KTile &k);

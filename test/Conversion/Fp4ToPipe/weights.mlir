@@ -287,6 +287,21 @@ func.func @thirds(%x: tensor<200x512xbf16>, %p: tensor<4x8x4608xi8, #fp4.weight_
 
 // -----
 
+// Their powers are those of two tiles, from row 0 or 64 of the first on.
+// CHECK-LABEL: func.func @fast_thirds
+// CHECK: %[[TILE:.*]] = arith.muli %{{.*}}, %c4_i32
+// CHECK: %[[FIRST:.*]] = arith.muli %{{.*}}, %c64_i32
+// CHECK: %[[BEHIND:.*]] = arith.muli %{{.*}}, %c4_i32
+// CHECK: pipe.fetch %{{.*}}[%[[TILE]], %[[FIRST]]] rows %[[BEHIND]] : !pipe.global<16x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+// CHECK: pipe.mma %{{.*}}, %{{.*}} from %{{.*}}, %{{.*}} accumulate %{{.*}} next %{{.*}} without_powers
+func.func @fast_thirds(%x: tensor<200x512xf8E4M3FN>, %p: tensor<4x4x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<200x512xbf16> {
+  %y = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>, fp4.plan = #fp4.plan<tile_gemm, tile = [104, 192, 128]>}
+      : (tensor<200x512xf8E4M3FN>, tensor<4x4x8704xi8, #fp4.weight_layout<wgmma_rows>>) -> tensor<200x512xbf16>
+  return %y : tensor<200x512xbf16>
+}
+
+// -----
+
 // Pre-dequantized weights: four k tiles follow one another, whose powers are loaded together. Rows
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead

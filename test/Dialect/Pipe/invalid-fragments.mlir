@@ -468,8 +468,8 @@ func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
 
 func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
   // (C605)
-  // expected-error @+2 {{of a tile of weights must have neither 'rows', 'transposed' nor 'one_row'}}
-  // expected-note @+1 {{write '[%tile]' alone: its rows are those of the fragments}}
+  // expected-error @+2 {{of a tile of weights must have neither 'transposed' nor 'one_row', nor a column and 'rows' outside of three warpgroups}}
+  // expected-note @+1 {{write '[%tile]' alone: its rows are those of the fragments; three warpgroups may have '[%tile, %first] rows %behind'}}
   %p = pipe.fetch %w[%tile] one_row : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }
@@ -689,5 +689,19 @@ func.func @bad() {
   // expected-error @+2 {{accumulator must have elements of f32, but got '!pipe.fragment<64x128xf8E4M3FN, wgmma>'}}
   // expected-note @+1 {{e4m3 fragments hold weights, which pipe.dequantize makes}}
   %acc = pipe.accumulator : !pipe.fragment<64x128xf8E4M3FN, wgmma>
+  return
+}
+
+// -----
+
+func.func @twin(%w: !pipe.global<64x8704xi8>, %tile: i32, %first: i32, %behind: i32) {
+  %p = pipe.fetch %w[%tile, %first] rows %behind : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  return
+}
+func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32, %first: i32, %behind: i32) {
+  // (C605)
+  // expected-error @+2 {{of a tile of weights must have neither 'transposed' nor 'one_row', nor a column and 'rows' outside of three warpgroups}}
+  // expected-note @+1 {{three warpgroups may have '[%tile, %first] rows %behind'}}
+  %p = pipe.fetch %w[%tile, %first] : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
   return
 }

@@ -123,7 +123,9 @@ struct LowerFragmentFactors : PipePattern<pipe::FetchOp> {
 
   LogicalResult matchAndRewrite(pipe::FetchOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (!pipe::distributionOf(op.getResult().getType()).isFragment() || !op.getColumn())
+    bool arePowers = op.getGlobal().getType().getElementType().isInteger(8);
+    if (!pipe::distributionOf(op.getResult().getType()).isFragment() || !op.getColumn() ||
+        arePowers)
       return rewriter.notifyMatchFailure(op, "loads the factors of rows of threads, or powers");
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     if (comesInMatrices(op)) {

@@ -20,6 +20,16 @@ PackedHalves fp4::halvesOf(ImplicitLocOpBuilder &b, pipe::SharedType weights, Ty
   return {b, block, element, upperBits};
 }
 
+RowsOfThread fp4::rowsOfThread(ImplicitLocOpBuilder &b, Int32 thread, Value weights, Value first,
+                               Value next) {
+  constexpr int64_t threadsOfTile = hw::weightTileRows / kGroupRows * kGroupThreads;
+  if (!next)
+    return {weights, thread};
+  thread = thread + Int32(b, first) * (kGroupThreads / kGroupRows);
+  return {arith::SelectOp::create(b, thread < threadsOfTile, weights, next),
+          thread % threadsOfTile};
+}
+
 PrepackedWords fp4::loadPrepackedTile(ImplicitLocOpBuilder &b, Value weights, pipe::SharedType type,
                                       Int32 thread, int64_t number) {
   Value tile = offsetPointer(b, b.getLoc(), weights, number * type.getInnerBytes());

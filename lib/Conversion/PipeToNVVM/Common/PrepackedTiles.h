@@ -20,6 +20,17 @@ inline int64_t blockOfWeights(pipe::SharedType weights) {
   return weights.getInnerBytes() == hw::weightTileBytes(16) ? 16 : 32;
 }
 
+/// The tiles of weights that have the rows of a thread, and its number there.
+struct RowsOfThread {
+  mlir::Value weights;
+  Int32 thread;
+};
+
+/// The rows of thread `thread` of the role, of the tiles `weights`. Three warpgroups begin at row
+/// `first` of them, 0 or 64, and have rows of `next` behind their 128; others have neither of both.
+RowsOfThread rowsOfThread(mlir::ImplicitLocOpBuilder &b, Int32 thread, mlir::Value weights,
+                          mlir::Value first, mlir::Value next);
+
 /// Loads the words that thread `thread` of the role has of tile `number` of the row of tiles at
 /// `weights`.
 PrepackedWords loadPrepackedTile(mlir::ImplicitLocOpBuilder &b, mlir::Value weights,

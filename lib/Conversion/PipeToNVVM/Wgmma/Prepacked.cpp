@@ -45,29 +45,11 @@ struct LowerMmaPrepacked : MmaPattern<hw::MmaForm::WgmmaPrepacked> {
   }
 
 private:
-  /// The tiles that have the rows of a thread, and its number there.
-  struct Source {
-    Value weights;
-    Int32 thread;
-  };
-
-  /// The source of a thread. Three warpgroups begin at row 0 or 64 of A, and have rows of the next
-  /// tiles behind its 128.
-  Source sourceOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor) const {
-    constexpr int64_t threadsOfTile = hw::weightTileRows / kGroupRows * kGroupThreads;
-    Int32 thread = threadOfRole(b, op, state);
-    if (!op.getNext())
-      return {adaptor.getA(), thread};
-    thread = thread + Int32(b, adaptor.getAScaleRow()) * (kGroupThreads / kGroupRows);
-    Value weights =
-        arith::SelectOp::create(b, thread < threadsOfTile, adaptor.getA(), adaptor.getNext());
-    return {weights, thread % threadsOfTile};
-  }
-
   void multiply(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor, int64_t first,
                 int64_t count) const {
     SmallVector<PrepackedWords> inFront;
-    auto [weights, thread] = sourceOf(b, op, adaptor);
+    auto [weights, thread] = rowsOfThread(b, threadOfRole(b, op, state), adaptor.getA(),
+                                          adaptor.getAScaleRow(), adaptor.getNext());
     auto loadUpTo = [&, &weights = weights](SmallVector<PrepackedWords> &words, int64_t number,
                                             Int32 thread) {
       for (auto tile = int64_t(words.size()); tile < number; ++tile)

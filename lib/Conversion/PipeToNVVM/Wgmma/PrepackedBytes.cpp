@@ -54,9 +54,10 @@ private:
   SmallVector<PrepackedWords> loadTiles(ImplicitLocOpBuilder &b, pipe::MmaOp op, OpAdaptor adaptor,
                                         int64_t first, int64_t count) const {
     SmallVector<PrepackedWords> words;
-    Int32 thread = threadOfRole(b, op, state);
+    auto [weights, thread] = rowsOfThread(b, threadOfRole(b, op, state), adaptor.getA(),
+                                          adaptor.getAScaleRow(), adaptor.getNext());
     for (int64_t tile = first; tile < first + count; ++tile)
-      words.push_back(loadByteTile(b, adaptor.getA(), thread, tile));
+      words.push_back(loadByteTile(b, weights, thread, tile));
     return words;
   }
 
@@ -137,15 +138,16 @@ struct LowerRowPowers : PipePattern<pipe::FetchOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     bool isOfWgmma =
         pipe::distributionOf(op.getResult().getType()).getKind() == pipe::FragmentKind::Wgmma;
-    if (op.getColumn() || op.getFirst() || !isOfWgmma)
+    if (!op.getGlobal().getType().getElementType().isInteger(8) || !isOfWgmma)
       return rewriter.notifyMatchFailure(op, "loads the factors of elements, or of TMEM lanes");
     constexpr int64_t ofBoth = 4; // elements of a thread in 8 columns, half of them of each row
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value tile =
-        stridedPointer(b, b.getLoc(), adaptor.getGlobal(), adaptor.getRow(), hw::byteTileBytes);
+    auto [number, thread] = rowsOfThread(b, threadOfRole(b, op, state), adaptor.getRow(),
+                                         adaptor.getColumn(), adaptor.getRows());
+    Value tile = stridedPointer(b, b.getLoc(), adaptor.getGlobal(), number, hw::byteTileBytes);
     Value rows =
         stridedPointer(b, b.getLoc(), offsetPointer(b, b.getLoc(), tile, hw::byteCodeBytes),
-                       threadOfRole(b, op, state) / 4, 4 * PackedBytes::numRowWords);
+                       thread / 4, 4 * PackedBytes::numRowWords);
     Value words = load(b, VectorType::get(PackedBytes::numRowWords, b.getI32Type()), rows,
                        4 * PackedBytes::numRowWords);
     PackedBytes bytes(b);

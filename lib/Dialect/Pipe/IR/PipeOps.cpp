@@ -68,11 +68,14 @@ static LogicalResult verifyPowers(FetchOp op) {
     return withNote(op.emitOpError() << "weights must be i8 in linear rows of " << hw::byteTileBytes
                                      << " bytes, but got " << weights,
                     "fp4.prepack makes such weights for e4m3, a row for each tile"); // (C605)
-  if (op.getRows() || op.getTransposed() || op.getOneRow())
+  constexpr int64_t uneven = 192; // of three warpgroups, whose tiles are two
+  bool areUneven = op.getColumn() && op.getRows() && hasWarpgroups(op, uneven);
+  if ((!areUneven && (op.getColumn() || op.getRows())) || op.getTransposed() || op.getOneRow())
     return withNote(
-        op.emitOpError("of a tile of weights must have neither 'rows', 'transposed' nor "
-                       "'one_row'"),
-        "write '[%tile]' alone: its rows are those of the fragments"); // (C605)
+        op.emitOpError("of a tile of weights must have neither 'transposed' nor 'one_row', nor a "
+                       "column and 'rows' outside of three warpgroups"),
+        "write '[%tile]' alone: its rows are those of the fragments; three warpgroups may have "
+        "'[%tile, %first] rows %behind'"); // (C605)
   FragmentKind kind = distributionOf(op.getResult().getType()).getKind();
   if (kind == FragmentKind::Wgmma || kind == FragmentKind::Lanes)
     return success();
@@ -117,9 +120,9 @@ static LogicalResult verifyWritten(FetchOp op) {
 LogicalResult FetchOp::verify() {
   if (isOfKernel())
     return verifyWritten(*this);
-  if (!getColumn())
-    return verifyPowers(*this);
   GlobalType global = getGlobal().getType();
+  if (!getColumn() || global.getElementType().isInteger(8))
+    return verifyPowers(*this);
   Type element = getResult().getType().getElementType();
   if (distributionOf(getResult().getType()).getKind() == FragmentKind::Columns) // (C144)
     return withNote(emitOpError() << "result must be of wgmma, mma_sync or lanes, but got "

@@ -246,8 +246,8 @@ def : Pipe_Constraints<"Products in registers", [{
     whose elements have whole bytes.
   - (C455) `pipe.check_groups`: offsets are a linear buffer of i32 with two columns and two rows
     or more, or with four columns; the report is a buffer of 8 x i64.
-  - (C605) `pipe.fetch` without a column: weights are i8, linear, in rows of 8704 bytes, and
-    the rows of a tile all exist. The result is of wgmma or lanes.
+  - (C605) `pipe.fetch` of weights: these are i8, linear, in rows of 8704 bytes. A column and
+    `rows` go together, of three warpgroups. The result is of wgmma or lanes.
   - (C192) `pipe.store` to a column that is a number, and `pipe.fetch` with `first`: the buffer is
     f32 with two dimensions. The tile is of wgmma or mma_sync. The elements of all threads of the
     role fit in a row from `column` on, a multiple of 4.

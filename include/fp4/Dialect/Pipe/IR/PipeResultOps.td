@@ -103,9 +103,9 @@ def Pipe_FetchOp
     where the static rows are even. PTX: ld.global.nc.
 
     Prepacked weights, tiles of `#fp4.weight_layout<wgmma_rows>`, have a power of two for each row.
-    `[%tile]` without a column gives those of the rows of a tile, which are the rows of the fragments
-    of the role, or TMEM lanes. A row that is NaN in that tile gives NaN. PTX: ld.global.nc.v2, of a
-    TMEM lane ld.global.nc.
+    `[%tile]` gives those of a tile, whose rows are those of the fragments of the role, or TMEM lanes,
+    and `[%tile, %first] rows %behind` those of three warpgroups, from row 0 or 64 on. A row that is
+    NaN gives NaN. PTX: ld.global.nc.v2, of a TMEM lane ld.global.nc.
 
     Numbers that this kernel stores, or the same thread of another CTA, are visible only behind a
     `pipe.count_partial` that came after the store. Such numbers are `written` `lanes`, all of which
