@@ -200,6 +200,15 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   return launch + kTiles * ofWaves + double(waves) * ofTile;
 }
 
+/// Time of a tile of three warpgroups by its cycles, beside one of two, where power limits the
+/// clock. Three load two tiles of weights for one and a half, and convert them more often the fewer
+/// rows a tile has: 128 rows get 0.96 of the clock of 128 x 256, and 192 rows all of it (an H200,
+/// benchmarks/results/gemm_power_h200_2026-12-01.json).
+static double powerOfThree(int64_t rows) {
+  constexpr double ofColumns = 0.01, ofRows = 0.07, loaded = 4.0 / 3;
+  return 1 + ofColumns + ofRows * (loaded * double(kTileN) / double(rows) - 1);
+}
+
 std::array<int64_t, 2> fp4::fastestTile(const MatmulSize &size, const hw::WeightRates &rates,
                                         const hw::TargetModel &target,
                                         function_ref<bool(int64_t, int64_t)> isLegal) {
@@ -221,6 +230,8 @@ std::array<int64_t, 2> fp4::fastestTile(const MatmulSize &size, const hw::Weight
       if (!isLegal(rows, columns))
         continue;
       double time = cyclesOfWeights(size, {rows, columns}, rates, target);
+      if (columns == kUnevenTileN && time > mostAtFullClock)
+        time *= powerOfThree(rows);
       if (time < least) {
         best = {rows, columns};
         least = time;

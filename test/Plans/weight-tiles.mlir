@@ -378,3 +378,25 @@ func.func @three_of_bytes(%x: tensor<384x4096xf8E4M3FN>, %p: !w) -> tensor<384x6
       : (tensor<384x4096xf8E4M3FN>, !w) -> tensor<384x6144xbf16>
   return %y : tensor<384x6144xbf16>
 }
+
+// -----
+
+// 112 x 192 would take the fewest cycles, but power limits the clock, and its weights are loaded and converted more often.
+!w = tensor<48x80x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @at_limited_power
+// CHECK: tile = [128, 256, 128]
+func.func @at_limited_power(%x: tensor<4096x5120xbf16>, %p: !w) -> tensor<4096x6144xbf16> {
+  %y = fp4.matmul %x, %p : (tensor<4096x5120xbf16>, !w) -> tensor<4096x6144xbf16>
+  return %y : tensor<4096x6144xbf16>
+}
+
+// -----
+
+// Three warpgroups with 192 rows take no more power.
+!w = tensor<512x80x4608xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @tall_three
+// CHECK: tile = [192, 192, 128]
+func.func @tall_three(%x: tensor<1536x5120xbf16>, %p: !w) -> tensor<1536x65536xbf16> {
+  %y = fp4.matmul %x, %p : (tensor<1536x5120xbf16>, !w) -> tensor<1536x65536xbf16>
+  return %y : tensor<1536x65536xbf16>
+}
