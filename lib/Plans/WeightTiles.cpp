@@ -224,8 +224,7 @@ std::array<int64_t, 2> fp4::fastestTile(const MatmulSize &size, const hw::Weight
     if (columns == kTileN && least > mostAtFullClock)
       least *= 1 - gainOfNarrow;
     if (columns == kUnevenTileN && best[0])
-      least = (runAtOnce(size, best, target) ? 1 : 1 - gainOfThree) *
-              cyclesOfWeights(size, best, rates, target);
+      least = (1 - gainOfThree) * cyclesOfWeights(size, best, rates, target);
     for (int64_t rows = most; rows > 0; rows -= kRowStep) {
       if (!isLegal(rows, columns))
         continue;

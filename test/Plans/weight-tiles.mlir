@@ -369,18 +369,6 @@ func.func @converted(%x: !x, %s: !s, %p: !w) -> tensor<4x8192xbf16> {
 
 // -----
 
-// Beside e4m3, one wave of three warpgroups takes less than one of 192 x 128.
-!w = tensor<48x32x8704xi8, #fp4.weight_layout<wgmma_rows>>
-// CHECK-LABEL: @three_of_bytes
-// CHECK: tile = [96, 192, 256], {{.*}}math warps 0 to 12 drives [tensor, threads] registers 160,
-func.func @three_of_bytes(%x: tensor<384x4096xf8E4M3FN>, %p: !w) -> tensor<384x6144xbf16> {
-  %y = fp4.matmul %x, %p {arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
-      : (tensor<384x4096xf8E4M3FN>, !w) -> tensor<384x6144xbf16>
-  return %y : tensor<384x6144xbf16>
-}
-
-// -----
-
 // 112 x 192 would take the fewest cycles, but power limits the clock, and its weights are loaded and converted more often.
 !w = tensor<48x80x4608xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: @at_limited_power
