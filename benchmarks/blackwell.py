@@ -85,13 +85,15 @@ class Operands:
     values: str
     scale: str = ""
     block: int = 0
+    scaled_values: bool = False
 
 
 #: Formats of attention: those of both products.
 OPERANDS = {"bf16": Operands("bf16", "bf16"), "FP8": Operands("f8E4M3FN", "f8E4M3FN"),
             "MXFP8, values FP8": Operands("f8E4M3FN", "f8E4M3FN", "f8E8M0FNU", 32),
             "NVFP4, values FP8": Operands("f4E2M1FN", "f8E4M3FN", "f8E4M3FN", 16),
-            "NVFP4": Operands("f4E2M1FN", "f4E2M1FN", "f8E4M3FN", 16)}
+            "NVFP4": Operands("f4E2M1FN", "f4E2M1FN", "f8E4M3FN", 16, True),
+            "MXFP8": Operands("f8E4M3FN", "f8E4M3FN", "f8E8M0FNU", 32, True)}
 
 
 @dataclass
@@ -133,17 +135,17 @@ class Attention:
         (batches, heads), form = self.sizes, OPERANDS[self.format]
         matrix = f"{batches}x{self.length}x{heads}x{self.elements}x"
         arguments = {"q": f"tensor<{matrix}{form.keys}>", "k": f"tensor<{matrix}{form.keys}>", "v": f"tensor<{matrix}{form.values}>"}
-        if form.values == "f4E2M1FN":
+        if form.scaled_values:
             arguments["v"] = f"tensor<{batches}x{heads}x{self.elements}x{self.length}x{form.values}>"
         scales = {}
         if form.scale:
             layout = f"x{form.scale}, #fp4.scale_layout<tiled_128x4>>"
             scales = dict.fromkeys(("qs", "ks"), f"tensor<{batches * heads * self.length}x{self.elements // form.block}{layout}")
-            if form.values == "f4E2M1FN":
-                scales["vs"] = f"tensor<{batches * heads * 128}x{self.length // 16}{layout}"
+            if form.scaled_values:
+                scales["vs"] = f"tensor<{batches * heads * 128}x{self.length // form.block}{layout}"
         names = lambda some: ", ".join(f"%{name}" for name in some)
         clause = f"block_scales({names(scales)} : {', '.join(scales.values())}) " if scales else ""
-        order = "" if self.growth is None else f" order <in_blocks = 64, growth = {self.growth}.0>"
+        order = "" if self.growth is None else f" order <in_blocks = {128 if self.format == 'MXFP8' else 64}, growth = {self.growth}.0>"
         result = f"tensor<{matrix}bf16>"
         return (f"func.func @f({', '.join(f'%{name}: {kind}' for name, kind in (arguments | scales).items())}) -> {result} {{\n"
                 f"  %o = fp4.attention {names(arguments)} {clause}scale {self.elements ** -0.5:.9e} {self.mask}{order}\n"

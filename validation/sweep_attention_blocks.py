@@ -21,7 +21,8 @@ HEADS = [(1, 1), (2, 1), (6, 2)]  # of queries, and of keys and values
 ELEMENTS = [(64, 64), (64, 128), (128, 64), (128, 128), (192, 128)]  # of keys, and of values
 # Elements of queries and keys, those of their scales, elements of a block, and elements of values.
 FORMATS = {"mxfp8": ("f8E4M3FN", "f8E8M0FNU", 32, "f8E4M3FN"), "nvfp4 e4m3": ("f4E2M1FN", "f8E4M3FN", 16, "f8E4M3FN"),
-           "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, "f4E2M1FN")}
+           "nvfp4": ("f4E2M1FN", "f8E4M3FN", 16, "f4E2M1FN"), "mxfp8 all": ("f8E4M3FN", "f8E8M0FNU", 32, "f8E4M3FN")}
+WITH_VALUES = ("nvfp4", "mxfp8 all")  # formats whose values have scales of blocks of keys, too
 MASK = ["full", "causal", "window"]
 BLOCK = [64, 128]
 LENGTHS = [False, True]
@@ -36,12 +37,12 @@ def program(case, order=True):
     element, scale, size, of_value = FORMATS[form]
     tiled = f"x{scale}, #fp4.scale_layout<tiled_128x4>>"
     query, key = (f"tensor<{batches}x{tokens}x{count}x{of_keys}x{element}>" for tokens, count in ((queries, heads), (keys, shared)))
-    packed = of_value == "f4E2M1FN"
-    value = f"tensor<{batches}x{shared}x{of_values}x{keys}x{of_value}>" if packed else f"tensor<{batches}x{keys}x{shared}x{of_values}x{of_value}>"
+    scaled = form in WITH_VALUES
+    value = f"tensor<{batches}x{shared}x{of_values}x{keys}x{of_value}>" if scaled else f"tensor<{batches}x{keys}x{shared}x{of_values}x{of_value}>"
     rows_of = lambda heads, rows: batches * heads * -(-rows // 128) * 128
     scales = {"qs": f"tensor<{rows_of(heads, queries)}x{of_keys // size}{tiled}", "ks": f"tensor<{rows_of(shared, keys)}x{of_keys // size}{tiled}"}
-    if packed:
-        scales["vs"] = f"tensor<{rows_of(shared, of_values)}x{keys // 16}{tiled}"
+    if scaled:
+        scales["vs"] = f"tensor<{rows_of(shared, of_values)}x{keys // size}{tiled}"
     operands = f"block_scales({', '.join(f'%{name}' for name in scales)} : {', '.join(scales.values())})"
     arguments = "".join(f", %{name}: {kind}" for name, kind in scales.items())
     definitions = ""
@@ -61,8 +62,10 @@ def program(case, order=True):
 
 def valid(case):
     batches, queries, keys, (heads, _), (of_keys, of_values), form, _, block, *_ = case
-    has_room = block == 64 or (of_values == 64 and of_keys <= 128 and (form != "nvfp4" or keys % 128 == 0))  # columns of tensor memory
-    if form == "mxfp8" and of_keys == 192:
+    if form == "mxfp8 all" and block == 64:
+        return False
+    has_room = form == "mxfp8 all" or block == 64 or (of_values == 64 and of_keys <= 128 and (form != "nvfp4" or keys % 128 == 0))  # columns of tensor memory
+    if form.startswith("mxfp8") and of_keys == 192:
         return False
     return has_room and batches * queries * heads * keys * (of_keys + of_values) < 1 << 26
 

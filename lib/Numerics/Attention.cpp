@@ -37,8 +37,11 @@ Rounding roundingOf(FloatType type) {
 constexpr double byteCut = 0x1p-13, byteCuts = 33;
 constexpr uint64_t byteK = 32, mostBlockKeys = 128;
 
-/// The rounding of powers of e4m3, which are multiplied by 2^(8 - growth).
-Rounding bytePowers(double growth) { return {0x1p-4, 0x1p-18 * std::exp2(growth)}; }
+/// The rounding of powers of e4m3, which are multiplied by 2^(8 - growth), or by a scale of their
+/// block: its largest one becomes more than 224 then.
+Rounding bytePowers(double growth, bool areScaled) {
+  return {0x1p-4, areScaled ? 0x1p-17 : 0x1p-18 * std::exp2(growth)};
+}
 
 /// The cut of four sums of an instruction of kind::mxf4nvf4, whose scales are 448 at most.
 constexpr double packedCut = 5 * 0x1p-35 * 448 * 448;
@@ -59,7 +62,7 @@ public:
   AttentionRow(const AttentionShape &shape, FloatType type, std::span<const float> query,
                std::span<const float> key, std::span<const float> value)
       : shape_(shape), areBytes_(type == FloatType::E4M3), rounding_(roundingOf(type)),
-        ofPowers_(areBytes_         ? bytePowers(shape.growth)
+        ofPowers_(areBytes_         ? bytePowers(shape.growth, shape.factors.blocks.haveValues())
                   : shape.areHalves ? halfPowers
                                     : rounding_),
         query_(query), key_(key), value_(value) {}

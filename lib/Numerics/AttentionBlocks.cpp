@@ -11,11 +11,14 @@
 
 namespace fp4::numerics {
 
-void ScaledOperand::addPacked(std::span<const float> numbers, uint64_t elements) {
+void ScaledOperand::addCodes(std::span<const float> numbers, uint64_t elements) {
   const size_t first = codes_.size();
-  codes_.resize(first + elements / 2);
+  codes_.resize(first + (isPacked_ ? elements / 2 : elements));
   for (size_t i = 0; i < numbers.size(); ++i)
-    codes_[first + i / 2] |= uint8_t(encodeE2M1(numbers[i]) << 4 * (i % 2));
+    if (isPacked_)
+      codes_[first + i / 2] |= uint8_t(encodeE2M1(numbers[i]) << 4 * (i % 2));
+    else
+      codes_[first + i] = encodeE4M3(numbers[i]);
 }
 
 void ScaledOperand::addRow(const AttentionBlocks &blocks, std::span<const float> numbers,
@@ -25,43 +28,41 @@ void ScaledOperand::addRow(const AttentionBlocks &blocks, std::span<const float>
   bytesOfRow_ = isPacked_ ? elements / 2 : elements;
   scalesOfRow_ = elements / blocks.size;
   ++rows_;
-  if (isPacked_)
-    addPacked(numbers, elements);
-  else
-    for (uint64_t i = 0; i < elements; ++i)
-      codes_.push_back(i < numbers.size() ? encodeE4M3(numbers[i]) : 0);
+  addCodes(numbers, elements);
   const auto from = scales.subspan(place * scalesOfRow_, scalesOfRow_);
   scales_.insert(scales_.end(), from.begin(), from.end());
 }
 
-void ScaledOperand::addValues(std::span<const float> numbers, std::span<const uint8_t> scales,
+void ScaledOperand::addValues(const AttentionBlocks &blocks, std::span<const float> numbers,
                               uint64_t place, uint64_t first, uint64_t tokens) {
-  constexpr uint64_t block = 16;
-  isPacked_ = true;
-  bytesOfRow_ = numbers.size() / 2;
-  scalesOfRow_ = numbers.size() / block;
+  isPacked_ = blocks.arePacked();
+  bytesOfRow_ = isPacked_ ? numbers.size() / 2 : numbers.size();
+  scalesOfRow_ = numbers.size() / blocks.size;
   ++rows_;
-  addPacked(numbers, numbers.size());
-  const uint64_t ofRow = (tokens + block - 1) / block;
-  for (uint64_t i = first / block; i < first / block + scalesOfRow_; ++i)
-    scales_.push_back(i < ofRow ? scales[place * ofRow + i] : 0);
+  addCodes(numbers, numbers.size());
+  const uint64_t ofRow = (tokens + blocks.size - 1) / blocks.size;
+  for (uint64_t i = first / blocks.size; i < first / blocks.size + scalesOfRow_; ++i)
+    scales_.push_back(i < ofRow ? blocks.values[place * ofRow + i] : 0);
 }
 
-ScaledOperand ScaledOperand::ofPowers(std::span<const float> powers) {
-  constexpr uint64_t block = 16;
-  static const Recipe recipe = *parseRecipe(kPowerRecipe);
+ScaledOperand ScaledOperand::ofPowers(const AttentionBlocks &blocks,
+                                      std::span<const float> powers) {
+  static const Recipe packed = *parseRecipe(kPowerRecipe), bytes = *parseRecipe(kBytePowerRecipe);
   ScaledOperand row;
-  row.isPacked_ = true;
+  row.isPacked_ = blocks.arePacked();
   row.rows_ = 1;
-  row.bytesOfRow_ = powers.size() / 2;
-  row.scalesOfRow_ = powers.size() / block;
+  row.bytesOfRow_ = row.isPacked_ ? powers.size() / 2 : powers.size();
+  row.scalesOfRow_ = powers.size() / blocks.size;
   row.codes_.resize(row.bytesOfRow_);
   for (uint64_t i = 0; i < row.scalesOfRow_; ++i) {
-    std::array<uint8_t, block> codes;
-    row.scales_.push_back(
-        quantizeBlock(recipe, GlobalScale(), powers.subspan(i * block, block), codes));
-    for (uint64_t j = 0; j < block; ++j)
-      row.codes_[(i * block + j) / 2] |= uint8_t(codes[j] << 4 * (j % 2));
+    std::vector<uint8_t> codes(blocks.size);
+    row.scales_.push_back(quantizeBlock(row.isPacked_ ? packed : bytes, GlobalScale(),
+                                        powers.subspan(i * blocks.size, blocks.size), codes));
+    for (uint64_t j = 0; j < blocks.size; ++j) {
+      const uint64_t place = i * blocks.size + j;
+      row.codes_[row.isPacked_ ? place / 2 : place] |=
+          uint8_t(codes[j] << (row.isPacked_ ? 4 * (j % 2) : 0));
+    }
   }
   return row;
 }

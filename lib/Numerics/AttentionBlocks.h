@@ -20,19 +20,19 @@ public:
   /// Adds a row of numbers, zeros behind them up to `elements`, and the scales of row `place`.
   void addRow(const AttentionBlocks &blocks, std::span<const float> numbers,
               std::span<const uint8_t> scales, uint64_t place, uint64_t elements = 0);
-  /// Adds numbers of e2m1 of all keys from `first` on, whose scales are a part of row `place` of
-  /// those of `tokens` keys.
-  void addValues(std::span<const float> numbers, std::span<const uint8_t> scales, uint64_t place,
+  /// Adds numbers of all keys from `first` on, whose scales are a part of row `place` of those of
+  /// `tokens` keys.
+  void addValues(const AttentionBlocks &blocks, std::span<const float> numbers, uint64_t place,
                  uint64_t first, uint64_t tokens);
   /// A row of powers, quantized.
-  static ScaledOperand ofPowers(std::span<const float> powers);
+  static ScaledOperand ofPowers(const AttentionBlocks &blocks, std::span<const float> powers);
 
   /// Adds the products of the first row and each row of `b` to `sums`, instruction by instruction.
   void multiply(const ScaledOperand &b, std::span<uint32_t> sums,
                 const DenseRowOptions &options) const;
 
 private:
-  void addPacked(std::span<const float> numbers, uint64_t elements);
+  void addCodes(std::span<const float> numbers, uint64_t elements);
   void multiplyPacked(const ScaledOperand &b, std::span<uint32_t> sums) const;
 
   bool isPacked_ = false;

@@ -185,11 +185,11 @@ private:
                               exists ? placeOfKey(keys, first + i) : 0, shape_.queryElements);
     }
     const uint64_t head = keys.batch * shape_.keyHeads + keys.group;
-    for (uint64_t e = 0; blocks().havePackedValues() && e < shape_.valueElements; ++e) {
+    for (uint64_t e = 0; blocks().haveValues() && e < shape_.valueElements; ++e) {
       std::vector<float> row(values.size());
       for (size_t i = 0; i < row.size(); ++i)
         row[i] = values[i] ? values[i][e] : 0;
-      block.scaledValues.addValues(row, blocks().values, head * shape_.valueElements + e, first,
+      block.scaledValues.addValues(blocks(), row, head * shape_.valueElements + e, first,
                                    shape_.keyTokens);
     }
   }
@@ -236,9 +236,9 @@ private:
     for (size_t e = 0; !arePromoted_ && e < products.size(); ++e)
       products[e] = bitsOf(floatOf(row.sums[e]) * shrink);
     const std::vector<int32_t> unscaled(row.sums.size());
-    if (blocks().havePackedValues())
-      ScaledOperand::ofPowers(powers).multiply(block.scaledValues, products, options_);
-    for (size_t i = 0; !blocks().havePackedValues() && i < block.values.size(); ++i)
+    if (blocks().haveValues())
+      ScaledOperand::ofPowers(blocks(), powers).multiply(block.scaledValues, products, options_);
+    for (size_t i = 0; !blocks().haveValues() && i < block.values.size(); ++i)
       denseRow(factorsOf(type_, powers.data() + i * instructionK, instructionK), block.values[i],
                unscaled, products, options_);
     for (size_t e = 0; arePromoted_ && e < products.size(); ++e)

@@ -185,14 +185,20 @@ static int64_t columnsOfTile(AttentionOp op, int64_t parts, int64_t keys) {
     return columns;
   int64_t block = op.getQueryType().getElementTypeBitWidth() == 4 ? packed : 32;
   columns += (parts + places) * columnsOfScales(op.getElements(), block);
-  return op.hasValueRows() ? columns + (parts + 1) * places * columnsOfScales(keys, packed)
+  return op.hasValueRows() ? columns + (parts + 1) * places * columnsOfScales(keys, block)
                            : columns;
+}
+
+/// The fewest keys of a block with tcgen05: those of a scale tile of values of MXFP8.
+static int64_t fewestKeys(AttentionOp op) {
+  bool areBytes = op.hasValueRows() && op.getValueType().getElementTypeBitWidth() == 8;
+  return areBytes ? 2 * kPanel : kPanel;
 }
 
 /// Returns true when a block may have so many keys: tensor memory has room, and all scales of
 /// values of the last block exist.
 static bool fitsBlock(AttentionOp op, int64_t parts, int64_t keys, const hw::TargetModel &target) {
-  bool isWhole = keys == kPanel || !op.hasValueRows() || op.getKeyTokens() % keys == 0;
+  bool isWhole = keys == fewestKeys(op) || !op.hasValueRows() || op.getKeyTokens() % keys == 0;
   return isWhole && columnsOfTile(op, parts, keys) <= int64_t(target.limits.tmemColumns);
 }
 
@@ -201,21 +207,26 @@ static bool fitsBlock(AttentionOp op, int64_t parts, int64_t keys, const hw::Tar
 /// it takes with two, predicted for a B200.
 static int32_t partsOfTile(AttentionOp op, const hw::TargetModel &target) {
   int64_t rows = op.getQueryTokens() * headsOfTile(op);
-  if (rows <= pipe::kMmaM)
+  if (rows <= pipe::kMmaM || !fitsBlock(op, 2, fewestKeys(op), target))
     return 1;
   auto padded = [&](int64_t parts) { return int64_t(llvm::alignTo(rows, parts * pipe::kMmaM)); };
   bool isNarrow = op.getElements() <= kPanel && op.getValueElements() <= kPanel;
-  bool fits = keysOfBlock(op).value_or(kPanel) == kPanel && fitsBlock(op, 3, kPanel, target);
+  int64_t keys = keysOfBlock(op).value_or(fewestKeys(op));
+  bool fits = keys == kPanel && fitsBlock(op, 3, kPanel, target);
   constexpr int64_t percent = 83;
   return isNarrow && fits && percent * padded(3) < 100 * padded(2) ? 3 : 2;
 }
 
 /// Reports an order of keys that no kernel with tcgen05 has.
 static LogicalResult requireOrder(AttentionOp op, const hw::TargetModel &target) {
-  auto keys = keysOfBlock(op).value_or(kPanel);
+  auto keys = keysOfBlock(op).value_or(fewestKeys(op));
   bool hasRoom = fitsBlock(op, partsOfTile(op, target), keys, target);
-  if (keys == kPanel || (keys == 2 * kPanel && hasRoom))
+  if (keys == fewestKeys(op) || (keys == 2 * kPanel && hasRoom))
     return success();
+  if (fewestKeys(op) != kPanel)
+    return withNote(op.emitOpError()
+                        << "has values of MXFP8, and 'in_blocks' must be 128, but got " << keys,
+                    "write 'order <in_blocks = 128, growth = 0.0>'");
   return withNote(op.emitOpError() << "has kernels with tcgen05 for 'in_blocks' " << kPanel
                                    << ", or 128 where " << int64_t(target.limits.tmemColumns)
                                    << " columns of tensor memory have room, but got " << keys,
@@ -265,7 +276,7 @@ static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &t
                     "append zeros to the heads of query and key");
   if (!op.hasValueRows() || op.getKeyTokens() % unit == 0)
     return success();
-  return withNote(op.emitOpError() << "has kernels for values of f4E2M1FN of a multiple of " << unit
+  return withNote(op.emitOpError() << "has kernels for values with scales of a multiple of " << unit
                                    << " keys, but operand 'value' has " << op.getKeyTokens(),
                   "append keys, and write 'lengths'");
 }
@@ -393,7 +404,7 @@ static KernelPlan proposeLanes(Operation *operation, const KernelPlan &partial,
   KernelPlan plan = planOfFamily(KernelFamily::TileAttention);
   bool hasRoom = parts == 2 && op.getValueElements() <= kPanel && // one part would spill
                  fitsBlock(op, parts, 2 * kPanel, target);
-  int64_t keys = hasRoom ? 2 * kPanel : kPanel;
+  int64_t keys = hasRoom ? 2 * kPanel : fewestKeys(op);
   plan.tile = {parts * pipe::kMmaM, keysOfBlock(op).value_or(keys), tileHeads};
   plan.ctasPerSm = 1;
   plan.roles = attentionLaneRoles(op.getContext(), parts, op.isBlockScaled());

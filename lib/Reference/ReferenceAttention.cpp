@@ -154,7 +154,7 @@ public:
   }
   /// Values, batches x tokens x heads x elements, times the scales of their blocks of keys.
   std::vector<float> scaledValues(uint64_t tokens, uint64_t heads, uint64_t elements) const {
-    constexpr uint64_t size = 16;
+    const uint64_t size = blocks().size;
     std::vector<float> result(value);
     const uint64_t perRow = (tokens + size - 1) / size;
     for (uint64_t i = 0; !valueScales.empty() && i < result.size(); ++i) {

@@ -136,7 +136,7 @@ func.func @twin(%q: !q, %k: !k, %v: !v, %s: !s, %t: !t, %u: !u) -> !o {
   return %o : !o
 }
 func.func @keys(%q: !q, %k: !l, %v: !lv, %s: !s, %t: !lt, %u: !u) -> !o {
-  // expected-error @+2 {{has kernels for values of f4E2M1FN of a multiple of 32 keys, but operand 'value' has 150}}
+  // expected-error @+2 {{has kernels for values with scales of a multiple of 32 keys, but operand 'value' has 150}}
   // expected-note @+1 {{append keys, and write 'lengths'}}
   %o = fp4.attention %q, %k, %v block_scales(%s, %t, %u : !s, !lt, !u) scale 1.0 : !q, !l, !lv -> !o
   return %o : !o
@@ -153,5 +153,25 @@ func.func @mx(%q: !q, %v: !v, %s: !s) -> !o {
   // expected-error @+2 {{has kernels of MXFP8 for heads of 64, 128 or 256 elements, but operand 'query' has 192}}
   // expected-note @+1 {{append zeros to the heads of query and key}}
   %o = fp4.attention %q, %q, %v block_scales(%s, %s : !s, !s) scale 1.0 : !q, !q, !v -> !o
+  return %o : !o
+}
+
+// -----
+
+// A block of keys begins where a tile of the scales of values does.
+!q = tensor<1x200x2x128xf8E4M3FN>
+!k = tensor<1x160x2x128xf8E4M3FN>
+!v = tensor<1x2x128x160xf8E4M3FN>
+!s = tensor<512x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!u = tensor<256x5xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<1x200x2x128xbf16>
+func.func @mx_twin(%q: !q, %k: !k, %v: !v, %s: !s, %u: !u) -> !o {
+  %o = fp4.attention %q, %k, %v block_scales(%s, %s, %u : !s, !s, !u) scale 1.0 order <in_blocks = 128, growth = 0.0> : !q, !k, !v -> !o
+  return %o : !o
+}
+func.func @mx_block(%q: !q, %k: !k, %v: !v, %s: !s, %u: !u) -> !o {
+  // expected-error @+2 {{has values of MXFP8, and 'in_blocks' must be 128, but got 64}}
+  // expected-note @+1 {{write 'order <in_blocks = 128, growth = 0.0>'}}
+  %o = fp4.attention %q, %k, %v block_scales(%s, %s, %u : !s, !s, !u) scale 1.0 order <in_blocks = 64, growth = 0.0> : !q, !k, !v -> !o
   return %o : !o
 }

@@ -349,9 +349,9 @@ TEST(AttentionModel, KeepsSmallPowersOfBytes) {
 }
 
 /// Operands with scales of blocks, drawn: codes of e2m1 with 16 elements in a block, or of e4m3
-/// with 32, and values of e4m3 or of e2m1.
+/// with 32, and values of e4m3 or of the same format.
 struct DrawnBlocks {
-  DrawnBlocks(uint64_t block, bool havePackedValues) : block(block) {
+  DrawnBlocks(uint64_t block, bool haveValues) : block(block) {
     shape.queryElements = 64;
     std::mt19937 generator(7);
     auto codes = [&](std::vector<float> &numbers, size_t count, bool arePacked) {
@@ -365,14 +365,15 @@ struct DrawnBlocks {
     };
     codes(query, 21 * 2 * 64, block == 16);
     codes(key, 90 * 64, block == 16);
-    codes(value, 90 * 16, havePackedValues);
+    codes(value, 90 * 16, haveValues && block == 16);
     scales(ofQueries, 21 * 2 * 64 / block, block == 16);
     scales(ofKeys, 90 * 64 / block, block == 16);
-    if (havePackedValues)
-      scales(ofValues, 16 * 6, true);
+    if (haveValues)
+      scales(ofValues, 16 * rowOfValues(), block == 16);
     shape.factors.blocks = {ofQueries, ofKeys, ofValues, block};
   }
 
+  uint64_t rowOfValues() const { return (90 + block - 1) / block; }
   float scaleOf(uint8_t byte) const { return block == 16 ? decodeUE4M3(byte) : decodeUE8M0(byte); }
   /// Numbers with their scales: of queries, whose scales have heads in front of tokens, of keys,
   /// and of values.
@@ -393,7 +394,7 @@ struct DrawnBlocks {
   std::vector<float> values() const {
     std::vector<float> numbers(value);
     for (size_t i = 0; !ofValues.empty() && i < numbers.size(); ++i)
-      numbers[i] *= decodeUE4M3(ofValues[i % 16 * 6 + i / 16 / 16]);
+      numbers[i] *= scaleOf(ofValues[i % 16 * rowOfValues() + i / 16 / block]);
     return numbers;
   }
 
@@ -403,9 +404,10 @@ struct DrawnBlocks {
   std::vector<uint8_t> ofQueries, ofKeys, ofValues;
 };
 
-/// Products have the scales of their blocks; powers are e4m3, or NVFP4 beside values of NVFP4.
+/// Products have the scales of their blocks; powers are e4m3, or of the format of all beside values
+/// with scales.
 TEST(AttentionModel, LiesWithinTheBoundOfBlocks) {
-  for (auto [block, arePacked] : {std::pair(32, false), {16, false}, {16, true}})
+  for (auto [block, arePacked] : {std::pair(32, false), {32, true}, {16, false}, {16, true}})
     for (double growth : {0., 4.}) {
       DrawnBlocks drawn(uint64_t(block), arePacked);
       drawn.shape.growth = growth;
@@ -444,6 +446,31 @@ TEST(AttentionModel, QuantizesPowersInBlocks) {
   for (size_t j = 1; j < 16; ++j)
     key[j * 64] = -1;
   EXPECT_NEAR(sumOf(), (6 + 15 * 2) / (6 * (1 + 15 * std::exp(-1))), 1e-5);
+}
+
+/// Powers of MXFP8 have a scale for 32 keys, by which the largest one is from 224 to 448: beside
+/// one key of a far larger score in another block, small powers keep four bits.
+TEST(AttentionModel, QuantizesPowersOfBytesInBlocks) {
+  constexpr size_t keys = 64;
+  AttentionShape shape{
+      .queryTokens = 1, .keyTokens = keys, .queryElements = 64, .valueElements = 1};
+  shape.scale = 1;
+  std::vector<float> query(64, 0), key(keys * 64, 0), value(keys, 1);
+  query[0] = 1;
+  const std::vector<uint8_t> ones(keys * 2, 127); // 2^0
+  shape.factors.blocks = {ones, ones, std::span(ones).first(2), 32};
+  value[keys - 1] = 0; // of the largest score
+  key[(keys - 1) * 64] = 18;
+  key[0] = 0.5;
+  auto model = modelAttention(shape, {64, 0}, FloatType::E4M3, query, key, value, /*threads=*/1);
+  ASSERT_TRUE(model);
+  const double large = std::exp(18), half = std::exp(0.5);
+  const double expected = (half + 31) / (large + half + 62); // 31 are in the block of the largest
+  EXPECT_NEAR(model->values[0] / expected, 1, 0x1p-4);
+  shape.factors.blocks.values = {}; // the same powers, rounded to e4m3 as they are
+  model = modelAttention(shape, {64, 0}, FloatType::E4M3, query, key, value, /*threads=*/1);
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->values[0], 0);
 }
 
 /// Factors come for both keys and values, and for each head of each sequence.

@@ -24,7 +24,11 @@ inline constexpr double kByteShift = 8;
 /// (arXiv 2505.11594) divides by the scale before its rounding.
 inline constexpr std::string_view kPowerRecipe =
     "flashinfer, tensor_scale = one, guard = clamp_drop_nan, reciprocals = approximate_factor";
-/// log2(448 * 6), the exponent of 2 of the factor of such powers.
+/// The decisions beside values of MXFP8: exponents of scales are rounded up, so that no code
+/// saturates.
+inline constexpr std::string_view kBytePowerRecipe =
+    "mxfp8_e4m3_rceil, amax_nan = drop, exponent = round_up";
+/// log2(448 * 6), the exponent of 2 of the factor of powers of NVFP4.
 inline constexpr double kPackedShift = 11.392317422778762;
 
 /// A paged cache: the pages of each sequence, batches x keyTokens / tokens; none where empty.
@@ -38,13 +42,14 @@ struct AttentionPages {
 
 /// Scales of blocks that tensor cores multiply by, row-major: of f8E8M0FNU, of 32 elements (MXFP8),
 /// or of f8E4M3FN, of 16 (NVFP4). Scales of queries and keys are batches x heads x tokens x
-/// blocks, and of values batches x keyHeads x valueElements x blocks of 16 keys. None where empty.
+/// blocks, and of values batches x keyHeads x valueElements x blocks of keys. None where empty.
 struct AttentionBlocks {
   std::span<const uint8_t> queries = {}, keys = {}, values = {};
-  uint64_t size = 0; ///< elements of a block of queries or keys
+  uint64_t size = 0; ///< elements of a block
 
-  bool arePacked() const { return size == 16; }             ///< queries and keys of NVFP4
-  bool havePackedValues() const { return !values.empty(); } ///< values, and powers
+  bool arePacked() const { return size == 16; }       ///< queries and keys of NVFP4
+  bool haveValues() const { return !values.empty(); } ///< of values, and of powers
+  bool havePackedValues() const { return haveValues() && arePacked(); }
 };
 
 /// Factors of products, and of values, of each head of keys of each sequence; 1 where empty.
@@ -112,7 +117,7 @@ struct AttentionReference {
 /// With e4m3 and w = 2^-13 (docs/reference/numerics.md), an instruction of 32 products adds 33 w of
 /// the largest one, or of its sum before, and w of its sum. Powers are rounded by 2^-4, or 2^-18 of
 /// the largest. Products of powers and values are of blocks of 128 keys at most, with as many
-/// magnitudes.
+/// magnitudes. The smallest powers of a block of MXFP8 are rounded by 2^-17 of its largest.
 ///
 /// With blocks of NVFP4, an instruction of 64 products cuts four sums to 35 bits below the largest
 /// product of two scales, which is 448 * 448 at most. Powers have half a step of e2m1, which is a
@@ -151,9 +156,9 @@ struct AttentionModel {
 /// with wgmma products have 13 fraction bits, and those of a block of values are added to the sums
 /// of before, fma(sums, shrink, products). Operands that have scales of blocks are given without
 /// them; their products are those of kind::mxf8f6f4 or kind::mxf4nvf4, and powers beside values of
-/// NVFP4 are 2^(kPackedShift - growth) times as large and quantized as kPowerRecipe says. As in the
-/// simulator, lg2 is correctly rounded, and ex2 and rcp have the bits of an H200 (PowerOfTwo.h,
-/// Reciprocal.h).
+/// NVFP4 are 2^(kPackedShift - growth) times as large and quantized as kPowerRecipe says, those
+/// beside values of MXFP8 as kBytePowerRecipe does. As in the simulator, lg2 is correctly rounded,
+/// and ex2 and rcp have the bits of an H200 (PowerOfTwo.h, Reciprocal.h).
 Expected<AttentionModel> modelAttention(const AttentionShape &shape, const AttentionOrder &order,
                                         FloatType type, std::span<const float> query,
                                         std::span<const float> key, std::span<const float> value,

@@ -27,6 +27,7 @@ struct OperandFormat {
   mlir::Type element, scale; ///< null: no scales
   int64_t block = 1;         ///< elements that share a scale
 
+  bool isPacked() const { return element.getIntOrFloatBitWidth() == 4; }
   int64_t bytesOf(int64_t elements) const { return elements * element.getIntOrFloatBitWidth() / 8; }
   /// The layout of tiles of rows of `elements`: panels of 128 bytes, or of 64 or 32 where rows are
   /// not so wide.
@@ -85,7 +86,7 @@ struct Attention {
   OperandFormat ofValues() {
     bool areScaled = isBlockScaled() && op.getValueScales();
     return {op.getValueType().getElementType(),
-            areScaled ? scaleOf(op.getValueScales()) : mlir::Type(), kPackedBlock};
+            areScaled ? scaleOf(op.getValueScales()) : mlir::Type(), blockOfKeys()};
   }
   static constexpr int64_t kPackedBlock = 16;
   bool isBlockScaled() { return op.isBlockScaled(); }
@@ -159,7 +160,7 @@ struct Attention {
   /// The power of two by which powers of 8 bits are multiplied: those of a maximum that has grown
   /// are up to 2^kByteShift, whatever the growth.
   double shift() {
-    return (op.hasValueRows() ? numerics::kPackedShift : numerics::kByteShift) - growth();
+    return (ofValues().isPacked() ? numerics::kPackedShift : numerics::kByteShift) - growth();
   }
 
   /// Numbers of a row that are the sum of its powers: one for each thread of the row.
@@ -264,7 +265,7 @@ struct RowState {
   mlir::Value maximum; ///< origin of the powers so far, a number for each row
   mlir::Value sum;     ///< sum of the powers that each thread has
   mlir::Value powers;  ///< powers of the last block, whose values come while the next one begins
-  mlir::Value scales;  ///< scales of the blocks of powers of NVFP4; null: none
+  mlir::Value scales;  ///< scales of the blocks of powers; null: none
   mlir::Value shrink;  ///< factor by which the last block multiplies sums; carried beside bytes
   KeptRows kept;
 };

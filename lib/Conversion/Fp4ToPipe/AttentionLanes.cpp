@@ -239,7 +239,9 @@ void AttentionBuilder::roundPowers(RowState &state) {
     state.powers = rounded(state.powers, attention.ofValues().element);
     return;
   }
-  auto recipe = RecipeAttr::get(b.getContext(), *numerics::parseRecipe(numerics::kPowerRecipe));
+  std::string_view decisions =
+      attention.ofValues().isPacked() ? numerics::kPowerRecipe : numerics::kBytePowerRecipe;
+  auto recipe = RecipeAttr::get(b.getContext(), *numerics::parseRecipe(decisions));
   auto [codes, scales] =
       QuantizeBlocksOp::resultTypes(cast<RankedTensorType>(state.powers.getType()), recipe);
   Value none;

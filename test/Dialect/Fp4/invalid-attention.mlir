@@ -534,8 +534,8 @@ func.func @block_scales(%q: !q, %k: !k, %v: !v, %qs: !qs, %ks: !ks, %vs: !vs, %n
 func.func @block_scaled_values(%q: !q, %k: !k, %v: !w, %u: !w8, %qs: !qs, %ks: !ks) {
   %0 = fp4.attention %q, %k, %u block_scales(%qs, %ks : !qs, !ks) scale 1.0 : !q, !k, !w8 -> !o
   // attention (C19)
-  // expected-error @+2 {{operand 'value' must have elements f8E4M3FN without scales, or f4E2M1FN with scales beside a query of f4E2M1FN, but got 'tensor<2x192x2x64xbf16>'}}
-  // expected-note @+1 {{powers are e4m3 beside values of f8E4M3FN, and NVFP4 beside those of NVFP4}}
+  // expected-error @+2 {{operand 'value' must have elements f8E4M3FN without scales, or those of operand 'query' with scales, but got 'tensor<2x192x2x64xbf16>'}}
+  // expected-note @+1 {{powers are e4m3 beside values without scales, and else of the format of all}}
   %1 = fp4.attention %q, %k, %v block_scales(%qs, %ks : !qs, !ks) scale 1.0 : !q, !k, !w -> !o
   return
 }

@@ -284,7 +284,7 @@ func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf16>, %x: !x
 func.func @bad(%acc: !pipe.tmem<128x16xf32>, %w: !pipe.tmem<128x128xf32>, %x: !x, %more: i1) {
   // (C650)
   // expected-error @+2 {{a must be f4E2M1FN, f6E2M3FN, f6E3M2FN, f8E4M3FN, f8E5M2, f16, bf16 in shared memory or f4E2M1FN, f8E4M3FN, f16, bf16 in tensor memory, but got '!pipe.tmem<128x128xf32>'}}
-  // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, tcgen05 mxf4nvf4 with A in tensor memory, tcgen05 mxf8f6f4, tcgen05 f8f6f4, tcgen05 f16, tcgen05 f16 with A in tensor memory}}
+  // expected-note @+1 {{MMAs with the operands before it are tcgen05 mxf4nvf4, tcgen05 mxf4nvf4 with A in tensor memory, tcgen05 mxf8f6f4, tcgen05 mxf8f6f4 with A in tensor memory, tcgen05 f8f6f4, tcgen05 f16, tcgen05 f16 with A in tensor memory}}
   pipe.mma %acc, %w, %x accumulate %more : !pipe.tmem<128x16xf32>, !pipe.tmem<128x128xf32>, !x
   return
 }

@@ -58,7 +58,7 @@ func.func @twin(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x1
 func.func @bad(%sums: !pipe.fragment<64x128xf32, wgmma>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %more: i1) {
   // (C650)
   // expected-error @+2 {{'accumulate' must be left out of an MMA of wgmma e4m3, but is there}}
-  // expected-note @+1 {{MMAs that read it are tcgen05 mxf4nvf4, tcgen05 mxf4nvf4 with A in tensor memory, tcgen05 mxf8f6f4, tcgen05 f8f6f4, }}
+  // expected-note @+1 {{MMAs that read it are tcgen05 mxf4nvf4, tcgen05 mxf4nvf4 with A in tensor memory, tcgen05 mxf8f6f4, tcgen05 mxf8f6f4 with A in tensor memory, tcgen05 f8f6f4, }}
   pipe.mma %sums, %a, %b accumulate %more fencing : !pipe.fragment<64x128xf32, wgmma>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   return
 }

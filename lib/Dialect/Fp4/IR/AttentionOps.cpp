@@ -362,12 +362,11 @@ static LogicalResult verifyBlockScaled(AttentionOp op, const Checked &query, con
   if (key.type.getElementType() != ofQuery)
     return withNote(key.must("have the elements of operand 'query' beside 'block_scales'"),
                     "one instruction multiplies both");
-  bool fits = op.getValueScales() ? isPacked && isa<Float4E2M1FNType>(ofValue)
-                                  : isa<Float8E4M3FNType>(ofValue);
+  bool fits = op.getValueScales() ? ofValue == ofQuery : isa<Float8E4M3FNType>(ofValue);
   if (!fits)
-    return withNote(value.must("have elements f8E4M3FN without scales, or f4E2M1FN with scales "
-                               "beside a query of f4E2M1FN"),
-                    "powers are e4m3 beside values of f8E4M3FN, and NVFP4 beside those of NVFP4");
+    return withNote(value.must("have elements f8E4M3FN without scales, or those of operand 'query' "
+                               "with scales"),
+                    "powers are e4m3 beside values without scales, and else of the format of all");
   int64_t batches = op.getBatches(), heads = op.getHeads(), keyHeads = op.getKeyHeads();
   int64_t tokens = op.getQueryTokens(), keys = op.getKeyTokens(), elements = op.getElements();
   if (failed(verifyBlockScales(op, "query_scales", op.getQueryScales(), batches * heads, tokens,

@@ -42,8 +42,7 @@ static LogicalResult verifyWideOperand(MmaOp op, StringRef name, SharedType tile
   bool isFloat8 = isa<Float8E4M3FNType, Float8E5M2Type>(tile.getElementType());
   bool isHalfLine = isFloat8 && tile.getColumns() == kPaddedRun / 2; // a head of 64 elements
   if ((!isFloat8 && !isPadded(tile.getLayout())) ||
-      (tile.getColumns() % kPaddedRun && !isHalfLine) ||
-      tile.getColumns() != op.getAAs<SharedType>().getColumns())
+      (tile.getColumns() % kPaddedRun && !isHalfLine) || tile.getColumns() != shapeOfA(op)[1])
     return withNote(
         op.emitOpError() << name << " must be f8E4M3FN, f8E5M2, or of 6 or 4 bits in layout "
                          << "swizzle_128B_b6x16_p32 or swizzle_128B_b4x16_p64, with the K of a, a "

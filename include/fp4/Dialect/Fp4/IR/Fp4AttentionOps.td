@@ -58,10 +58,10 @@ def Fp4_AttentionOp
     sequence: those of keys are the products of the decode scales of queries and keys.
 
     With `block_scales`, tensor cores scale blocks of queries and keys: of MXFP8, or of NVFP4.
-    Values are f8E4M3FN, or beside NVFP4 codes of it in blocks of 16 keys. Powers are then up to
-    2688 = 6 * 448, and NVFP4 too (SageAttention3): scales are e4m3(amax * fp32(1/6)), codes
-    e2m1(power * rcp(scale)). `factors` are products of tensor scales. Scales have a multiple of 128
-    rows for each head.
+    Values are f8E4M3FN, or codes of that format in blocks of keys. Powers are quantized then, too:
+    of MXFP8 with exponents rounded up, of NVFP4 (SageAttention3) up to 2688 = 6 * 448 with scales
+    e4m3(amax * fp32(1/6)), codes e2m1(power * rcp(scale)). `factors` are products of tensor scales.
+    Scales have a multiple of 128 rows for each head.
 
     With `order <in_blocks = n, growth = g>` results have bits of their own (`modelAttention` there): blocks of n keys from the last one to the first, whose powers of two
     are of distances from a number of each row. This number is the maximum, but stays until the
@@ -82,7 +82,7 @@ def Fp4_AttentionOp
     | key, value with pages | the same | N x T x Hk x D, N x T x Hk x E, or N x Hk x T with heads_first |
     | key_scales, value_scales | f8E4M3FN, f8E8M0FNU | as key and value, a scale for each block of a head |
     | block_scales of query, key | f8E8M0FNU, f8E4M3FN, tiled_128x4 | B * Hq * Sq x D / n, B * Hk * Sk x D / n |
-    | value and its block_scales | f4E2M1FN, f8E4M3FN, tiled_128x4 | B x Hk x E x Sk, B * Hk * E x Sk / 16 |
+    | value and its block_scales | as of key | B x Hk x E x Sk, B * Hk * E x Sk / n |
     | key_factors, value_factors | f32 | 1 or Hk, or B x Hk beside a query of f8E4M3FN |
     | lengths; pages; query_offsets, key_offsets | i32 | B; B x P; B + 1 |
     | key, value with key_offsets | as query | Tk x Hk x D, Tk x Hk x E |

@@ -134,7 +134,7 @@ def : Fp4_Constraints<"attention", [{
   - (C16) `slopes` have an f32 for each head of `query`.
   - (C17) `heads_first` comes with `pages`.
   - (C19) `block_scales` have layout tiled_128x4. `query` and `key` are MXFP8 or NVFP4, `value`
-    f8E4M3FN or beside NVFP4 that, without `pages`, offsets and `latent`.
+    f8E4M3FN or as they are, without `pages`, offsets and `latent`.
   - (C18) `latent` is from 1 to the elements of a head of `key`, which is `value` too, of the query's
     type.
   - (C20) an epilogue region is as (C12), (C43) and (C44) of `matmul` say, of scalar inputs, without
