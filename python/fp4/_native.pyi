@@ -39,10 +39,11 @@ class Planned:
         function where there is none."""
     def keep(self, arguments: tuple[Any, ...],
              steps: tuple[tuple[Calls, tuple[Any, ...], tuple[tuple[int, int, int], ...],
-                                tuple[_Maker, ...]], ...],
+                                tuple[_Maker, ...], tuple[tuple[int, int, int], ...]], ...],
              results: tuple[tuple[int, int, int], ...], empties: tuple[_Maker, ...], /) -> bool:
-        """Keeps the sequence of a call; `empties` make results without elements. False where there is none, which is kept too, and for
-        arguments that can have none."""
+        """Keeps the sequence of a call, whose steps have makers or targets of their results;
+        `empties` make results without elements. False where there is none, which is kept too, and
+        for arguments that can have none."""
 
 def watch(records_gradients: Callable[[], bool], watchers: tuple[Callable[[], Any], ...],
           is_quiet: Callable[[], bool], constants: tuple[type, ...], /) -> None:

@@ -135,21 +135,24 @@ bool sourcesIn(PyObject *list, std::vector<Source> &sources) {
   return true;
 }
 
-/// Reads (program, tensors, sources, makers) of a step. `isKnown` is false where the program has no
-/// plan for such tensors.
+/// Reads (program, tensors, sources, makers, targets) of a step. `isKnown` is false where the
+/// program has no plan for such tensors.
 bool stepIn(PyObject *tuple, Step &step, bool &isKnown) {
-  PyObject *program, *tensors, *sources, *makers;
-  if (!PyArg_ParseTuple(tuple, "OO!O!O!", &program, &PyTuple_Type, &tensors, &PyTuple_Type,
-                        &sources, &PyTuple_Type, &makers) ||
-      !sourcesIn(sources, step.sources) || !makersIn(makers, step.makers))
+  PyObject *program, *tensors, *sources, *makers, *targets;
+  if (!PyArg_ParseTuple(tuple, "OO!O!O!O!", &program, &PyTuple_Type, &tensors, &PyTuple_Type,
+                        &sources, &PyTuple_Type, &makers, &PyTuple_Type, &targets) ||
+      !sourcesIn(sources, step.sources) || !makersIn(makers, step.makers) ||
+      !sourcesIn(targets, step.targets))
     return false;
+  const size_t others = step.targets.empty() ? step.makers.size() : step.targets.size();
   isKnown = findPlan(program, tensors, step.route, step.plan) &&
             step.plan->arguments.size() == step.sources.size() &&
-            step.plan->results.size() == step.makers.size();
+            step.plan->results.size() == others;
   return true;
 }
 
-/// Returns true if every source is a tensor of the call or a result of an earlier step.
+/// Returns true if every source is a tensor of the call or a result of an earlier step, and every
+/// target a tensor of the call.
 bool areSound(const Sequence &sequence, const Inputs &inputs) {
   auto isSound = [&](const Source &source, size_t steps) {
     if (source.step < 0)
@@ -161,7 +164,9 @@ bool areSound(const Sequence &sequence, const Inputs &inputs) {
   for (size_t i = 0; i < sequence.steps.size(); ++i) {
     results += sequence.steps[i].makers.size();
     if (!std::ranges::all_of(sequence.steps[i].sources,
-                             [&](const Source &source) { return isSound(source, i); }))
+                             [&](const Source &source) { return isSound(source, i); }) ||
+        !std::ranges::all_of(sequence.steps[i].targets,
+                             [&](const Source &target) { return isSound(target, 0); }))
       return false;
   }
   return results <= kMostOperands &&
@@ -250,6 +255,29 @@ struct Results {
   Object object(const Source &source) const { return objects[placeOf(source)]; }
 };
 
+/// Returns true if no target of a step shares memory with another one, or with an argument of the
+/// step: such a call is an error of the function.
+bool areApart(const Step &step, const Inputs &inputs) {
+  auto range = [&](const Source &source, const fp4_tensor &tensor) {
+    const uint64_t begin = addressOf(inputs[source.index]) + source.offset;
+    return std::pair(begin, begin + tensor.bytes);
+  };
+  auto isApart = [](const auto &one, const auto &other) {
+    return one.second <= other.first || other.second <= one.first;
+  };
+  for (size_t i = 0; i < step.targets.size(); ++i) {
+    const auto target = range(step.targets[i], step.plan->results[i]);
+    for (size_t j = i + 1; j < step.targets.size(); ++j)
+      if (!isApart(target, range(step.targets[j], step.plan->results[j])))
+        return false;
+    for (size_t j = 0; j < step.sources.size(); ++j)
+      if (step.sources[j].step == Source::kArgument &&
+          !isApart(target, range(step.sources[j], step.plan->arguments[j])))
+        return false;
+  }
+  return true;
+}
+
 /// Issues one step. False where its executable is destroyed.
 bool issue(const Step &step, size_t number, const Inputs &inputs, const Results &results,
            uint64_t stream, Temporary &memory, fp4_error *&error) {
@@ -264,8 +292,11 @@ bool issue(const Step &step, size_t number, const Inputs &inputs, const Results 
   }
   for (size_t i = 0; i < step.makers.size(); ++i)
     call.setResult(i, addressOf(results.tensors[results.begins[number] + i]));
-  error = inputs.deviceType() == dlpack::kCuda ? call.onCuda(stream, memory)
-                                              : call.onHost(/*areResultsGiven=*/false);
+  for (size_t i = 0; i < step.targets.size(); ++i)
+    call.setResult(i, addressOf(inputs[step.targets[i].index]) + step.targets[i].offset);
+  error = inputs.deviceType() == dlpack::kCuda
+              ? call.onCuda(stream, memory)
+              : call.onHost(/*areResultsGiven=*/!step.targets.empty());
   step.route->gate->leave();
   return true;
 }
@@ -274,6 +305,9 @@ bool issue(const Step &step, size_t number, const Inputs &inputs, const Results 
 
 Object runSequence(const Sequence &sequence, const Inputs &inputs, bool &ran) {
   ran = false;
+  if (!std::ranges::all_of(sequence.steps,
+                           [&](const Step &step) { return areApart(step, inputs); }))
+    return {}; // the function says what is wrong
   Results results;
   void *stream = nullptr;
   const bool isHere = exchange.isCurrent(inputs.deviceType(), inputs.deviceId());
@@ -301,6 +335,8 @@ Object runSequence(const Sequence &sequence, const Inputs &inputs, bool &ran) {
     return source.step == Source::kEmpty ? sequence.empties[source.index](isHere)
                                          : results.object(source);
   };
+  if (sequence.results.empty())
+    return Object::borrowed(Py_None);
   if (sequence.results.size() == 1)
     return result(0);
   Object tuple = Object::owned(PyTuple_New(Py_ssize_t(sequence.results.size())));

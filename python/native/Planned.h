@@ -52,6 +52,7 @@ struct Step {
   std::shared_ptr<const Plan> plan;
   std::vector<Source> sources; ///< of each argument
   std::vector<Maker> makers;   ///< of each result, in the form that the function returns it
+  std::vector<Source> targets; ///< instead: the tensors of the call that take each result
 };
 
 struct Sequence {

@@ -22,6 +22,7 @@ HAS_PLANS = torch is not None and _calls._accept(torch)
 WHY = "there is no native module, or no torch with the exchange API of DLPack"
 if HAS_PLANS:
     import fp4.torch
+    from fp4.compat import vllm
     from fp4.torch import execution, planned
 
 PACKAGE = """
@@ -42,11 +43,12 @@ with torch.no_grad():
 @contextlib.contextmanager
 def without_python() -> Iterator[None]:
     """Fails where a program is called by Python code."""
-    modules = [module for name, module in sys.modules.items()
-               if name.startswith("fp4.torch.") and hasattr(module, "run")]
     with contextlib.ExitStack() as stack:
-        for module in modules:
-            stack.enter_context(mock.patch.object(module, "run", side_effect=AssertionError("run")))
+        for name, module in list(sys.modules.items()):
+            for call in ("run", "run_into"):
+                if name.startswith("fp4.torch.") and hasattr(module, call):
+                    stack.enter_context(mock.patch.object(module, call,
+                                                          side_effect=AssertionError(call)))
         yield
 
 
@@ -131,6 +133,63 @@ class Layers(unittest.TestCase):
         call = planned.planned(lambda x, given: (fp4.torch.rms_norm(x, weight), given))
         for seed in (1, 2):
             self.assertIs(call(values(4, 256, seed=seed), empty)[1], empty)
+
+    def test_caches_that_are_given(self) -> None:
+        """Keys and values are columns of one matrix, which do not begin where the others do."""
+        slots, factors = torch.tensor([3, 1, -1, 30]), [torch.full((1,), 2.0) for _ in "kv"]
+        for name, dtype in (("auto", torch.bfloat16), ("fp8", torch.uint8)):
+            for mode in (torch.no_grad, torch.inference_mode):
+                with self.subTest(name, mode=mode), mode():
+                    def store(seed: int, *caches: Any, name: str = name) -> Any:
+                        key, value, _ = values(4, 3, 2, 64, seed=seed).unbind(1)
+                        vllm.reshape_and_cache_flash(key, value, *caches, slots, name, *factors)
+                        return caches
+
+                    caches = [torch.zeros(2, 16, 2, 64, dtype=dtype) for _ in range(4)]
+                    store(1, *(cache.clone() for cache in caches[:2]))
+                    with planned.held():
+                        expected = store(2, *caches[:2])
+                    with without_python():
+                        found = store(2, *caches[2:])
+                    self.assertTrue(expected[0].any())
+                    self.assertTrue(all(map(torch.equal, expected, found)))
+                    with self.assertRaisesRegex(fp4.UsageError, "memory of its own"):
+                        store(3, caches[0], caches[0])
+
+    def test_a_result_that_is_given(self) -> None:
+        query, key, value = (values(1, 16, 2, 64, seed=seed) for seed in (1, 2, 3))
+        for has_lse in (False, True):
+            with self.subTest(has_lse), torch.no_grad():
+                expected = fp4.torch.attention(query, key, value, return_lse=has_lse)
+                out = torch.empty_like(query)
+                fp4.torch.attention(key, query, value, out=out, return_lse=has_lse)
+                with without_python():
+                    found = fp4.torch.attention(query, key, value, out=out, return_lse=has_lse)
+                self.assertIs(found[0] if has_lse else found, out)
+                self.assertTrue(all(map(torch.equal, tensors_of(expected), tensors_of(found))))
+                with self.assertRaisesRegex(fp4.UsageError, "memory of its own"):
+                    fp4.torch.attention(query, key, value, out=query, return_lse=has_lse)
+                with self.assertRaisesRegex(fp4.UsageError, "'out' must be"):
+                    fp4.torch.attention(query, key, value, out=out[:, 1:], return_lse=has_lse)
+
+    def test_a_result_that_is_copied_has_no_sequence(self) -> None:
+        """To an argument, whose version tells it, or to what is no argument."""
+        weight, kept = values(256, seed=3), torch.empty(4, 256, dtype=torch.bfloat16)
+
+        def copy(x: Any, out: Any) -> None:
+            (kept if out is None else out).copy_(fp4.torch.rms_norm(x, weight))
+
+        def copy_and_give(x: Any, out: Any) -> Any:
+            copy(x, out)
+            return fp4.torch.rms_norm(x, weight)
+
+        for function, out in ((copy, kept), (copy, None), (copy_and_give, kept)):
+            with self.subTest(function, is_given=out is not None), torch.no_grad():
+                again = planned.planned(function)
+                for seed in (1, 2):
+                    x = values(4, 256, seed=seed)
+                    again(x, out)
+                    self.assertTrue(torch.equal(kept, fp4.torch.rms_norm(x, weight)))
 
     def test_rows_with_gaps(self) -> None:
         layer = fp4.torch.WeightOnlyLinear.from_linear(

@@ -335,7 +335,7 @@ def reshape_and_cache_flash(
     Raises:
         UsageError: an argument that does not fit, or an option that has no kernel here.
     """
-    cached(key, value, (key_cache, value_cache), slot_mapping, kv_cache_dtype, (k_scale, v_scale))
+    cached(key, value, key_cache, value_cache, slot_mapping, kv_cache_dtype, k_scale, v_scale)
 
 
 @eager

@@ -30,6 +30,7 @@ from .attend_programs import (
 )
 from .execution import run, run_into
 from .operation import Operation
+from .planned import planned
 from .row_results import check_number, check_tensor, said
 from .scaled import Scaled
 from .strides import dense, matrix_of_tokens, placed_tokens
@@ -262,21 +263,26 @@ def _attended_into(out: torch.Tensor, return_lse: bool, arguments: list[Any],
     query, key, value = arguments[:3]
     if torch.is_grad_enabled() and attend_backward.wants_gradient(query, key, value):
         raise UsageError("'out' must be left out where gradients flow", "write out.copy_(result)")
-    wanted = _attend_fake(False, query.to("meta"), key.to("meta"), value.to("meta"), arguments[18],
-                          arguments[8], *arguments[19:21])
+    lse = query.new_empty(query.shape[:-1], dtype=torch.float32) if return_lse else None
+    _attend_given(out, lse, *(x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x
+                              for x in arguments))
+    return out if lse is None else (out, lse)
+
+
+@planned
+def _attend_given(out: torch.Tensor, lse: Maybe, *arguments: Any) -> None:
+    query, key, value = (tensor.to("meta") for tensor in arguments[:3])
+    wanted = _attend_fake(False, query, key, value, arguments[18], arguments[8], *arguments[19:21])
     check_tensor(out, "out")
     if out.shape != wanted.shape or out.dtype != wanted.dtype:
         raise UsageError(f"'out' must be {said(wanted)}, but got {said(out)}",
                          "the result has the tokens and heads of 'query'")
-    functional._check_devices(query=query, out=out)
+    functional._check_devices(query=arguments[0], out=out)
     if matrix_of_tokens(out) is None:
         raise UsageError("'out' must have tokens at one distance, a multiple of 16 bytes, and "
                          f"adjacent heads, but has strides {list(out.stride())}",
                          "leave it out, and copy the result")
-    lse = query.new_empty(query.shape[:-1], dtype=torch.float32) if return_lse else None
-    torch.ops.fp4.attention_into(out, lse, *(x.detach() if isinstance(x, torch.Tensor) else x
-                                             for x in arguments))
-    return out if lse is None else (out, lse)
+    torch.ops.fp4.attention_into(out, lse, *arguments)
 
 
 def attention_scaled(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, format: str = "nvfp4",

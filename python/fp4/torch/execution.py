@@ -98,7 +98,7 @@ def run(make: _Make, facts: tuple[Any, ...], *tensors: torch.Tensor | None,
 def run_into(make: _Make, facts: tuple[Any, ...], out: tuple[torch.Tensor, ...],
              *tensors: torch.Tensor | None, target: str = "sm_100a") -> None:
     """Calls the program as `run` does, for results in memory that the caller gives. Nothing is
-    written where programs are collected, and no call is repeated from a record."""
+    written where programs are collected."""
     given = [tensor for tensor in tensors if tensor is not None]
     place = given[0].device
     if _collecting.programs is not None:
@@ -107,7 +107,9 @@ def run_into(make: _Make, facts: tuple[Any, ...], out: tuple[torch.Tensor, ...],
     device, verify = _settings.get()
     into = out if len(out) > 1 else out[0]
     if (device is None and not verify) or place.type == "cuda":
-        ready(make, facts, place, target)(*given, out=into)
+        program = ready(make, facts, place, target)
+        program(*given, out=into)
+        planned.note(program, tuple(given), out, are_given=True)
     else:
         _program(make, facts, place, device, target)(*given, out=into, verify=verify)
 

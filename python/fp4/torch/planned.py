@@ -34,12 +34,14 @@ _C: Any = torch._C  # its stubs lack these functions
 
 @dataclasses.dataclass(frozen=True)
 class _Ran:
-    """A call of a program. Tensors are changed where their versions are others at the end."""
+    """A call of a program. Tensors are changed where their versions are others at the end. Given
+    results are in memory of the caller."""
 
     program: Program
     tensors: tuple[torch.Tensor, ...]
     results: tuple[torch.Tensor, ...]
     versions: tuple[int, ...]
+    are_given: bool
 
 
 class _Recording(threading.local):
@@ -49,11 +51,18 @@ class _Recording(threading.local):
 _recording = _Recording()
 
 
-def note(program: Program, tensors: tuple[torch.Tensor, ...], results: Any) -> None:
+def note(program: Program, tensors: tuple[torch.Tensor, ...], results: Any, *,
+         are_given: bool = False) -> None:
     """Says that a program ran, where a call is recorded."""
     if _recording.calls is not None:
         found = results if isinstance(results, tuple) else (results,)
-        _recording.calls.append(_Ran(program, tensors, found, tuple(y._version for y in found)))
+        _recording.calls.append(_Ran(program, tensors, found, _versions(found), are_given))
+
+
+def _versions(values: tuple[Any, ...]) -> tuple[int, ...]:
+    """Counts of how often torch changed each tensor, but for tensors of the inference mode."""
+    return tuple(value._version for value in values
+                 if isinstance(value, torch.Tensor) and not value.is_inference())
 
 
 @contextlib.contextmanager
@@ -106,13 +115,14 @@ def _record(function: Callable[..., Any]) -> Callable[..., Any]:
     @eager("a call that is recorded is not traced")
     def record(planned: Any, arguments: tuple[Any, ...]) -> Any:
         calls: list[_Ran] = []
-        _recording.calls = calls
+        _recording.calls, before = calls, _versions(arguments)
         try:
             # Tensors of the inference mode have no versions. Nothing here requires a gradient.
             # Parts of the call that are planned themselves would run no Python code.
             with held(), torch.inference_mode(False), torch.no_grad():
                 result = function(*arguments)
-                sequence = _sequence(arguments, calls, result)
+                sequence = _sequence(arguments, calls, result) if before == _versions(
+                    arguments) else ((), (), ())
         finally:
             _recording.calls = None
         planned.keep(arguments, *sequence)
@@ -136,14 +146,23 @@ def _sequence(arguments: tuple[Any, ...], calls: list[_Ran],
         ((-1, index, 0), tensor) for index, tensor in enumerate(
             argument for argument in arguments if isinstance(argument, torch.Tensor))]
     sources: list[tuple[_Source, ...]] = []
+    targets: list[tuple[_Source, ...]] = []
     for number, call in enumerate(calls):
-        found = [_source(tensor, places) for tensor in call.tensors]
+        operands = call.tensors + (call.results if call.are_given else ())
+        found = [_source(tensor, places) for tensor in operands]
         known = tuple(source for source in found if source is not None)
-        if len(known) != len(found) or call.versions != tuple(y._version for y in call.results):
+        if len(known) != len(found) or call.versions != _versions(call.results):
             return (), (), ()
-        sources.append(known)
-        places += [((number, index, 0), tensor) for index, tensor in enumerate(call.results)]
-    returned = result if isinstance(result, (tuple, list)) else (result,)
+        sources.append(known[:len(call.tensors)])
+        targets.append(known[len(call.tensors):])
+        if any(step >= 0 for step, _, _ in targets[-1]):
+            return (), (), ()
+        if not call.are_given:
+            places += [((number, index, 0), tensor) for index, tensor in enumerate(call.results)]
+    if result is None and not all(call.are_given for call in calls):  # it may copy results
+        return (), (), ()
+    returned = () if result is None else result
+    returned = returned if isinstance(returned, (tuple, list)) else (returned,)
     results, forms = [], {}
     empties: list[Any] = []
     for tensor in returned:
@@ -159,9 +178,10 @@ def _sequence(arguments: tuple[Any, ...], calls: list[_Ran],
         forms[source] = tensor
     steps = tuple(
         (call.program, call.tensors, known,
+         () if call.are_given else
          tuple(_calls.maker(torch, forms.get((number, index, 0), made))
-               for index, made in enumerate(call.results)))
-        for number, (call, known) in enumerate(zip(calls, sources)))
+               for index, made in enumerate(call.results)), given)
+        for number, (call, known, given) in enumerate(zip(calls, sources, targets)))
     return steps, tuple(results), tuple(empties)
 
 
@@ -179,16 +199,15 @@ def _extent(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 def _source(tensor: torch.Tensor, places: list[tuple[_Source, torch.Tensor]]) -> _Source | None:
-    """The place that has the memory of a tensor; None where there is none or several, because
+    """The place that has all memory of a tensor; None where there is none or several, because
     arguments that share memory in this call need not in the next."""
     begin, end = _extent(tensor)
-    found = [(source, _extent(place)[0]) for source, place in places
-             if place.numel() and _extent(place)[0] < end and begin < _extent(place)[1]]
-    if len(found) != 1 or not tensor.numel():
-        return None
-    (step, index, _), start = found[0]
-    whole = next(place for source, place in places if source == found[0][0])
-    return (step, index, begin - start) if start <= begin and end <= _extent(whole)[1] else None
+    found = []
+    for source, place in places:
+        start, stop = _extent(place)
+        if place.numel() and start <= begin and end <= stop:
+            found.append((*source[:2], begin - start))
+    return found[0] if len(found) == 1 and tensor.numel() else None
 
 
 def _is_whole(tensor: torch.Tensor, made: torch.Tensor) -> bool:
