@@ -112,7 +112,7 @@ KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
 StringRef fp4::pdlAttributeOf(const KernelPlan &plan) {
   switch (plan.pdl.value_or(PdlMode::None)) {
   case PdlMode::Both:
-    return kPdlAttr;
+    return plan.family == TileGemm ? kPdlAttr : kPdlInTurnAttr;
   case PdlMode::Waits:
     return kWaitsAttr;
   case PdlMode::None:

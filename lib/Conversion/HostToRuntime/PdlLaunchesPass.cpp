@@ -6,13 +6,15 @@
 // Instructions: griddepcontrol". The two instructions are at one place, where
 //  - nothing has touched global memory yet,
 //  - no CTA has tensor memory, which it would keep while it waits for a kernel that needs it.
-// Every CTA of every kernel waits, so when a kernel has ended, all kernels before it have ended. The
-// wait comes first: if the second of three kernels has few CTAs, those of the third would otherwise
-// take their places beside those of the first, two on each SM that is free.
-// If not all kernels wait, the amax before a quantizer is launched as usual: it begins when all
-// kernels before it have ended. Memory that the amax only reads then does not change any more, and
-// the quantizer loads that memory before it waits. A kernel whose plan asks for PDL executes both
-// instructions, whatever is before it and behind it.
+// Every CTA of every kernel waits, so when a kernel has ended, all kernels before it have ended.
+// The wait comes first: if the second of three kernels has few CTAs, those of the third would
+// otherwise take their places beside those of the first, two on each SM that is free. If not all
+// kernels wait, the amax before a quantizer is launched as usual: it begins when all kernels before
+// it have ended. Memory that the amax only reads then does not change any more, and the quantizer
+// loads that memory before it waits. A kernel whose plan asks for PDL executes both instructions,
+// whatever is before it and behind it. One that is no product waits first, too: CTAs of later
+// kernels would else be on the SMs, and an H200 takes 2.17 us for RMSNorm of 64 x 7168 bf16 in
+// place of 2.39, and 2.98 in place of 3.58 behind a residual to NVFP4.
 //
 //===----------------------------------------------------------------------===//
 
@@ -230,11 +232,13 @@ private:
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       if (all)
         return makeDependent(launch);
-      bool overlaps = launch->hasAttr(fp4::kPdlAttr);
-      if (overlaps || launch->hasAttr(fp4::kWaitsAttr)) {
+      bool overlaps = launch->hasAttr(fp4::kPdlAttr), inTurn = launch->hasAttr(fp4::kPdlInTurnAttr);
+      if (overlaps || inTurn || launch->hasAttr(fp4::kWaitsAttr)) {
         LLVM::LLVMFuncOp kernel = kernelOf(launch);
-        SmallVector<NVVM::GridDepActionKind> both = {launch_dependents, wait};
-        insert(kernel, placeIn(kernel), ArrayRef(both).drop_front(overlaps ? 0 : 1));
+        SmallVector<NVVM::GridDepActionKind> kinds = {wait};
+        if (overlaps || inTurn)
+          kinds.insert(overlaps ? kinds.begin() : kinds.end(), launch_dependents);
+        insert(kernel, placeIn(kernel), kinds);
         return makeDependent(launch);
       }
       if (!launch->hasAttr(fp4::kFollowsAttr))

@@ -136,6 +136,22 @@ gpu.module @other {
   }
 }
 
+// A kernel that takes turns with the next one waits before it lets that begin.
+// CHECK-LABEL: gpu.module @rows
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// CHECK-NOT: griddepcontrol
+gpu.module @rows {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    nvvm.barrier
+    llvm.store %v, %x : i32, !llvm.ptr<1>
+    llvm.return
+  }
+}
+
 // CHECK-LABEL: func @together
 // CHECK: gpu.launch_func @amax::@kernel
 // CHECK-NOT: fp4.dependent
@@ -169,6 +185,7 @@ func.func @views(%x: memref<64xf32>) {
 // CHECK: gpu.launch_func @short::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @stores::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @waiting::@kernel {{.*}}fp4.dependent
+// CHECK: gpu.launch_func @rows::@kernel {{.*}}fp4.dependent
 func.func @alone(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
   %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
@@ -176,6 +193,7 @@ func.func @alone(%x: memref<64xf32>) {
   gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
   gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
   gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.waits}
+  gpu.launch_func @rows::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl_in_turn}
   return
 }
 // CHECK-LABEL: func @apart

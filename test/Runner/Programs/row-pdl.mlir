@@ -16,10 +16,10 @@
 // CHECK: passed
 // CHECK: y {{.*}} equals the reference, bit for bit
 // STRICT: hazards {{.*}}none
+// BOTH-NOT: {{ld.global|st.shared|launch_dependents}}
+// BOTH: griddepcontrol.wait;
 // BOTH-NOT: {{ld.global|st.shared}}
 // BOTH: griddepcontrol.launch_dependents;
-// BOTH-NOT: {{ld.global|st.shared}}
-// BOTH: griddepcontrol.wait;
 // BOTH-NOT: {{ld.global.nc|griddepcontrol}}
 // BOTH: ret
 // WAITS-NOT: {{ld.global|launch_dependents}}

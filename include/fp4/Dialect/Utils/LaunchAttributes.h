@@ -16,6 +16,10 @@ inline constexpr llvm::StringLiteral kLeadsAttr = "fp4.leads", kFollowsAttr = "f
 /// one do so too (fp4-pdl-launches).
 inline constexpr llvm::StringLiteral kPdlAttr = "fp4.pdl";
 
+/// On a launch: the same, but the next one may begin when this one has waited, so that launches
+/// take turns and no third one has CTAs.
+inline constexpr llvm::StringLiteral kPdlInTurnAttr = "fp4.pdl_in_turn";
+
 /// On a launch: its kernel begins in the same way, but the next one begins when it has ended.
 inline constexpr llvm::StringLiteral kWaitsAttr = "fp4.waits";
 
