@@ -60,7 +60,7 @@ func.func @stream(%x: tensor<4096x4096xbf16>, %y: tensor<4096x4096xbf16>) -> ten
 // All loads of a gate come first, then the bounds of quotients and the branch on them: ptxas moves loads behind
 // arithmetic, but not behind a branch, and those of the second operand would wait for the first one.
 // RUN: FileCheck %s --check-prefix=GATE < %t/gate_elementwise_0.ptx
-// GATE-COUNT-4: ld.global.nc.v{{(4.b32|2.b64)}}
+// GATE-COUNT-4: ld.global.v{{(4.b32|2.b64)}}
 // GATE-NOT: ld.global
 // GATE: rcp.approx.ftz.f32
 // GATE-NOT: ld.global

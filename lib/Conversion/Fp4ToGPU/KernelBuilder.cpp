@@ -51,7 +51,7 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
 /// Returns the PDL attribute that relates the launch of `op` to the launch before or after it;
 /// empty: none. A plan of tile_gemm speaks of the GEMM alone, and not of the kernels beside it.
 static StringRef pdlOf(Operation *op, const KernelPlan &plan) {
-  if (plan.family == KernelFamily::ReduceRows && plan.pdl)
+  if (plan.family != KernelFamily::TileGemm && plan.pdl)
     return pdlAttributeOf(plan);
   if (isa<AmaxOp, HadamardAmaxOp>(op))
     return kLeadsAttr;

@@ -73,8 +73,8 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | tile_gemm | output tiles on the tensor core | route, tile, cluster, fallback, reduction, k_slices, sliced_k, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, ctas_per_sm |
     | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, ctas_per_sm, order |
-    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, cache_hints, order, amax |
-    | stream_items | threads take work items from a list | threads, items_per_thread |
+    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, pdl, cache_hints, order, amax |
+    | stream_items | threads take work items from a list | threads, items_per_thread, pdl |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, rows_per_thread, ctas_per_sm, pdl, strip, stages, single_rows |
     | tile_attention | blocks of queries pass over blocks of keys | tile, cluster, k_slices, schedule, roles, stages, ctas_per_sm |

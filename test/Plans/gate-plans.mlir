@@ -1,0 +1,60 @@
+// Gates begin while the kernel before them ends; what only adds or selects does not. CTAs that compute blocks of 16 are
+// smaller than those of blocks of 32.
+// RUN: fp4-opt %s --target=sm_90a --compile-to=planned | FileCheck %s
+// RUN: fp4-opt %s --target=sm_100a --compile-to=planned | FileCheck %s
+
+!x = tensor<?x7168xbf16>
+#all = affine_map<(i, j) -> (i, j)>
+// CHECK-LABEL: func.func @silu
+// CHECK: #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = waits>
+func.func @silu(%g: !x, %u: !x, %out: !x) -> !x {
+  %y = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%g, %u : !x, !x) outs(%out : !x) {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    %one = arith.constant 1.0 : f32
+    %x = arith.extf %a : bf16 to f32
+    %z = arith.extf %b : bf16 to f32
+    %n = arith.negf %x : f32
+    %e = math.exp %n : f32
+    %d = arith.addf %e, %one : f32
+    %q = arith.divf %x, %d : f32
+    %p = arith.mulf %q, %z : f32
+    %r = arith.truncf %p : f32 to bf16
+    linalg.yield %r : bf16
+  } -> !x
+  return %y : !x
+}
+
+// CHECK-LABEL: func.func @sum
+// CHECK: #fp4.plan<stream_items, threads = 256, items_per_thread = 1>
+func.func @sum(%g: !x, %u: !x) -> !x {
+  %y = arith.addf %g, %u : !x
+  return %y : !x
+}
+
+// CHECK-LABEL: func.func @nvfp4
+// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 64, blocks_per_thread = 1, pdl = waits>
+func.func @nvfp4(%g: !x, %a: tensor<f32>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>) {
+  %y = math.exp %g : !x
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
+      : (!x, tensor<f32>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>)
+  return %q, %s : tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>
+}
+
+// CHECK-LABEL: func.func @mxfp8
+// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, pdl = waits>
+func.func @mxfp8(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
+  %y = math.exp %g : !x
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}
+      : (!x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>)
+  return %q, %s : tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>
+}
+
+// A quantizer of what memory has does not wait for other kernels than its amax.
+// CHECK-LABEL: func.func @stored
+// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>
+func.func @stored(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
+  %q, %s = fp4.quantize %g {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}
+      : (!x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>)
+  return %q, %s : tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>
+}
