@@ -20,6 +20,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace fp4;
@@ -246,6 +247,8 @@ public:
     shape = threadShape(op, context.plan.stream.cacheHints);
     grid.emplace(kernel, context.plan, shape, rows, columns);
     positions = grid->positions();
+    if (skipsPadding())
+      beginMatrix();
     for (const RowBlocks::Position &position : positions)
       words.push_back(loadBlock(position));
   }
@@ -254,6 +257,8 @@ public:
   /// `condition` (i1) holds; null: always.
   void emit(Value condition) {
     quantize(loadAmaxes(b, amax, op.getPerRow(), positions));
+    if (ofMatrix)
+      b.setInsertionPointAfter(ofMatrix);
     launch(condition, /*cooperative=*/false);
   }
 
@@ -265,6 +270,25 @@ public:
   }
 
 private:
+  /// Returns true when a thread whose scale pads the matrix stores that alone, and does not compute
+  /// the elements of a row that exists: an H200 takes 2.67 us for SiLU(g) * u of 64 x 7168 to NVFP4
+  /// in place of 2.90. Lanes that exchange values stay together.
+  bool skipsPadding() {
+    return source.isComputed() && shape.paddedRows && positions.size() == 1 && !sharesBlocks(op) &&
+           !op.getHadamard() && !context.withAmax.contains(op);
+  }
+
+  /// Begins the branch of threads whose block the matrix has; others store a scale of zero.
+  void beginMatrix() {
+    RowBlocks::Position &position = positions.front();
+    ofMatrix = scf::IfOp::create(b, position.isMatrix, /*withElseRegion=*/true);
+    b.setInsertionPointToStart(ofMatrix.elseBlock());
+    position.isMatrix = {};
+    Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
+    grid->blocks().storeScale(scales, position, zero);
+    b.setInsertionPointToStart(ofMatrix.thenBlock());
+  }
+
   SmallVector<Value> loadBlock(const RowBlocks::Position &position) {
     auto load = [&](const ElementSource::Input &input) {
       RowBlocks::Shape its = shape;
@@ -347,6 +371,7 @@ private:
   Value amax, rng, data, scales;
   RowBlocks::Shape shape;
   std::optional<RowGrid> grid;
+  scf::IfOp ofMatrix; ///< null unless padding is skipped
   SmallVector<RowBlocks::Position> positions;
   SmallVector<SmallVector<Value>> words;
 };
