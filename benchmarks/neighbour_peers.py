@@ -3,7 +3,7 @@
 torch.compile.
 
   benchmarks/neighbour_peers.py run FOLDER [--json=FILE] [--kinds=... --cells=ROWSxCOLUMNS,...]
-      [--compiled=ROWSxCOLUMNS,...]
+      [--compiled=ROWSxCOLUMNS,... --processes=N]
 
 FOLDER is what `neighbours.py pack` or `norms.py pack` made, with libraries of peers:
 
@@ -12,13 +12,17 @@ FOLDER is what `neighbours.py pack` or `norms.py pack` made, with libraries of p
   cute_kernels.so    kernels that the CuTe DSL compiled: QuACK's, FlashInfer's norms
 
 All programs of a cell are timed by turns with a cold L2, because one that is timed behind another
-is up to 7 % slower; few rows are nodes of graphs. A line of JSON has the microseconds of a cell.
+is up to 7 % slower; few rows are nodes of graphs. The GPU sleeps before a call is timed, so that
+the host has issued it. With --processes=N others compile for PyTorch before. A line of JSON has
+the microseconds of a cell.
 """
 import argparse
 import ctypes
 import functools
 import os
 import statistics
+import subprocess
+import sys
 
 import kit
 import neighbour_chains
@@ -29,6 +33,10 @@ LIBRARIES = {"vllm": ("vllm_C.so",), "flashinfer": ("flashinfer.so", "cute_kerne
 HEAD = neighbour_chains.HEAD
 #: Rounds of a cell.
 ROUNDS = 20
+#: Clocks that the GPU sleeps while the host issues a call.
+SLEEP = 400_000
+#: Calls of a graph.
+SETS = 60
 
 
 # ===--- Calls without a package ------------------------------------------=== #
@@ -263,10 +271,16 @@ def calls_of(libraries, kind, rows, columns, torch):
 # ===--- A cell -----------------------------------------------------------=== #
 
 
+@functools.cache
+def loaded(path):
+    """The program of a library: calls share its code, as they do that of a peer's library."""
+    import fp4
+    return fp4.load(path)
+
+
 def ours(folder, kind, rows, columns, torch):
     """A call of our program, and one that copies as many bytes."""
-    import fp4
-    program = fp4.load(os.path.join(folder, f"{kind}_{columns}.so"))
+    program = loaded(os.path.join(folder, f"{kind}_{columns}.so"))
     if kind in neighbour_chains.KINDS:
         chain = neighbour_chains.KINDS[kind]
         values, count = [value for value, _ in chain.arguments(rows, columns, torch)], int(chain.bytes(columns) * rows)
@@ -282,8 +296,29 @@ def compiled(kind, rows, columns, torch):
     if kind not in neighbour_chains.KINDS:
         return functools.partial(norm_peers.compiled(kind, torch), *norm_peers.arguments(kind, rows, columns, torch))
     chain = neighbour_chains.KINDS[kind]
+    torch._dynamo.reset()
     function = torch.compile(chain.function(kind.rpartition("-")[2], torch), dynamic=False)
     return functools.partial(function, *(value for value, _ in chain.arguments(rows, columns, torch)))
+
+
+def compile_before(folder, kinds, cells, processes):
+    """Has other processes compile what `compiled` will, into the cache of this one."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.path.abspath(folder), "inductor")
+    pairs = [f"{kind}:{rows}x{columns}" for kind in kinds for rows, columns in cells if rows > norms.FEW]
+    running = [subprocess.Popen([sys.executable, os.path.abspath(__file__), "compile", folder, f"--pairs={','.join(part)}"])
+               for part in (pairs[first::processes] for first in range(processes)) if part]
+    for process in running:
+        process.wait()
+
+
+def compile_pairs(folder, pairs):
+    torch = kit.open_package(folder)
+    for kind, (rows, columns) in pairs:
+        try:
+            compiled(kind, rows, columns, torch)()
+        except Exception as error:
+            print(kind, rows, columns, error, file=sys.stderr)
+        torch.cuda.empty_cache()
 
 
 def time_by_turns(calls, flush, torch):
@@ -296,6 +331,7 @@ def time_by_turns(calls, flush, torch):
     for turn in range(ROUNDS):
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             flush.zero_()
+            torch.cuda._sleep(SLEEP)
             times[name].append(kit.microseconds_of(calls[name]))
     return {name: statistics.median(found) for name, found in times.items()}
 
@@ -303,11 +339,12 @@ def time_by_turns(calls, flush, torch):
 def time_graphs(calls_of_set, torch):
     """Microseconds of each call in a graph of so many calls that none finds its tensors in the L2
     cache, the median of rounds."""
-    sets = [calls_of_set() for _ in range(60)]
+    sets = [calls_of_set() for _ in range(SETS)]
     graphs = {name: kit.captured(lambda: [calls[name]() for calls in sets], warm=1) for name in sets[0]}
     times = {name: [] for name in graphs}
     for _ in range(ROUNDS):
         for name, graph in graphs.items():
+            torch.cuda._sleep(SLEEP)
             times[name].append(kit.microseconds_of(graph.replay) / len(sets))
     return {name: statistics.median(found) for name, found in times.items()}
 
@@ -335,14 +372,20 @@ def measure(folder, kinds, cells, compiled_cells):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("run",))
+    parser.add_argument("command", choices=("run", "compile"))
     parser.add_argument("folder")
     parser.add_argument("--json")
     shapes = lambda text: [tuple(int(number) for number in cell.split("x")) for cell in text.split(",") if cell]
-    parser.add_argument("--kinds", type=lambda text: text.split(","), required=True)
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--pairs", type=lambda text: [(kind, shapes(cell)[0]) for kind, cell in (pair.split(":") for pair in text.split(","))])
+    parser.add_argument("--processes", type=int, default=0)
     parser.add_argument("--cells", type=shapes, default=[(64, 7168), (16384, 8192)])
     parser.add_argument("--compiled", type=shapes, default=[(16384, 8192)])
     options = parser.parse_args()
+    if options.command == "compile":
+        return compile_pairs(options.folder, options.pairs)
+    if options.processes:
+        compile_before(options.folder, options.kinds, options.compiled, options.processes)
     norms.report(measure(options.folder, options.kinds, options.cells, options.compiled), options.json)
 
 
