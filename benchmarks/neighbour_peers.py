@@ -296,6 +296,8 @@ def compiled(kind, rows, columns, torch):
     if kind not in neighbour_chains.KINDS:
         return functools.partial(norm_peers.compiled(kind, torch), *norm_peers.arguments(kind, rows, columns, torch))
     chain = neighbour_chains.KINDS[kind]
+    if not chain.function:
+        return None
     torch._dynamo.reset()
     function = torch.compile(chain.function(kind.rpartition("-")[2], torch), dynamic=False)
     return functools.partial(function, *(value for value, _ in chain.arguments(rows, columns, torch)))
@@ -315,7 +317,7 @@ def compile_pairs(folder, pairs):
     torch = kit.open_package(folder)
     for kind, (rows, columns) in pairs:
         try:
-            compiled(kind, rows, columns, torch)()
+            (compiled(kind, rows, columns, torch) or int)()
         except Exception as error:
             print(kind, rows, columns, error, file=sys.stderr)
         torch.cuda.empty_cache()
@@ -362,8 +364,8 @@ def measure(folder, kinds, cells, compiled_cells):
                     yield {**row, **time_graphs(both, torch)}
                 else:
                     calls = both()
-                    if (rows, columns) in compiled_cells:
-                        calls["compiled"] = compiled(kind, rows, columns, torch)
+                    made = compiled(kind, rows, columns, torch) if (rows, columns) in compiled_cells else None
+                    calls.update({"compiled": made} if made else {})
                     yield {**row, **time_by_turns(calls, flush, torch)}
             except Exception as error:
                 yield {**row, "error": str(error)[:500]}
