@@ -309,7 +309,7 @@ def measure(folder, cells):
 
 
 def main():
-    options = kit.options_of(__doc__, kinds=(kit.names, resident.KINDS), columns=(kit.numbers, norms.COLUMNS),
+    options = kit.options_of(__doc__, kinds=(kit.names, resident.KINDS), columns=(kit.numbers, neighbour_chains.COLUMNS),
                              cells=(kit.shapes, resident.CELLS), of=(resident.below, None))
     if options.command == "pack":
         return pack(*options.folders, options.kinds, options.columns)

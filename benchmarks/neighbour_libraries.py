@@ -17,9 +17,10 @@ import sys
 import sysconfig
 import types
 
+import neighbour_chains
+
 HERE = pathlib.Path(__file__).parent
 PACKAGES = pathlib.Path(sysconfig.get_path("purelib"))
-COLUMNS = (2048, 4096, 7168, 8192, 16384)
 #: Shared memory of a CTA on an H200.
 SHARED_BYTES = 232448
 
@@ -88,7 +89,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("flashinfer", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--columns", type=lambda text: [int(number) for number in text.split(",")], default=COLUMNS)
+    parser.add_argument("--columns", type=lambda text: [int(number) for number in text.split(",")], default=neighbour_chains.COLUMNS)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     build_cute(options.flashinfer, options.folder, options.columns)

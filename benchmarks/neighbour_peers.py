@@ -381,8 +381,8 @@ def main():
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=[])
     parser.add_argument("--pairs", type=lambda text: [(kind, shapes(cell)[0]) for kind, cell in (pair.split(":") for pair in text.split(","))])
     parser.add_argument("--processes", type=int, default=0)
-    parser.add_argument("--cells", type=shapes, default=[(64, 7168), (16384, 8192)])
-    parser.add_argument("--compiled", type=shapes, default=[(16384, 8192)])
+    parser.add_argument("--cells", type=shapes, default=[neighbour_chains.FEW, neighbour_chains.COMPILED])
+    parser.add_argument("--compiled", type=shapes, default=[neighbour_chains.COMPILED])
     options = parser.parse_args()
     if options.command == "compile":
         return compile_pairs(options.folder, options.pairs)

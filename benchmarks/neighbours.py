@@ -23,13 +23,10 @@ import neighbour_chains
 import neighbour_peers
 import norms
 
-COLUMNS = (2048, 4096, 7168, 8192, 16384)
-CELLS = ((64, 7168), (4096, 2048), (4096, 8192), (4096, 16384), (16384, 4096), (16384, 8192), (65536, 2048), (65536, 8192), (65536, 16384))
-COMPILED = (16384, 8192)
 #: Bytes that are more than an L2 cache has.
 FLUSHED = 120 << 20
 #: What a folder needs to run this module.
-FILES = (__file__, neighbour_chains.__file__, neighbour_peers.__file__, *norms.FILES)
+FILES = (__file__, neighbour_peers.__file__, *norms.FILES)
 
 
 def pack(build, folder, kinds, columns_of):
@@ -184,8 +181,9 @@ def compile_together(folder, kinds, compiled, processes):
 
 def main():
     """--processes compile for torch.compile before anything is timed."""
-    options = kit.options_of(__doc__, kinds=(kit.names, list(neighbour_chains.KINDS)), columns=(kit.numbers, COLUMNS),
-                             cells=(kit.shapes, CELLS), compiled=(kit.shapes, [COMPILED]), processes=(int, 8))
+    options = kit.options_of(__doc__, kinds=(kit.names, list(neighbour_chains.KINDS)), columns=(kit.numbers, neighbour_chains.COLUMNS),
+                             cells=(kit.shapes, neighbour_chains.CELLS), compiled=(kit.shapes, [neighbour_chains.COMPILED]),
+                             processes=(int, 8))
     if options.command == "pack":
         pack(*options.folders, options.kinds, options.columns)
     else:

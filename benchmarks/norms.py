@@ -18,12 +18,11 @@ import subprocess
 import sys
 
 import kit
+import neighbour_chains
 import norm_peers
 
-COLUMNS = (2048, 4096, 7168, 8192, 16384)
-ROWS = (64, 4096, 16384, 65536)
 #: What a folder needs to run this module.
-FILES = (__file__, norm_peers.__file__)
+FILES = (__file__, neighbour_chains.__file__, norm_peers.__file__)
 #: Rows up to which fp4-run times kernels, which it also verifies: more take the reference long.
 FEW = 132
 #: Rows with which fp4-run verifies a plan for more than few.
@@ -320,8 +319,9 @@ def measure(folder, kinds, columns_of, rows_of, compiled_columns):
 
 def main():
     """--compiled has the columns that torch.compile is timed with."""
-    options = kit.options_of(__doc__, kinds=(kit.names, KINDS), rows=(kit.numbers, ROWS), columns=(kit.numbers, COLUMNS),
-                             compiled=(kit.numbers, (8192,)))
+    options = kit.options_of(__doc__, kinds=(kit.names, KINDS), rows=(kit.numbers, neighbour_chains.ROWS),
+                             columns=(kit.numbers, neighbour_chains.COLUMNS),
+                             compiled=(kit.numbers, neighbour_chains.COMPILED[1:]))
     if options.command == "pack":
         pack(*options.folders, options.kinds, options.columns)
     else:

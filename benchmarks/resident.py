@@ -27,7 +27,7 @@ SHORT = (132, 264, 528, 1056, 2112)
 #: SMs, and elements of a thread whose CTA has no row of its own.
 SMS, ELEMENTS = 132, 16
 KINDS = [f"{norm}-{after}" for norm in ("rms", "layer") for after in norms.AFTER if after != "bf16"]
-CELLS = [(rows, columns) for columns in (2048, 8192) for rows in (4096, 16384, 65536)]
+CELLS = [(rows, columns) for columns in (2048, 8192) for rows in neighbour_chains.ROWS[1:]]
 
 
 class Location(ctypes.Structure):
