@@ -92,9 +92,14 @@ LATE = """\
   ld.const.u64 %late_at0, [beside+40];
   cvt.u64.u32 %late_at1, %late0;
   add.s64 %late_at0, %late_at0, %late_at1;
-  ld.relaxed.gpu.global.b32 %late2, [%late_at0];
+BEHIND  ld.relaxed.gpu.global.b32 %late2, [%late_at0];
   cvt.u64.u32 %late, %late2;
 }
+"""
+#: The same behind the number of a row that is gathered.
+BEHIND = """\
+  shr.u64 %late_at1, NUMBER, 40;
+  add.s64 %late_at0, %late_at0, %late_at1;
 """
 #: The same behind a copy whose row has come, unless it began as long ago as device memory takes.
 LATE_COPY = """\
@@ -120,6 +125,8 @@ ENDS = ("beside", "waits")
 JOIN = re.compile(r"^\$L\w+:\n", re.MULTILINE)
 WAIT = re.compile(r"^(\$L\w+):\n\tmbarrier\.try_wait(?:.*\n)*?\t@%p\d+ bra\s+\1;\n", re.MULTILINE)
 ROWS = re.compile(r"^\tld\.global\.nc\.(?:L2::cache_hint\.)?v4\.b32 .*, \[(%rd\d+)(?:\+\d+)?\].*;\n", re.MULTILINE)
+#: The number of a row that is gathered: loads of gathered rows have hints, those of angles do not.
+NUMBER = re.compile(r"^\tld\.global\.nc\.b64 \t?(%rd\d+), ", re.MULTILINE)
 #: Bytes of a row of the program that is assembled, if some of its kernels have strips.
 ROW_BYTES = "BESIDE_ROW_BYTES"
 COPY = re.compile(r"^\tcp\.async\.bulk\.shared::cta\.global.*?, \[(%rd\d+)\], (%r\d+), .*\n", re.MULTILINE)
@@ -148,13 +155,15 @@ def late_copies(ptx):
         ptx = ptx[:join.end()] + "\tmov.u32 %begun, %clock;\n" + ptx[join.end():]
         at = join.end()
     number = iter(range(1000))
-    text = lambda: LATE_COPY.replace("LATE ", LATE + " ").replace("LATENCY", str(LATENCY)).replace("NUMBER", str(next(number)))
+    text = lambda: LATE_COPY.replace("LATE ", LATE.replace("BEHIND", "") + " ").replace("LATENCY", str(LATENCY)).replace("NUMBER", str(next(number)))
     return WAIT.sub(lambda found: found[0] + text(), ptx)
 
 
 def late_loads(ptx):
     """Loads of rows whose addresses need an access to the L2 cache, one for each basic block."""
     hinted = "nc.L2::cache_hint.v4" in ptx
+    number = NUMBER.search(ptx) if hinted else None
+    behind = BEHIND.replace("NUMBER", number[1]) if number else ""
     lines, late, blocked = [], set(), True
     for line in ptx.splitlines(keepends=True):
         if line.startswith("$L") or " bra" in line or "\tbra" in line:
@@ -162,7 +171,7 @@ def late_loads(ptx):
         found = ROWS.match(line)
         if found and (not hinted or "cache_hint" in line):
             if blocked:
-                lines.append(LATE)
+                lines.append(LATE.replace("BEHIND", behind))
                 late, blocked = set(), False
             if found[1] not in late:
                 lines.append(f"\tadd.s64 {found[1]}, {found[1]}, %late;\n")
@@ -244,9 +253,20 @@ def bytes_of(value):
 
 def ranges_of(arguments, rows, torch):
     """Memory with as many bytes as the rows of arguments, and some behind it."""
-    of_rows = [bytes_of(value) for value in arguments
-               if bytes_of(value) > 2 * resident.PERIOD or (rows <= max(resident.SHORT) and value.dim() > 1 and value.shape[0] % rows == 0)]
-    return sum(of_rows), torch.empty(sum(of_rows) + (4 << 20), dtype=torch.uint8, device="cuda")
+    bytes = sum(bytes_of(value) for value in arguments if has_rows(value, rows))
+    return bytes, torch.empty(bytes + (4 << 20), dtype=torch.uint8, device="cuda")
+
+
+def has_rows(value, rows):
+    """Returns whether an argument has rows, which a program beside its bytes has in the L2 cache."""
+    is_short = rows <= max(resident.SHORT) and value.dim() > 1 and value.shape[0] % rows == 0
+    return is_short or bytes_of(value) > 2 * resident.PERIOD
+
+
+def is_cold(value, rows):
+    """Returns whether an argument comes from device memory as it does for the kernel: numbers of
+    rows, and tables of which they are rows."""
+    return not has_rows(value, rows) and (value.dim() > 1 or not value.is_floating_point())
 
 
 def copy_of(kind, rows, columns, torch):
@@ -282,7 +302,7 @@ def time_beside(folder, cell, memories, flush, torch):
     def prepare(name):
         flush.zero_()
         late.max()
-        for value in mine if name in ENDS else ():
+        for value in (value for value in (mine if name in ENDS else ()) if not is_cold(value, rows)):
             first = resident.PERIOD if bytes_of(value) > 2 * resident.PERIOD else bytes_of(value)
             value.view(-1)[:first // value.element_size()].view(torch.uint8).max()
     call = lambda name: lambda: programs[name](*(mine if name in ENDS else arguments), out=results)
