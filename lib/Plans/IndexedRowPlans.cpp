@@ -60,7 +60,9 @@ bool fp4::addsManyShortRows(Operation *op, int64_t chunks) {
 /// place of 123 for FP8, and behind a norm of heads 134 in place of 147 with two; bf16 takes as
 /// long with one.
 static int64_t headsOfThread(Operation *op) {
-  int64_t heads = readsOtherColumnsAlone(op) ? (isa<QuantizeOp>(op) ? 4 : 1) : 2;
+  constexpr unsigned byte = 8;
+  bool hasCodes = getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth() <= byte;
+  int64_t heads = readsOtherColumnsAlone(op) ? (hasCodes ? 4 : 1) : 2;
   bool haveToken = llvm::any_of(sourcesOf(op), [&](const RowSource &source) {
     return sharesRows(std::get<1>(source), heads);
   });

@@ -342,20 +342,23 @@ SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &las
   bool hasHeads = !last.strip && last.stream.itemsPerThread.value_or(1) > 1;
   KernelPlan few = planOfFamily(KernelFamily::ReduceRows);
   bool rotates = readsOtherColumnsAlone(op) && isa<linalg::GenericOp>(op);
-  few.guard.m.most = hasHeads  ? fewestOfHeads(op, last, target) - 1
-                     : rotates ? mostOfRotations(target)
-                               : int64_t(target.sms);
+  int64_t fewest = last.strip ? fewestOfStrips(last, target)
+                   : hasHeads ? fewestOfHeads(op, last, target)
+                              : 0;
+  few.guard.m.most = rotates    ? mostOfRotations(target)
+                     : hasHeads ? fewest - 1
+                                : int64_t(target.sms);
   few = few.orElse(proposeRows(op, few, target));
   KernelPlan apart = few;
   apart.pdl = last.pdl; // launches that overlap are not worth another kernel
   if (apart.fieldsUnlike(last).empty() || failed(checkRows(op, few, target)))
     return {};
   SmallVector<Attribute> cases = {CaseAttr::get(op->getContext(), few, std::nullopt)};
-  if (!last.strip)
+  if (*few.guard.m.most >= fewest - 1)
     return cases;
   KernelPlan some = planOfFamily(KernelFamily::ReduceRows);
   some.guard.m.least = *few.guard.m.most + 1;
-  some.guard.m.most = fewestOfStrips(last, target) - 1;
+  some.guard.m.most = fewest - 1;
   some = some.orElse(proposeRows(op, some, target));
   if (succeeded(checkRows(op, some, target)))
     cases.push_back(CaseAttr::get(op->getContext(), some, std::nullopt));
