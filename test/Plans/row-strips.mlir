@@ -209,7 +209,7 @@ func.func @residual(%x: tensor<65536x8192xbf16>, %r0: tensor<65536x8192xbf16>) -
 
 // Nobody waits for a row that is gathered: a thread has two chunks, and four of bytes.
 // CHECK-LABEL: func @gathered(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 512, ctas_per_sm = 2>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 512, ctas_per_sm = 3>
 // CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 256, ctas_per_sm = 2>
 func.func @gathered(%x: tensor<65536x16384xbf16>, %numbers: tensor<65536xi64>) -> (tensor<65536x16384xf4E2M1FN>, tensor<65536x512xf8E8M0FNU>, tensor<65536x16384xf8E4M3FN>, tensor<65536x512xf8E8M0FNU>) {
   %rows = tensor.expand_shape %numbers [[0, 1]] output_shape [65536, 1] : tensor<65536xi64> into tensor<65536x1xi64>
