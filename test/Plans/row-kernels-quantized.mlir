@@ -36,7 +36,7 @@ func.func @four(%x: tensor<4096x8192xbf16>) -> (tensor<4096x8192xf8E4M3FN>, tens
 
 // The longest rows that one CTA has without a choice.
 // CHECK-LABEL: func @wide
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 256, single_rows = 512, ctas_per_sm = 2>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 256, single_rows = 256, ctas_per_sm = 2>
 func.func @wide(%x: tensor<4096x16384xbf16>) -> (tensor<4096x16384xf8E4M3FN>, tensor<4096x1xf32>) {
   %zeros = arith.constant dense<0.0> : tensor<4096xf32>
   %e = tensor.empty() : tensor<4096x16384xbf16>

@@ -117,7 +117,7 @@ func.func @bytes_of_row(%x: tensor<65536x8192xbf16>) -> (tensor<65536x8192xf8E4M
 // but to two,
 // CHECK-LABEL: func @bytes_of_long_row(
 // CONVERTS-LABEL: func @bytes_of_long_row(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 256, single_rows = 512, ctas_per_sm = 2>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 256, single_rows = 256, ctas_per_sm = 2>
 // CONVERTS-NOT: strip =
 func.func @bytes_of_long_row(%x: tensor<65536x16384xbf16>) -> (tensor<65536x16384xf8E4M3FN>, tensor<65536x1xf32>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>
@@ -144,7 +144,7 @@ func.func @bytes_of_long_row(%x: tensor<65536x16384xbf16>) -> (tensor<65536x1638
 // and to four of threads with two chunks, if these wait twice.
 // CHECK-LABEL: func @bytes_of_two_chunks(
 // CONVERTS-LABEL: func @bytes_of_two_chunks(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 1024, ctas_per_sm = 4>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 512, ctas_per_sm = 4>
 // CONVERTS-NOT: strip =
 func.func @bytes_of_two_chunks(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf8E4M3FN>, tensor<65536x1xf32>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>

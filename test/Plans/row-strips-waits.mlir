@@ -72,7 +72,7 @@ func.func @waits_twice(%x: tensor<65536x8192xbf16>, %amax: tensor<f32>) -> (tens
 // An SM that has two CTAs would lack much of one beside rows in shared memory.
 // CHECK-LABEL: func @two_ctas(
 // CONVERTS-LABEL: func @two_ctas(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 256, single_rows = 512, ctas_per_sm = 2>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 256, single_rows = 256, ctas_per_sm = 2>
 // CONVERTS-NOT: strip =
 func.func @two_ctas(%x: tensor<65536x16384xbf16>, %amax: tensor<f32>) -> (tensor<65536x16384xf4E2M1FN>, tensor<65536x1024xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>
@@ -100,7 +100,7 @@ func.func @two_ctas(%x: tensor<65536x16384xbf16>, %amax: tensor<f32>) -> (tensor
 // More CTAs fit beside rows in shared memory where threads have two chunks.
 // CHECK-LABEL: func @waits_once_of_two(
 // CONVERTS-LABEL: func @waits_once_of_two(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 1024, ctas_per_sm = 4>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 512, ctas_per_sm = 4>
 // CONVERTS-NOT: strip =
 func.func @waits_once_of_two(%x: tensor<65536x7168xbf16>, %amax: tensor<f32>) -> (tensor<65536x7168xf4E2M1FN>, tensor<65536x448xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>

@@ -42,7 +42,7 @@ func.func @four(%x: tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x2
 // Two chunks of a thread. So many CTAs share an SM that rows wait in registers.
 // CHECK-LABEL: func @short(
 // CONVERTS-LABEL: func @short(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 64, ctas_per_sm = 12>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 64, single_rows = 1536, ctas_per_sm = 12>
 // CONVERTS-NOT: strip =
 func.func @short(%x: tensor<65536x2048xbf16>) -> (tensor<65536x2048xf4E2M1FN>, tensor<65536x64xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>
@@ -70,7 +70,7 @@ func.func @short(%x: tensor<65536x2048xbf16>) -> (tensor<65536x2048xf4E2M1FN>, t
 // Four chunks of 128 threads would leave 16 threads without a chunk.
 // CHECK-LABEL: func @between(
 // CONVERTS-LABEL: func @between(
-// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 1024, ctas_per_sm = 4>
+// CHECK: fp4.quantize{{.*}}fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 224, single_rows = 512, ctas_per_sm = 4>
 // CONVERTS-NOT: strip =
 func.func @between(%x: tensor<65536x7168xbf16>) -> (tensor<65536x7168xf4E2M1FN>, tensor<65536x224xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %zeros = arith.constant dense<0.0> : tensor<65536xf32>
