@@ -125,7 +125,7 @@ static void planComputed(QuantizeOp op, KernelPlan &plan, const KernelPlan &part
   plan.pdl = PdlMode::Waits;
   if (keepsLongRows(op))
     return;
-  plan.threads = op.getBlockSize() < codes ? 64 : 128;
+  plan.threads = op.getBlockSize() == 16 ? 64 : 128;
   if (hasPackedData(op.getFormat()) && op.getBlockSize() == codes && !op.getRng() &&
       partial.threads.value_or(*plan.threads) == *plan.threads)
     plan.ctasPerSm = 6;
