@@ -3,14 +3,15 @@
 results: each problem with the fastest case of fp4 and the best peer, and a summary by operands.
 
   benchmarks/analysis/random_layers.py DATE COMMAND REPORT.json... [--limits RESULT.json...]
-      [--earlier RESULT.json]
+      [--own-clocks REPORT.json...] [--earlier RESULT.json]
 
 A ratio is the time of the best peer by that of fp4. Cases whose names have " old " are left out,
 and those with one scale for each tensor where fp4 has scales of blocks. The reports are of one
 card. Limits have a row for each layer whose limit is known, and name it: what the same kernel takes
-without a part that it cannot leave out, or what the MMAs of its waves of tiles take alone. With an
-earlier result of layers the reports are of those whose kernels have changed since: the summary is
-of its layers, each as it was measured last.
+without a part that it cannot leave out, or what the MMAs of its waves of tiles take alone. Reports
+of own clocks are those of `--settle`, where power gives each library its own clock. With an earlier
+result of layers the reports are of those whose kernels have changed since: the summary is of its
+layers, each as it was measured last.
 """
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ KEY = ("operands", "weights", "rows")
 LEAST = 0.97  # a problem below is one that a peer wins
 TITLES = {"operands": "operands", "problems": "layers", "mean": "geometric mean", "worst": "worst", "best": "best",
           "won": "at least 0.97", "weights": "N x K", "rows": "rows", "fp4_us": "fp4", "peer_us": "best peer",
-          "peer": "peer", "ratio": "ratio", "limited": "below, at a limit", "limit": "limit"}
+          "peer": "peer", "ratio": "ratio", "limited": "below, at a limit", "limit": "limit",
+          "own_clock": "ratio at own clocks", "won_own": "in turns or at own clocks"}
 
 
 def fastest(results: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
@@ -67,6 +69,14 @@ def add_limits(rows: Sequence[dict[str, Any]], paths: Sequence[pathlib.Path]) ->
             row["limit"] = limit
 
 
+def add_own_clocks(rows: Sequence[dict[str, Any]], paths: Sequence[pathlib.Path]) -> None:
+    """Adds the ratio of each row that was measured with clocks of its own, too."""
+    own = {key_of(row): row for path in paths for row in rows_of(json.loads(path.read_text()))}
+    for row in rows:
+        if settled := own.get(key_of(row)):
+            row["own_clock"] = round(settled["peer_us"] / settled["fp4_us"], 3)
+
+
 def joined(path: pathlib.Path, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The layers of an earlier result, those of `rows` in place of their own. Raises ValueError."""
     newer, older = {key_of(row): row for row in rows}, json.loads(path.read_text())["rows"]
@@ -83,6 +93,7 @@ def summary_of(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         ratios = [row["peer_us"] / row["fp4_us"] for row in those]
         if ratios:
             found.append({"operands": name, "problems": len(ratios), "won": sum(map(is_won, those)),
+                          "won_own": sum(is_won(row) or row.get("own_clock", 0) >= LEAST for row in those),
                           "limited": sum(bool(row.get("limit")) for row in those),
                           "mean": round(statistics.geometric_mean(ratios), 2), "worst": round(min(ratios), 2),
                           "best": round(max(ratios), 2)})
@@ -105,6 +116,7 @@ def main() -> int:
     parser.add_argument("command")
     parser.add_argument("reports", type=pathlib.Path, nargs="+")
     parser.add_argument("--limits", type=pathlib.Path, nargs="+", default=[], metavar="RESULT.json")
+    parser.add_argument("--own-clocks", type=pathlib.Path, nargs="+", default=[], metavar="REPORT.json")
     parser.add_argument("--earlier", type=pathlib.Path, metavar="RESULT.json")
     options = parser.parse_args()
     reports = [json.loads(report.read_text()) for report in options.reports]
@@ -114,6 +126,7 @@ def main() -> int:
             "clock": "libraries in turns, limited by power", "command": options.command, "program": None,
             "evidence": "measured"}
     rows = [row for report in reports for row in rows_of(report)]
+    add_own_clocks(rows, options.own_clocks)
     add_limits(rows, options.limits)
     layers = joined(options.earlier, rows) if options.earlier else rows
     print(write("gemm-random-layers", head, rows, KEY))
