@@ -236,8 +236,7 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
     auto tile = fastestTile(sliced, rates, target, [&](int64_t rows, int64_t columns) {
       return hasShape(product, rows, columns, target) && mayBeSliced(slices, rows) &&
              (slices == 1 || columns == kTileN) &&
-             ((size.splits == 1 && !isPromoted(product)) || columns != kUnevenTileN) &&
-             (size.splits == slices || runAtOnce(sliced, {rows, columns}, target));
+             ((size.splits == 1 && !isPromoted(product)) || columns != kUnevenTileN);
     });
     if (tile[0])
       least = std::min(least, cyclesOfWeights(sliced, tile, rates, target));

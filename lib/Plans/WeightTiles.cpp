@@ -159,11 +159,6 @@ static int64_t countCtas(const MatmulSize &size, std::array<int64_t, 2> tile) {
          size.sliced;
 }
 
-bool fp4::runAtOnce(const MatmulSize &size, std::array<int64_t, 2> tile,
-                    const hw::TargetModel &target) {
-  return countCtas(size, tile) <= int64_t(target.sms) * residentOf(size, tile);
-}
-
 /// Cycles of tiles that CTAs share: each CTA has an equal part of all k tiles, and leaves sums.
 static double cyclesOfShares(const MatmulSize &size, std::array<int64_t, 2> tile,
                              double cyclesOfTile, const hw::WeightRates &rates) {

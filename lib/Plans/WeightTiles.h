@@ -61,14 +61,12 @@ inline constexpr int64_t kRowStep = 8;
 /// The most CTAs per SM of a tile. Two CTAs with few sums have registers enough beside each other,
 /// and hide each other's waits.
 int64_t mostResident(int64_t rows, int64_t columns);
-/// Returns true when the SMs have room for the CTAs of all tiles at a time.
-bool runAtOnce(const MatmulSize &size, std::array<int64_t, 2> tile, const hw::TargetModel &target);
 /// Cycles of a GEMM of weights in registers, in tiles of rows x columns.
 double cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
                        const hw::WeightRates &rates, const hw::TargetModel &target);
 /// Returns true for a GEMM of prepacked weights in registers whose rates are measured, and the
-/// cycles of its fastest tile (WeightGemmPlans.cpp). With split-K, all CTAs run at a time: the sums
-/// of more would be written to memory and read again.
+/// cycles of its fastest tile (WeightGemmPlans.cpp). Split-K ranges may take several waves: a wave
+/// of few whole tiles costs as much as one of many.
 bool hasWeightRates(BlockScaledMatmulOp product, const hw::TargetModel &target);
 double weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
                     const hw::TargetModel &target);

@@ -270,6 +270,28 @@ func.func @few_halves(%x: tensor<1x16384xbf16>, %w: !h) -> tensor<1x7168xbf16> {
 
 // -----
 
+// 288 whole tiles take a second wave of 24 on 264 places of an H200: 45.8 us, and 38.1 us with two ranges in three
+// waves. 264 whole tiles have one wave.
+!t = tensor<288x56x8704xi8, #fp4.weight_layout<wgmma_rows>>
+!u = tensor<264x56x8704xi8, #fp4.weight_layout<wgmma_rows>>
+// CHECK-LABEL: @several_waves
+// CHECK: work = #fp4.work<split_k = 2>
+// CHECK-LABEL: @one_wave
+// CHECK-NOT: split_k = 2
+// CHECK: return
+func.func @several_waves(%x: tensor<2x7168xf8E4M3FN>, %w: !t) -> tensor<2x36864xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<2x7168xf8E4M3FN>, !t) -> tensor<2x36864xbf16>
+  return %y : tensor<2x36864xbf16>
+}
+func.func @one_wave(%x: tensor<2x7168xf8E4M3FN>, %w: !u) -> tensor<2x33792xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<2x7168xf8E4M3FN>, !u) -> tensor<2x33792xbf16>
+  return %y : tensor<2x33792xbf16>
+}
+
+// -----
+
 // A policy is no factor yet.
 // RUN: not fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OPEN
 // OPEN: error: {{.*}}must have factors of 'split_k' before it is planned, but got fastest

@@ -29,7 +29,8 @@ FragmentSums::FragmentSums(GemmKernel &kernel, const WorkLoop &works, const Kern
     : kind(kernel.gemm.hasWarpFragments() ? FragmentKind::MmaSync : FragmentKind::Wgmma),
       size(sizeOfFragment(kernel.gemm, plan, kind)),
       threads(cast<RolePlanAttr>(plan.roles).getDriver(Engine::Threads).getNumThreads()),
-      b(kernel.b), gemm(kernel.gemm), args(kernel.args), works(works) {
+      mostReduced(kMostReduced / plan.ctasPerSm.value_or(1)), b(kernel.b), gemm(kernel.gemm),
+      args(kernel.args), works(works) {
   if (gemm.results.storesTiles)
     partColumns = gemm.storedColumns();
 }
@@ -189,7 +190,7 @@ SmallVector<Value> FragmentSums::sumWithOwn(Value acc, size_t number, Value part
                                             llvm::function_ref<Value(Value)> rowOf) {
   if (gemm.work.splits == 2) // in either order
     return addAll(readAll(acc, number), fetchAll(number, rowOf(complement(part))));
-  int64_t together = kMostReduced / (size[1] / 2) - 1;
+  int64_t together = mostReduced / (size[1] / 2) - 1;
   SmallVector<Value> sums;
   for (int64_t first = 0; first < gemm.work.splits; first += together) {
     SmallVector<SmallVector<Value>> next;

@@ -23,6 +23,7 @@ public:
   std::array<int64_t, 2> size; ///< rows and columns
   int64_t threads;             ///< threads of the warpgroups that multiply
   int64_t partColumns = 32;    ///< most columns that are handled at a time
+  int64_t mostReduced;         ///< sums of a thread that it adds from registers
   bool ofLast = false;         ///< warps finish by themselves, as the last ones of a shared tile
   /// Rows that mma.sync has of a fragment.
   static constexpr int64_t kWarpRows = 16;
@@ -64,14 +65,14 @@ private:
   Value complement(Value part);
   /// Sums of a thread that are in its registers when split-K parts are added: with more, ptxas
   /// spills some, or the loop in front takes up to 1.5 times as long
-  /// (notebook/weight-limits.md).
+  /// (notebook/weight-limits.md). Two CTAs of an SM have half of the registers each.
   static constexpr int64_t kMostReduced = 128;
   /// Returns true when a CTA adds its own sums from its registers. With more than two split-K parts
   /// it needs room for all of them, for all `parts` of a tile.
   bool keepsOwnSums(int64_t parts) const {
     int64_t elements = parts * size[1] / 2;
     return gemm.work.ranges == 1 &&
-           (gemm.work.splits == 2 || gemm.work.splits * elements <= kMostReduced);
+           (gemm.work.splits == 2 || gemm.work.splits * elements <= mostReduced);
   }
   llvm::SmallVector<Value> sumWithOwn(Value acc, size_t number, Value part,
                                       llvm::function_ref<Value(Value)> rowOf);

@@ -137,6 +137,38 @@ func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_l
 
 // -----
 
+// Threads of one CTA on an SM have registers for six partial sums of 32 rows, and add their own. Those of two CTAs
+// have half of them, and read all sums in a loop.
+// CHECK-LABEL: func.func @alone
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: pipe.count_partial
+// CHECK-NOT: scf.for
+// CHECK: pipe.read
+func.func @alone(%x: tensor<32x1536xbf16>, %p: tensor<2x24x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<32x256xf32> {
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 6>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256], cluster = [1, 1], ctas_per_sm = 1>}
+      : (tensor<32x1536xbf16>, tensor<2x24x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<32x256xf32>
+  return %y : tensor<32x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @beside
+// CHECK-LABEL: gpu.func @kernel
+// CHECK: pipe.count_partial
+// CHECK-NOT: pipe.read
+// CHECK: scf.for %{{.*}} = %c2_i32 to %c6_i32
+func.func @beside(%x: tensor<32x1536xbf16>, %p: tensor<2x24x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<32x256xf32> {
+  %y = fp4.matmul %x, %p
+      {work = #fp4.work<split_k = 6>,
+       fp4.plan = #fp4.plan<tile_gemm, tile = [32, 128, 256], cluster = [1, 1], ctas_per_sm = 2>}
+      : (tensor<32x1536xbf16>, tensor<2x24x4352xi8, #fp4.weight_layout<wgmma>>) -> tensor<32x256xf32>
+  return %y : tensor<32x256xf32>
+}
+
+// -----
+
 // Nor have they beside 256 columns of the result, which are two parts of 64 rows.
 // CHECK-LABEL: func.func @wide
 // CHECK-LABEL: gpu.func @kernel
