@@ -42,7 +42,7 @@ func.func @nvfp4(%g: !x, %a: tensor<f32>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x
 }
 
 // CHECK-LABEL: func.func @mxfp8
-// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, pdl = waits>
+// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, pdl = waits>
 func.func @mxfp8(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}

@@ -328,7 +328,7 @@ func.func @twin(%acc: !pipe.fragment<32x64xf32, mma_sync>, %a: !pipe.shared<128x
 func.func @bad(%acc: !pipe.fragment<32x64xf32, mma_sync>, %a: !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, %b: !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, %sb: !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>, %row: i32) {
   // (C650)
   // expected-error @+2 {{'a_scale_row' must be left out of an MMA of mma.sync mxf8f6f4 with unit scales of A, but is there}}
-  // expected-note @+1 {{MMAs that read it are wgmma f16 with A from prepacked weights, mma.sync mxf4nvf4, mma.sync mxf8f6f4}}
+  // expected-note @+1 {{MMAs that read it are wgmma f16 with A from prepacked weights, wgmma e4m3 with A from prepacked weights, mma.sync mxf4nvf4, mma.sync mxf8f6f4}}
   pipe.mma %acc, %a from %row, %b scaled %sb : !pipe.fragment<32x64xf32, mma_sync>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf4E2M1FN, swizzle_64B>, !pipe.shared<128x4xf8E8M0FNU, tiled_128x4>
   return
 }
