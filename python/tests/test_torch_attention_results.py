@@ -108,13 +108,13 @@ class Results(unittest.TestCase):
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
 class Blocks(unittest.TestCase):
-    def check(self, format: str, packed_values: bool = False) -> None:
+    def check(self, format: str, bound: float = 0.06, has_rows: bool = False) -> None:
         x = [heads(1, tokens, count, 128, seed=i) for i, (tokens, count)
              in enumerate(((130, 2), (160, 1), (160, 1)))]
         (q, qs, query), (k, ks, key) = (quantized(y, format) for y in x[:2])
         v, options = x[2].to(torch.float8_e4m3fn), {}
         value = v.float()
-        if packed_values:
+        if has_rows:
             v, vs, rows = quantized(x[2].permute(0, 2, 3, 1).contiguous(), format)
             value, options = rows.permute(0, 3, 1, 2), {"value_scales": vs}
         with sim("sm_100a"):
@@ -122,7 +122,7 @@ class Blocks(unittest.TestCase):
         self.assertEqual(got.dtype, torch.bfloat16)
         expected = plain(query, key, value, True, None)
         error = (got.float() - expected).abs().max() / expected.abs().max()
-        self.assertLess(float(error), 0.2 if packed_values else 0.06)
+        self.assertLess(float(error), bound)
 
     def test_mx(self) -> None:
         self.check("mx")
@@ -131,7 +131,10 @@ class Blocks(unittest.TestCase):
         self.check("nv")
 
     def test_nv_throughout(self) -> None:
-        self.check("nv", packed_values=True)
+        self.check("nv", 0.2, has_rows=True)
+
+    def test_mx_throughout(self) -> None:
+        self.check("mx", has_rows=True)
 
     def test_refused(self) -> None:
         q = heads(1, 16, 2, 64)
@@ -145,7 +148,10 @@ class Blocks(unittest.TestCase):
                 ((codes, q, codes), {"query_scales": scales, "key_scales": scales},
                  "'key' must be of the dtype of 'query'"),
                 ((codes, codes, q), {"query_scales": scales, "key_scales": scales},
-                 "'value' must be float8_e4m3fn, or beside an NVFP4 query"),
+                 "'value' must be float8_e4m3fn, or with 'value_scales'"),
+                ((codes, codes, q), {"query_scales": scales, "key_scales": scales,
+                                     "value_scales": scales},
+                 "'value' must be float8_e4m3fn, or with 'value_scales'"),
                 ((codes, codes, None),
                  {"query_scales": scales, "key_scales": scales, "latent": 32},
                  "'latent' must be left out beside 'query_scales'")):

@@ -65,13 +65,14 @@ def _call(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Te
     if cu_seqlens_q is not None and cu_seqlens_k is not None:
         cu_seqlens_q, cu_seqlens_k = (padded(x) for x in (cu_seqlens_q, cu_seqlens_k))
     of_blocks = query_scales is not None
+    words = (("heads_first", heads_first), ("value_rows", of_blocks and value_scales is not None))
     of_heads = [name for name, x in (("sinks", sinks), ("slopes", alibi_slopes)) if x is not None]
     what = Attention(
         shapes[0], shapes[1], shapes[2], element_of(query), scale, causal, lengths is not None,
         0 if pages is None else pages.shape[1], CODES.get(key.dtype, ""),
         "" if key_scales is None else SCALES[key_scales.dtype], factors, softcap, window,
         tuple(of_heads), has_lse, 0 if cu_seqlens_q is None else cu_seqlens_q.numel(),
-        "heads_first" if heads_first else "", latent,
+        " ".join(word for word, is_there in words if is_there), latent,
         out_format or ("" if out_factor is None else "f8E4M3FN"),
         element_of(value) if of_blocks else "")
     target = "sm_90a"
@@ -219,9 +220,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
         scale: a positive number; 1 / sqrt(D) unless given.
         softcap: scores are softcap * tanh(score / softcap).
         window: with causal, the last keys that a query sees, its own included.
-        sinks: float32 [Hq], logits that join the denominators (gpt-oss).
-        lengths: int32 [B], the keys of each sequence in place of Sk. Values behind them must be
-            finite.
+        sinks: float32 [Hq], logits that join the denominators.
+        lengths: int32 [B], keys of each sequence in place of Sk. Values behind them are finite.
         pages: int32 [B, P], with lengths: key and value are a cache [N, T, Hk, D] and
             [N, T, Hk, E], T a multiple of 8, or 16 for codes.
         cu_seqlens_q, cu_seqlens_k: int32 [B + 1], begins and last end of packed sequences: query
@@ -233,8 +233,9 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
         key_factors, value_factors: float32 [1] or [Hk], decode scales of codes. Beside a
             float8_e4m3fn query they are positive, and may be [B, Hk].
-        query_scales: of blocks of queries, [B, Sq, Hq, D/32] (MXFP8) or [B, Sq, Hq, D/16] (NVFP4),
-            and key_scales likewise. Values are float8_e4m3fn, or NVFP4 [B, Hk, E, Sk/2].
+        query_scales: of blocks of queries, [B, Sq, Hq, D/32] (MXFP8; NVFP4: D/16), and key_scales
+            likewise. Values are float8_e4m3fn, or with value_scales codes [B, Hk, E, Sk] of the
+            format of queries.
         out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.
         out: takes the result, without a gradient. Rows of tokens may have gaps.
         checked: first refuse lengths and pages that do not exist.

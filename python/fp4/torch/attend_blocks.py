@@ -38,10 +38,10 @@ def check(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, query_sca
         raise UsageError(f"'key' must be of the dtype of 'query' beside 'query_scales', but got "
                          f"{said(key)}", "one instruction multiplies both")
     has_rows = value_scales is not None
-    if value.dtype not in (PACKED if has_rows else (torch.float8_e4m3fn,)) or has_rows > packed:
-        raise UsageError("'value' must be float8_e4m3fn, or beside an NVFP4 query codes [B, Hk, E, "
-                         f"Sk/2] with 'value_scales', but got {said(value)}",
-                         "powers are e4m3 or NVFP4, as values are")
+    if value.dtype not in (PACKED if has_rows and packed else (torch.float8_e4m3fn,)):
+        raise UsageError("'value' must be float8_e4m3fn, or with 'value_scales' codes [B, Hk, E, "
+                         f"Sk] of the format of 'query', but got {said(value)}",
+                         "powers are e4m3, MXFP8 or NVFP4, as values are")
     for name, tensor, scales in (("query", query, query_scales), ("key", key, key_scales),
                                  ("value", value, value_scales)):
         if scales is not None:

@@ -25,10 +25,11 @@ class Attention:
     none; the numbers of factors; softcap, window, and numbers `of_heads`, "sinks" and "slopes"; and
     the results. There are `offsets` offsets of packed sequences, whose shapes [None, H, D] have any
     tokens. With `latent`, so many elements of keys are values, too. With `value_code` tensor cores
-    scale blocks of queries and keys, and values are such codes, which with scales have rows for
-    each element. Results are "f8E4M3FN" or matrices of a format and layout where `out` says so.
-    Words of `order` are "heads_first" of pages, "q", "k" and "v" of operands that are matrices of
-    tokens, whose rows may have gaps, and "placed" of a result that is one."""
+    scale blocks of queries and keys, and values are such codes. Results are "f8E4M3FN" or matrices
+    of a format and layout where `out` says so. Words of `order` are "heads_first" of pages,
+    "value_rows" of values with scales, which have a row for each element, "q", "k" and "v" of
+    operands that are matrices of tokens, whose rows may have gaps, and "placed" of a result that
+    is one."""
 
     query: tuple[int | None, ...]
     key: tuple[int | None, ...]
@@ -57,7 +58,7 @@ class Attention:
     @property
     def value_rows(self) -> bool:
         """Returns True where values have a row for each element, of all keys."""
-        return self.value_code == "f4E2M1FN"
+        return self.says("value_rows")
 
 
 @functools.lru_cache(maxsize=256)
