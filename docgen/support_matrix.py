@@ -55,6 +55,12 @@ def quantizer(recipe, outputs="rowwise", transform="none", rounding="nearest_eve
                                 128, 256)).program()
 
 
+def blocks(has_values):
+    """Attention of queries and keys with scales of blocks, and of values with or without them."""
+    return [sweep_attention_blocks.program(("", 1, 200, 320, (8, 2), (128, 128), form, "causal", 64, False, "", "0.0", ""), order=False)
+            for form in sweep_attention_blocks.FORMATS if (form in sweep_attention_blocks.WITH_VALUES) == has_values]
+
+
 def fused(dual, result):
     layout = "linear" if result == "fp8_block128" else "tiled"
     return sweep_results.program(("nvfp4", dual, result, "rowwise", layout, "", "gone", "bf16", "128", 128, 512,
@@ -110,9 +116,8 @@ ROWS = {
         [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125", "")) for element in ("bf16", "f16")],
     "Attention, forward, FP8":
         [sweep_attention.program((1, 200, 300, (8, 2), (128, 128), "f8E4M3FN", "causal", "0.125"), factors="sequences")],
-    "Attention, forward, MXFP8 and NVFP4":
-        [sweep_attention_blocks.program((1, 200, 320, (8, 2), (128, 128), form, "causal", 64, False, "", "0.0", ""), order=False)
-         for form in sweep_attention_blocks.FORMATS],
+    "Attention, forward, MXFP8 and NVFP4, values FP8": blocks(has_values=False),
+    "Attention, forward, MXFP8 and NVFP4": blocks(has_values=True),
     "Attention, backward, bf16 and f16":
         [sweep_attention_backward.program((1, 200, 300, (8, 2), (128, 128), element, "causal", "0.125", "")) for element in ("bf16", "f16")],
     "Attention over caches of NVFP4, MXFP4, MXFP8 and FP8":
@@ -122,9 +127,10 @@ ROWS = {
 
 
 #: Why rows that no pair of operands explains have no kernel on some targets.
-REASONS = {"Attention, forward, FP8": "only wgmma and tcgen05 have kernels",
-           "Attention, forward, MXFP8 and NVFP4": "only tcgen05 has kernels",
-           "Attention, backward, bf16 and f16": "only wgmma has a kernel"}
+REASONS = {"Attention, forward, FP8": "only wgmma and tcgen05",
+           "Attention, forward, MXFP8 and NVFP4, values FP8": "only tcgen05 and mma.sync",
+           "Attention, forward, MXFP8 and NVFP4": "only tcgen05",
+           "Attention, backward, bf16 and f16": "only wgmma"}
 
 
 def cell(build, name, target, texts):

@@ -17,35 +17,47 @@ static SmallVector<Value> operandsOf(ImplicitLocOpBuilder &b, Type element, Arra
   return operands;
 }
 
-static Value multiplyHalves(ImplicitLocOpBuilder &builder, Type sumsOfLane, Type element,
-                            ArrayRef<Value> a, ArrayRef<Value> b, ValueRange sums) {
-  NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  return NVVM::MmaOp::create(
-      builder, sumsOfLane, operandsOf(builder, element, a), operandsOf(builder, element, b), sums,
-      ArrayRef<int64_t>{kWarpRows, kWarpColumns, kWarpDepth}, std::nullopt, std::nullopt,
-      std::array{kind, kind}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+static Type typeOfSums(ImplicitLocOpBuilder &builder) {
+  SmallVector<Type> floats(kWarpSums, builder.getF32Type());
+  return LLVM::LLVMStructType::getLiteral(builder.getContext(), floats);
 }
 
-static Value multiplyBytes(ImplicitLocOpBuilder &builder, Type sumsOfLane, ArrayRef<Value> a,
-                           ArrayRef<Value> b, ValueRange sums) {
-  constexpr int32_t unitScales = 0x7F7F7F7F; // of f8E8M0FNU
-  Value unit = arith::ConstantOp::create(builder, builder.getI32IntegerAttr(unitScales));
-  Value none = arith::ConstantOp::create(builder, builder.getI16IntegerAttr(0));
-  const int64_t shape[] = {kWarpRows, kWarpColumns, 2 * kWarpDepth};
-  return NVVM::MmaBlockScaleOp::create(
-      builder, sumsOfLane, a, b, sums, unit, none, none, unit, none, none, shape,
-      std::array{NVVM::MMATypes::e4m3, NVVM::MMATypes::e4m3}, NVVM::ScaleVecSize::X1,
-      NVVM::BlockScaleFormat::UE8M0, NVVM::MMABlockScaleKind::MXF8F6F4);
+static void takeSums(ImplicitLocOpBuilder &builder, Value result, MutableArrayRef<Value> sums) {
+  for (int64_t i = 0; i < kWarpSums; ++i)
+    sums[size_t(i)] = LLVM::ExtractValueOp::create(builder, result, i);
+}
+
+void fp4::multiplyScaledWarp(ImplicitLocOpBuilder &builder, Type element, ArrayRef<Value> a,
+                             ArrayRef<Value> b, const WarpScales &scales,
+                             MutableArrayRef<Value> sums) {
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, builder.getI16IntegerAttr(int16_t(value)));
+  };
+  Value byte = number(scales.byte), thread = number(0);
+  bool isPacked = isa<Float4E2M1FNType>(element);
+  const int64_t shape[] = {kWarpRows, kWarpColumns, (isPacked ? 4 : 2) * kWarpDepth};
+  NVVM::MMATypes type = isPacked ? NVVM::MMATypes::e2m1 : NVVM::MMATypes::e4m3;
+  Value result = NVVM::MmaBlockScaleOp::create(
+      builder, typeOfSums(builder), a, b, ValueRange(ArrayRef<Value>(sums)), scales.a, byte, thread,
+      scales.b, byte, thread, shape, std::array{type, type},
+      isPacked ? NVVM::ScaleVecSize::X4 : NVVM::ScaleVecSize::X1,
+      isPacked ? NVVM::BlockScaleFormat::UE4M3 : NVVM::BlockScaleFormat::UE8M0,
+      isPacked ? NVVM::MMABlockScaleKind::MXF4NVF4 : NVVM::MMABlockScaleKind::MXF8F6F4);
+  takeSums(builder, result, sums);
 }
 
 void fp4::multiplyWarp(ImplicitLocOpBuilder &builder, Type element, ArrayRef<Value> a,
                        ArrayRef<Value> b, MutableArrayRef<Value> sums) {
-  SmallVector<Type> floats(kWarpSums, builder.getF32Type());
-  Type type = LLVM::LLVMStructType::getLiteral(builder.getContext(), floats);
-  ValueRange added(ArrayRef<Value>{sums});
-  Value result = isa<Float8E4M3FNType>(element)
-                     ? multiplyBytes(builder, type, a, b, added)
-                     : multiplyHalves(builder, type, element, a, b, added);
-  for (int64_t i = 0; i < kWarpSums; ++i)
-    sums[size_t(i)] = LLVM::ExtractValueOp::create(builder, result, i);
+  if (isa<Float8E4M3FNType>(element)) {
+    constexpr int32_t unitScales = 0x7F7F7F7F; // of f8E8M0FNU
+    Value unit = arith::ConstantOp::create(builder, builder.getI32IntegerAttr(unitScales));
+    return multiplyScaledWarp(builder, element, a, b, {unit, unit, 0}, sums);
+  }
+  NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  Value result = NVVM::MmaOp::create(
+      builder, typeOfSums(builder), operandsOf(builder, element, a),
+      operandsOf(builder, element, b), ValueRange(ArrayRef<Value>(sums)),
+      ArrayRef<int64_t>{kWarpRows, kWarpColumns, kWarpDepth}, std::nullopt, std::nullopt,
+      std::array{kind, kind}, std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  takeSums(builder, result, sums);
 }

@@ -26,4 +26,15 @@ void multiplyWarp(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
                   llvm::ArrayRef<mlir::Value> a, llvm::ArrayRef<mlir::Value> b,
                   llvm::MutableArrayRef<mlir::Value> sums);
 
+/// Words of scales of thread id 0 (fp4/ISA/WarpOperands.h), and the place of the first one in them.
+struct WarpScales {
+  mlir::Value a, b;
+  int64_t byte;
+};
+/// Adds the product of words that have scales: of eight elements e2m1, kind mxf4nvf4 with scales
+/// ue4m3 of 16, or of four e4m3, kind mxf8f6f4 with scales ue8m0 of 32.
+void multiplyScaledWarp(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
+                        llvm::ArrayRef<mlir::Value> a, llvm::ArrayRef<mlir::Value> b,
+                        const WarpScales &scales, llvm::MutableArrayRef<mlir::Value> sums);
+
 } // namespace fp4

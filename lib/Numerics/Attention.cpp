@@ -62,9 +62,9 @@ public:
   AttentionRow(const AttentionShape &shape, FloatType type, std::span<const float> query,
                std::span<const float> key, std::span<const float> value)
       : shape_(shape), areBytes_(type == FloatType::E4M3), rounding_(roundingOf(type)),
-        ofPowers_(areBytes_         ? bytePowers(shape.growth, shape.factors.blocks.haveValues())
-                  : shape.areHalves ? halfPowers
-                                    : rounding_),
+        ofPowers_(shape.areHalves ? halfPowers
+                  : areBytes_     ? bytePowers(shape.growth, shape.factors.blocks.haveValues())
+                                  : rounding_),
         query_(query), key_(key), value_(value) {}
 
   void compute(uint64_t row, AttentionReference &reference) {
@@ -127,7 +127,7 @@ private:
       error = 2 * unit * double(shape_.queryElements) * magnitude;
     if (shape_.factors.blocks.arePacked())
       error += packedCut * std::ceil(double(shape_.queryElements) / 64);
-    return {sum, error + (shape_.areHalves ? leastQuery * ofQueries * ofKeys : 0)};
+    return {sum, error + (shape_.areHalves && !areBytes_ ? leastQuery * ofQueries * ofKeys : 0)};
   }
 
   /// The factor of the keys, or values, that the row sees.
@@ -206,7 +206,7 @@ private:
       ofBlock = (key % mostBlockKeys ? ofBlock : 0) +
                 std::fabs(value) * (weights_[j] * (1 + errors_[j]) * (1 + ofPowers_.relative) +
                                     ofPowers_.smallest);
-      if (areBytes_ && (key % byteK == byteK - 1 || j + 1 == weights_.size()))
+      if (areBytes_ && !shape_.areHalves && (key % byteK == byteK - 1 || j + 1 == weights_.size()))
         numerator += (byteCuts + 1) * byteCut * ofBlock;
     }
     if (shape_.factors.blocks.havePackedValues())

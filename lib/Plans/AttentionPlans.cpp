@@ -263,9 +263,10 @@ static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &t
   if (!op.isBlockScaled())
     return success();
   if (!route::hasCore(target, route::Core::Tcgen05))
-    return withNote(op.emitOpError() << "has kernels of 'block_scales' with tcgen05, but target "
+    return withNote(op.emitOpError() << "has tiles of 'block_scales' with tcgen05, but target "
                                      << target.name << " has none",
-                    "dequantize queries to bf16: keys and values may be a quantized cache");
+                    "leave the plan out where the target has mma.sync with block_scale, or "
+                    "dequantize queries to bf16");
   constexpr int64_t unit = 32; // elements of 4 bits in 16 bytes
   bool isMX = op.getQueryType().getElementTypeBitWidth() == 8;
   if (int64_t elements = op.getElements(); isMX && elements != kPanel && elements % (2 * kPanel))

@@ -60,7 +60,7 @@ SmallVector<KernelFamily, 2> fp4::familiesOf(Operation *op) {
       .Case([](DequantizeOp) { return Families{StreamBlocks}; })
       .Case([](HadamardAmaxOp) { return Families{ReduceGrid}; })
       .Case([](AttentionOp attention) {
-        if (attention.isOfBytes() || attention.getLatent())
+        if (attention.getLatent() || (attention.isOfBytes() && !attention.isBlockScaled()))
           return Families{TileAttention};
         return attention.isQuantized() ? Families{WarpAttention}
                                        : Families{TileAttention, WarpAttention};
@@ -94,13 +94,19 @@ KernelFamily fp4::familyOf(Operation *op) {
   return familiesOf(op).front();
 }
 
+/// Returns true for attention whose queries, or whose blocks, mma.sync multiplies.
+static bool hasWarps(AttentionOp op, const hw::TargetModel &target) {
+  if (op.isBlockScaled())
+    return route::hasCore(target, route::Core::MmaSync);
+  return !op.isOfBytes() && !op.getLatent();
+}
+
 KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   auto attention = dyn_cast<AttentionOp>(op);
   if (attention && attention.getEpilogueQuantize() && quantizesInLanes(attention) &&
       !attention.getLatent() && !op->hasAttr(Fp4Dialect::kPlanAttr))
     return WarpAttention;
-  if (attention && !attention.isOfBytes() && !attention.getLatent() &&
-      !op->hasAttr(Fp4Dialect::kPlanAttr) &&
+  if (attention && hasWarps(attention, target) && !op->hasAttr(Fp4Dialect::kPlanAttr) &&
       (!hasTiles(attention, target) || (prefersWarps(attention, target) && !attention.getOrder())))
     return WarpAttention;
   auto quantize = dyn_cast<QuantizeOp>(op);

@@ -47,11 +47,13 @@ static int64_t stepsSeen(AttentionOp op) {
                   int64_t(llvm::divideCeil(op.getKeysOfTokens(tokens), kKeys)) + 1);
 }
 
-/// Checks that a lane's chunk of a row is whole blocks, or that blocks are whole chunks.
+/// Checks that a lane's chunk of a row is whole blocks, or that blocks are whole chunks. Operands
+/// of block_scales have no chunks, or no scales.
 static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type,
                                  int64_t lanes) {
   constexpr int64_t unit = 64, most = 256;
-  int64_t elements = type.getShape().back(), chunk = elements / lanes, block = op.getBlockSize();
+  int64_t elements = type.getShape().back(), chunk = elements / lanes;
+  int64_t block = op.isBlockScaled() ? 0 : op.getBlockSize();
   bool hasChunks = !block || block % chunk == 0 ||
                    (chunk % block == 0 && llvm::isPowerOf2_64(uint64_t(chunk / block)));
   if (elements % unit == 0 && elements <= most && hasChunks)
@@ -59,9 +61,27 @@ static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorTyp
   return refuseHead(op, name, elements, block ? "64, 128 or 256" : "64, 128, 192 or 256");
 }
 
+/// Reports scales of blocks where mma.sync has none, and those of values, whose blocks are of keys.
+static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &target) {
+  if (!op.isBlockScaled())
+    return success();
+  if (!route::hasCore(target, route::Core::MmaSync))
+    return withNote(op.emitOpError()
+                        << "has warps of 'block_scales' with mma.sync of sm_120a, but target "
+                        << target.name << " has none",
+                    "family tile_attention has 'block_scales' with tcgen05");
+  if (!op.hasValueRows())
+    return success();
+  return withNote(op.emitOpError() << "has kernels of values with scales with tcgen05, but target "
+                                   << target.name << " has none",
+                  "take values of f8E4M3FN without scales");
+}
+
 static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
-                                          const hw::TargetModel &) {
+                                          const hw::TargetModel &target) {
   auto attention = cast<AttentionOp>(op);
+  if (failed(requireBlockScales(attention, target)))
+    return failure();
   if (failed(requireNoOrder(attention)))
     return failure();
   if (attention.isPacked())

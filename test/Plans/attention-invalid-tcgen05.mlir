@@ -175,3 +175,16 @@ func.func @mx_block(%q: !q, %k: !k, %v: !v, %s: !s, %u: !u) -> !o {
   %o = fp4.attention %q, %k, %v block_scales(%s, %s, %u : !s, !s, !u) scale 1.0 order <in_blocks = 64, growth = 0.0> : !q, !k, !v -> !o
   return %o : !o
 }
+
+// -----
+
+// Warps multiply blocks by mma.sync, which has no scales here.
+!q = tensor<1x200x2x128xf8E4M3FN>
+!s = tensor<512x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
+!o = tensor<1x200x2x128xbf16>
+func.func @warps(%q: !q, %s: !s) -> !o {
+  // expected-error @+2 {{has warps of 'block_scales' with mma.sync of sm_120a, but target sm_100a has none}}
+  // expected-note @+1 {{family tile_attention has 'block_scales' with tcgen05}}
+  %o = fp4.attention %q, %q, %q block_scales(%s, %s : !s, !s) scale 1.0 {fp4.plan = #fp4.plan<warp_attention>} : !q, !q, !q -> !o
+  return %o : !o
+}

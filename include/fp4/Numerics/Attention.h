@@ -85,6 +85,7 @@ struct AttentionShape {
   double growth = 0;
   AttentionFactors factors = {};
   /// Keys and values are of NVFP4: kernels multiply them as f16, with queries and powers of f16.
+  /// Beside queries and keys with scales of blocks: values of e4m3 alone, with powers of f16.
   bool areHalves = false;
 
   bool isPacked() const { return !queryOffsets.empty(); }

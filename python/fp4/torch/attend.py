@@ -213,9 +213,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             multiples of 32. Or float8_e4m3fn beside such keys and values, with a bfloat16 result;
             its own decode scale is a part of key_factors.
         key, value: [B, Sk, Hk, D] and [B, Sk, Hk, E] in its dtype; Hq, and B of query, may be
-            multiples of theirs. Or
-            codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2].
-        latent: with value=None, the first elements of keys that are values: 512 of 576 in MLA.
+            multiples of theirs. Or codes: float8_e4m3fn, or float4_e2m1fn_x2 or uint8 [..., D/2].
+        latent: with value=None, the first elements of keys that are values (MLA).
         causal: query i sees keys up to i + Sk - Sq; one that sees none gives zeros.
         scale: a positive number; 1 / sqrt(D) unless given.
         softcap: scores are softcap * tanh(score / softcap).
@@ -229,8 +228,8 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             give zeros. Beside `pages`, cu_seqlens_q comes alone.
         alibi_slopes: float32 [Hq]; scores lose slope * |i + Sk - Sq - j|, behind a softcap.
         kv_layout: "NHD", or "HND" for pages [N, Hk, T, D].
-        key_scales, value_scales: of blocks of codes of a head: float8_e4m3fn for 16 of 4 bits
-            (NVFP4), float8_e8m0fnu for 32 (MXFP4, MXFP8) with a bfloat16 query.
+        key_scales, value_scales: of blocks of codes, float8_e4m3fn (NVFP4), or with a bfloat16
+            query float8_e8m0fnu (MXFP4, MXFP8).
         key_factors, value_factors: float32 [1] or [Hk], decode scales of codes. Beside a
             float8_e4m3fn query they are positive, and may be [B, Hk].
         query_scales: of blocks of queries, [B, Sq, Hq, D/32] (MXFP8; NVFP4: D/16), and key_scales

@@ -12,7 +12,8 @@
 // warps of a CTA, and then the CTAs of a sequence in the last of them, become one state in an order
 // that depends on the plan alone.
 //
-// Rows of queries are tokens and the heads that share keys.
+// Rows of queries are tokens and the heads that share keys. With scales of blocks, codes of queries
+// and keys are operands as they are (ScaledRows.h), and e4m3 values and powers become f16.
 //
 //===----------------------------------------------------------------------===//
 #include "Attention/WarpAttention.h"
@@ -20,6 +21,7 @@
 #include "InlinePtx.h"
 
 #include "fp4/Dialect/Utils/BufferTypes.h"
+#include "fp4/ISA/WarpOperands.h"
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -59,12 +61,21 @@ WarpAttention::Sizes WarpAttention::sizesOf(AttentionOp op, const KernelPlan &pl
 
 WarpAttention::WarpAttention(AttentionOp op, LoweringContext &context)
     : op(op), sizes(sizesOf(op, context.plan)), kernel(op, "attention", context), b(kernel.body()),
-      s(b, context.target), element(op.getQueryType().getElementType()),
-      keys(kernel, context.target, op.getKey(), op.getKeyScales(), element, kLanesOfKey),
+      s(b, context.target),
+      element(op.isBlockScaled() ? b.getF16Type() : op.getQueryType().getElementType()),
+      keys(op.isBlockScaled()
+               ? std::optional<CacheRows>()
+               : std::optional<CacheRows>(std::in_place, kernel, context.target, op.getKey(),
+                                          op.getKeyScales(), element, kLanesOfKey)),
       values(kernel, context.target, op.getValue(), op.getValueScales(), element, kLanesOfValue) {}
 
 void WarpAttention::setOperands() {
-  query = kernel.input(op.getQuery());
+  if (op.isBlockScaled()) {
+    scaledQueries.emplace(kernel, op.getQuery(), op.getQueryScales(), sizes.tokens);
+    scaledKeys.emplace(kernel, op.getKey(), op.getKeyScales(), sizes.keys);
+  } else {
+    query = kernel.input(op.getQuery());
+  }
   for (auto [pointer, operand] :
        {std::pair(&keyFactors, op.getKeyFactors()), std::pair(&valueFactors, op.getValueFactors()),
         std::pair(&lengths, op.getLengths()), std::pair(&pages, op.getPages()),
@@ -92,7 +103,8 @@ void WarpAttention::setOperands() {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   lane = thread % kWarp;
   warp = thread / kWarp;
-  keys.begin(thread);
+  if (keys)
+    keys->begin(thread);
   values.begin(thread);
 }
 
@@ -171,7 +183,7 @@ void WarpAttention::findWork() {
   Int32 begin = minimum(seen ? part * ofPart + *seen : part * ofPart, steps);
   work.emplace(number, batch, head, firstRow, keys, begin, minimum(begin + ofPart, steps));
   auto scale = float(op.getSoftcap() ? op.getTangentFactor() : op.getExponentFactor());
-  factor = s.constant(std::ldexp(scale, -this->keys.exponent()));
+  factor = s.constant(std::ldexp(scale, this->keys ? -this->keys->exponent() : 0));
   if (keyFactors)
     factor = s.multiply(factor, factorOf(op.getKeyFactors(), keyFactors));
   valueFactor = s.constant(std::ldexp(1.f, -values.exponent()));
@@ -179,10 +191,14 @@ void WarpAttention::findWork() {
     valueFactor = s.multiply(valueFactor, factorOf(op.getValueFactors(), valueFactors));
 }
 
-/// The factor of all heads of keys, or of this one.
+/// The factor of all heads of keys, of this one, or of this one of the sequence.
 Value WarpAttention::factorOf(Value operand, Value pointer) {
-  bool ofHeads = cast<RankedTensorType>(operand.getType()).getDimSize(0) > 1;
-  Value place = ofHeads ? address(b, pointer, work->keyHead, 4) : pointer;
+  auto type = cast<RankedTensorType>(operand.getType());
+  Value place = pointer;
+  if (type.getRank() > 1)
+    place = address(b, pointer, work->batch * sizes.keyHeads + work->keyHead, 4);
+  else if (type.getDimSize(0) > 1)
+    place = address(b, pointer, work->keyHead, 4);
   return fp4::load(b, b.getF32Type(), place, 4);
 }
 
@@ -214,12 +230,12 @@ Int32 WarpAttention::placeOf(Int32 row) { return tokenOf(row) * sizes.heads + he
 WarpAttention::Values WarpAttention::queryWords(Int32 row) {
   Int32 place = placeOf(minimum(row, Int32(b, sizes.rows - 1)));
   Value ofRow = address(b, query, place, 2 * sizes.elements);
-  int64_t bytes = 2 * keys.chunk();
+  int64_t bytes = 2 * keys->chunk();
   return loadWords(b, address(b, ofRow, *lane % kLanesOfKey, bytes), bytes);
 }
 
 /// Keys of f16 multiply queries of f16.
-bool WarpAttention::scalesQueries() const { return keys.elementType() != element; }
+bool WarpAttention::scalesQueries() const { return keys->elementType() != element; }
 
 /// Makes words of f16 of the words of a row of bf16, times the power of two by which the largest
 /// one has the largest exponent of f16; returns the inverse of that power. A number is exact unless
@@ -248,12 +264,14 @@ Value WarpAttention::scaleQueries(Values &words) {
   Value power = powerOf(arith::SubIOp::create(b, constI32(b, 2 * bias), inverse));
   for (auto [i, word] : llvm::enumerate(words))
     word = packed(s.multiply(numbers[2 * i], power), s.multiply(numbers[2 * i + 1], power),
-                  keys.elementType());
+                  keys->elementType());
   return powerOf(inverse);
 }
 
 /// The queries, in the order in which keys are converted.
 void WarpAttention::loadQueries() {
+  if (scaledQueries)
+    return loadScaledQueries();
   for (int64_t tile = 0; tile < sizes.tiles; ++tile) {
     Values words = queryWords(work->firstRow + *lane / kLanesOfKey + tile * kWarpColumns), pairs;
     Value scale = scalesQueries() ? scaleQueries(words) : Value();
@@ -261,12 +279,25 @@ void WarpAttention::loadQueries() {
       Int32 first = *lane % kLanesOfKey * (kRowsOfLane * kLanesOfKey) + row * kLanesOfKey;
       factorsOfRow.push_back(scale ? s.multiply(factor, valueOfLane(b, scale, first)) : factor);
     }
-    for (int64_t pair = 0; pair < keys.chunk() / 2; ++pair) {
-      int64_t low = keys.elementOf(pair, 0), high = keys.elementOf(pair, 1);
+    for (int64_t pair = 0; pair < keys->chunk() / 2; ++pair) {
+      int64_t low = keys->elementOf(pair, 0), high = keys->elementOf(pair, 1);
       uint32_t selector = (low % 2 ? 0x32 : 0x10) | (high % 2 ? 0x7600 : 0x5400);
       pairs.push_back(s.permute(words[size_t(low / 2)], words[size_t(high / 2)], selector));
     }
     queryOfTile.push_back(pairs);
+  }
+}
+
+/// The queries, and their scales, as operand B.
+void WarpAttention::loadScaledQueries() {
+  for (int64_t tile = 0; tile < sizes.tiles; ++tile) {
+    Int32 row = minimum(work->firstRow + *lane / kLanesOfKey + tile * kWarpColumns,
+                        Int32(b, sizes.rows - 1));
+    Values words = scaledQueries->load(placeOf(row), *lane % kLanesOfKey);
+    llvm::append_range(words, scaledQueries->loadScales(work->batch * sizes.heads + headOf(row),
+                                                        row / sizes.headsOfGroup()));
+    queryOfTile.push_back(words);
+    factorsOfRow.append(size_t(kRowsOfLane), factor);
   }
 }
 
@@ -298,13 +329,29 @@ WarpAttention::Values WarpAttention::loadRows(Int32 first, Words words) {
   };
   Int32 group = *lane / kLanesOfKey, member = *lane % kLanesOfKey;
   Values loaded;
+  if (scaledKeys && (words & OfKeys))
+    loaded = loadScaledKeys(first - work->batch * sizes.keys);
   for (int64_t key : {0, 8})
-    if (words & OfKeys)
-      llvm::append_range(loaded, take(keys, group, key, member));
+    if (keys && (words & OfKeys))
+      llvm::append_range(loaded, take(*keys, group, key, member));
   for (int64_t key : {0, 1, 8, 9})
     if (words & OfValues)
       llvm::append_range(loaded, take(values, member * 2, key, group));
   return computeHere(b, b.getLoc(), loaded);
+}
+
+/// The words of 16 keys from token `first` on, as operand A, and those of their scales.
+WarpAttention::Values WarpAttention::loadScaledKeys(Int32 first) {
+  auto existing = [&](Int32 token) { return minimum(first + token, Int32(b, sizes.keys - 1)); };
+  Values loaded;
+  for (int64_t key : {0, 8}) {
+    Int32 token = work->batch * sizes.keys + existing(*lane / kLanesOfKey + key);
+    llvm::append_range(
+        loaded, scaledKeys->load(token * sizes.keyHeads + work->keyHead, *lane % kLanesOfKey));
+  }
+  llvm::append_range(loaded, scaledKeys->loadScales(work->batch * sizes.keyHeads + work->keyHead,
+                                                    existing(hw::scaleRowOfShortA(*lane))));
+  return loaded;
 }
 
 /// The words of a step. Keys and values of a page that does not exist are zero.
@@ -403,21 +450,44 @@ WarpAttention::Values WarpAttention::distancesOf(ArrayRef<Values> scores, WarpSt
 /// The scores of all tiles with the keys of a step.
 SmallVector<WarpAttention::Values> WarpAttention::scoresOf(ArrayRef<Value> words, Int32 step) {
   SmallVector<Values> ofKeys, scores;
-  for (size_t i = 0; i < 2; ++i)
-    ofKeys.push_back(keys.convert(words.slice(i * size_t(keys.words()), size_t(keys.words()))));
+  for (size_t i = 0; keys && i < 2; ++i)
+    ofKeys.push_back(keys->convert(words.slice(i * size_t(keys->words()), size_t(keys->words()))));
   for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-    scores.push_back(scoresOf(tile, ofKeys, step));
+    scores.push_back(
+        finished(keys ? productsOf(tile, ofKeys) : scaledProductsOf(tile, words), tile, step));
   return scores;
 }
 
-/// The scores of keys g and g + 8 and two rows each, in the exponent of 2.
-WarpAttention::Values WarpAttention::scoresOf(int64_t tile, ArrayRef<Values> keys, Int32 step) {
-  Values scores(kWarpSums, s.constant(0));
+/// The products of two rows of queries with keys g and g + 8.
+WarpAttention::Values WarpAttention::productsOf(int64_t tile, ArrayRef<Values> keys) {
+  Values products(kWarpSums, s.constant(0));
   const Values &queries = queryOfTile[size_t(tile)];
   for (size_t pair = 0; pair < queries.size(); pair += 2)
-    multiplyWarp(b, this->keys.elementType(),
+    multiplyWarp(b, this->keys->elementType(),
                  {keys[0][pair], keys[1][pair], keys[0][pair + 1], keys[1][pair + 1]},
-                 {queries[pair], queries[pair + 1]}, scores);
+                 {queries[pair], queries[pair + 1]}, products);
+  return products;
+}
+
+/// Products of operands with scales: words of keys, and behind them those of scales.
+WarpAttention::Values WarpAttention::scaledProductsOf(int64_t tile, ArrayRef<Value> words) {
+  Values products(kWarpSums, s.constant(0));
+  ArrayRef<Value> queries = queryOfTile[size_t(tile)];
+  auto count = size_t(scaledKeys->words());
+  for (int64_t step = 0; step < scaledKeys->steps(); ++step) {
+    auto pair = size_t(2 * step), ofScales = size_t(scaledKeys->wordOf(step));
+    multiplyScaledWarp(
+        b, scaledKeys->elementType(),
+        {words[pair], words[count + pair], words[pair + 1], words[count + pair + 1]},
+        {queries[pair], queries[pair + 1]},
+        {words[2 * count + ofScales], queries[count + ofScales], scaledKeys->byteOf(step)},
+        products);
+  }
+  return products;
+}
+
+/// Scores of products, in the exponent of 2.
+WarpAttention::Values WarpAttention::finished(Values scores, int64_t tile, Int32 step) {
   Int32 key = step * kKeys + *lane / kLanesOfKey;
   for (int64_t i = 0; i < kWarpSums; ++i) {
     int64_t row = tile * kRowsOfLane + i % kRowsOfLane;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "Attention/CacheRows.h"
+#include "Attention/ScaledRows.h"
 #include "Attention/WarpState.h"
 #include "Int32.h"
 #include "KernelBuilder.h"
@@ -67,6 +68,7 @@ private:
   Int32 headOf(Int32 row);
   Int32 placeOf(Int32 row);
   void loadQueries();
+  void loadScaledQueries();
   Values queryWords(Int32 row);
   bool scalesQueries() const;
   Value scaleQueries(Values &words);
@@ -74,18 +76,23 @@ private:
   /// Words of a step: of keys, and of values, or of one of them.
   enum Words : unsigned { OfKeys = 1, OfValues = 2, OfBoth = 3 };
   int64_t countOf(Words words) const {
-    return (words & OfKeys ? 2 * keys.words() : 0) + (words & OfValues ? 4 * values.words() : 0);
+    int64_t ofKeys =
+        scaledKeys ? 2 * scaledKeys->words() + scaledKeys->scaleWords() : 2 * keys->words();
+    return (words & OfKeys ? ofKeys : 0) + (words & OfValues ? 4 * values.words() : 0);
   }
   Value pageOf(Int32 step);
   Values load(Int32 step, Value page, Words words);
   Values loadRows(Int32 first, Words words);
+  Values loadScaledKeys(Int32 first);
   bool unrollsSteps();
   /// The results of the loop that has `results` when an iteration has two of its steps.
   static mlir::ValueRange unrolledByTwo(mlir::ValueRange results);
   WarpState passKeys();
   void addKeys(Int32 step, llvm::ArrayRef<Value> words, WarpState &state);
   llvm::SmallVector<Values> scoresOf(llvm::ArrayRef<Value> words, Int32 step);
-  Values scoresOf(int64_t tile, llvm::ArrayRef<Values> keys, Int32 step);
+  Values productsOf(int64_t tile, llvm::ArrayRef<Values> keys);
+  Values scaledProductsOf(int64_t tile, llvm::ArrayRef<Value> words);
+  Values finished(Values scores, int64_t tile, Int32 step);
   void hide(int64_t tile, Int32 step, Values &scores);
   void raise(llvm::ArrayRef<Values> scores, WarpState &state);
   Value softcapped(Value number);
@@ -100,7 +107,7 @@ private:
   static constexpr int kGrowth = 4;
   struct Step;
   /// Returns true for codes with scales. FP8 takes few instructions, and is slower by it (H200).
-  bool overlapsSteps() { return bool(op.getKeyScales()); }
+  bool overlapsSteps() { return op.getKeyScales() && !op.isBlockScaled(); }
   WarpState passOverlapped();
   Step stepOf(mlir::ValueRange numbers);
   Values flat(const Step &step);
@@ -153,7 +160,9 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   Scalars s;
   mlir::Type element;
-  CacheRows keys, values;
+  std::optional<CacheRows> keys;
+  std::optional<ScaledRows> scaledQueries, scaledKeys; ///< in place of `keys`, with block_scales
+  CacheRows values;
   /// Pointers; null where there are none.
   Value query, result, lengths, pages, keyFactors, valueFactors, sinks, slopes, lse;
   Value resultPitch; ///< i64, bytes from a token's result to the next; null: without gaps
@@ -166,7 +175,7 @@ private:
   Values factorsOfRow;        ///< factors of the scores of each row of the lane
   Values limits;              ///< end of the keys that each row of the lane sees
   Values places, slopesOfRow; ///< key at the place of each row, and its slope in the exponent of 2
-  llvm::SmallVector<Values> queryOfTile; ///< words of operand B
+  llvm::SmallVector<Values> queryOfTile; ///< words of operand B, and those of its scales
 };
 
 } // namespace fp4
