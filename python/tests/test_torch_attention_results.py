@@ -108,7 +108,8 @@ class Results(unittest.TestCase):
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
 class Blocks(unittest.TestCase):
-    def check(self, format: str, bound: float = 0.06, has_rows: bool = False) -> None:
+    def check(self, format: str, bound: float = 0.06, has_rows: bool = False,
+              target: str = "sm_100a") -> None:
         x = [heads(1, tokens, count, 128, seed=i) for i, (tokens, count)
              in enumerate(((130, 2), (160, 1), (160, 1)))]
         (q, qs, query), (k, ks, key) = (quantized(y, format) for y in x[:2])
@@ -117,7 +118,7 @@ class Blocks(unittest.TestCase):
         if has_rows:
             v, vs, rows = quantized(x[2].permute(0, 2, 3, 1).contiguous(), format)
             value, options = rows.permute(0, 3, 1, 2), {"value_scales": vs}
-        with sim("sm_100a"):
+        with sim(target):
             got = ft.attention(q, k, v, query_scales=qs, key_scales=ks, causal=True, **options)
         self.assertEqual(got.dtype, torch.bfloat16)
         expected = plain(query, key, value, True, None)
@@ -129,6 +130,12 @@ class Blocks(unittest.TestCase):
 
     def test_nv(self) -> None:
         self.check("nv")
+
+    def test_warps(self) -> None:
+        """mma.sync multiplies them on sm_120a, with powers of f16."""
+        for format in ("mx", "nv"):
+            with self.subTest(format):
+                self.check(format, 0.01, target="sm_120a")
 
     def test_nv_throughout(self) -> None:
         self.check("nv", 0.2, has_rows=True)
