@@ -136,17 +136,59 @@ gpu.module @other {
   }
 }
 
-// A kernel that takes turns with the next one waits before it lets that begin.
+// A kernel that takes turns with the next one waits, and lets that begin behind its loads in front of the first barrier.
 // CHECK-LABEL: gpu.module @rows
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// CHECK-NEXT: llvm.inline_asm has_side_effects {{.*}}ld.global
 // CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: llvm.mlir.zero
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<3> -> i32
+// CHECK-NEXT: nvvm.barrier
 // CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
 // CHECK-NOT: griddepcontrol
 gpu.module @rows {
   llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
     %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    %w = llvm.inline_asm "ld.global.nc.b32 $0, [$1];", "=r,l" %x : (!llvm.ptr<1>) -> i32
+    %s = llvm.mlir.zero : !llvm.ptr<3>
+    %t = llvm.load %s : !llvm.ptr<3> -> i32
     nvvm.barrier
+    %u = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.store %v, %x : i32, !llvm.ptr<1>
+    llvm.store %w, %x : i32, !llvm.ptr<1>
+    llvm.store %t, %x : i32, !llvm.ptr<1>
+    llvm.store %u, %x : i32, !llvm.ptr<1>
+    llvm.return
+  }
+}
+
+// Without a barrier, the next one begins behind the wait.
+// CHECK-LABEL: gpu.module @streams
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// CHECK-NOT: griddepcontrol
+gpu.module @streams {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.store %v, %x : i32, !llvm.ptr<1>
+    llvm.return
+  }
+}
+
+// Blocks of computed elements are quantized behind the loads.
+// CHECK-LABEL: gpu.module @blocks
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NOT: griddepcontrol
+gpu.module @blocks {
+  llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
     llvm.store %v, %x : i32, !llvm.ptr<1>
     llvm.return
   }
@@ -186,6 +228,8 @@ func.func @views(%x: memref<64xf32>) {
 // CHECK: gpu.launch_func @stores::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @waiting::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @rows::@kernel {{.*}}fp4.dependent
+// CHECK: gpu.launch_func @streams::@kernel {{.*}}fp4.dependent
+// CHECK: gpu.launch_func @blocks::@kernel {{.*}}fp4.dependent
 func.func @alone(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
   %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
@@ -194,6 +238,8 @@ func.func @alone(%x: memref<64xf32>) {
   gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
   gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.waits}
   gpu.launch_func @rows::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl_in_turn}
+  gpu.launch_func @streams::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl_in_turn}
+  gpu.launch_func @blocks::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl_behind_loads}
   return
 }
 // CHECK-LABEL: func @apart

@@ -18,7 +18,7 @@
 // STRICT: hazards {{.*}}none
 // BOTH-NOT: {{ld.global|st.shared|launch_dependents}}
 // BOTH: griddepcontrol.wait;
-// BOTH-NOT: {{ld.global|st.shared}}
+// BOTH-NOT: {{st.shared|st.global|bar.sync}}
 // BOTH: griddepcontrol.launch_dependents;
 // BOTH-NOT: {{ld.global.nc|griddepcontrol}}
 // BOTH: ret

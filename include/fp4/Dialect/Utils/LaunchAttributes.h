@@ -17,8 +17,10 @@ inline constexpr llvm::StringLiteral kLeadsAttr = "fp4.leads", kFollowsAttr = "f
 inline constexpr llvm::StringLiteral kPdlAttr = "fp4.pdl";
 
 /// On a launch: the same, but the next one may begin when this one has waited, so that launches
-/// take turns and no third one has CTAs.
+/// take turns and no third one has CTAs; where threads meet, when it has issued its loads.
 inline constexpr llvm::StringLiteral kPdlInTurnAttr = "fp4.pdl_in_turn";
+/// On a launch: the same, but the next one may begin when this one has issued its loads.
+inline constexpr llvm::StringLiteral kPdlBehindLoadsAttr = "fp4.pdl_behind_loads";
 
 /// On a launch: its kernel begins in the same way, but the next one begins when it has ended.
 inline constexpr llvm::StringLiteral kWaitsAttr = "fp4.waits";
