@@ -118,6 +118,8 @@ KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
 StringRef fp4::pdlAttributeOf(const KernelPlan &plan) {
   switch (plan.pdl.value_or(PdlMode::None)) {
   case PdlMode::Both:
+    if (plan.family == StreamBlocks) // an H200: 2.60 us in place of 2.79 for a gate to NVFP4
+      return kPdlBehindLoadsAttr;
     return plan.family == TileGemm ? kPdlAttr : kPdlInTurnAttr;
   case PdlMode::Waits:
     return kWaitsAttr;
@@ -348,6 +350,37 @@ LogicalResult fp4::checkComplete(Operation *op, const KernelPlan &plan,
   return withNote(op->emitOpError("must have a complete plan before it is lowered, but '")
                       << field << "' is missing",
                   "run fp4-plan-kernels, which completes plans");
+}
+
+/// Why plans of `op`, which are of `family`, may not depend on its rows; empty where they may.
+static std::string whyNoCases(Operation *op, KernelFamily family) {
+  const FamilyRules &rules = rulesOf(family);
+  return rules.whyNoCases ? rules.whyNoCases(op)
+                          : ("its kernel is of family " + stringifyKernelFamily(family)).str();
+}
+
+LogicalResult fp4::requireRowCases(Operation *op, KernelFamily family) {
+  SmallVector<CaseAttr> cases = rowCasesOf(op);
+  if (cases.empty())
+    return success();
+  if (std::string reason = whyNoCases(op, family); !reason.empty())
+    return withNote(op->emitOpError("must have one plan for all rows, because ")
+                        << reason << ", but got " << op->getAttr(kRowCasesAttr),
+                    Twine("remove the attribute ") + kRowCasesAttr);
+  for (CaseAttr one : cases)
+    if (KernelFamily other = one.getPlan().family; other != family)
+      return withNote(op->emitOpError("must have cases of its kernel's family ")
+                          << stringifyKernelFamily(family) << ", but got "
+                          << stringifyKernelFamily(other),
+                      "plans of a kernel differ by rows in all but the family");
+  return success();
+}
+
+SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &last,
+                                            const hw::TargetModel &target) {
+  const FamilyRules &rules = rulesOf(last.family);
+  bool mayDiffer = rules.proposeCases && whyNoCases(op, last.family).empty();
+  return mayDiffer ? rules.proposeCases(op, last, target) : SmallVector<Attribute>();
 }
 
 FailureOr<KernelPlan> fp4::planOf(Operation *op, const hw::TargetModel &target) {

@@ -25,6 +25,12 @@ struct FamilyRules {
   /// Reports the fields of a complete plan that do not fit. The requirements hold.
   llvm::LogicalResult (*check)(mlir::Operation *op, const KernelPlan &plan,
                                const hw::TargetModel &target);
+  /// Why plans of `op` may not depend on its rows; empty where they may. Null: no plans of the
+  /// family do.
+  std::string (*whyNoCases)(mlir::Operation *op) = nullptr;
+  /// Proposes cases for few rows, whose plans differ from `last`; none where one plan is for all.
+  llvm::SmallVector<mlir::Attribute> (*proposeCases)(mlir::Operation *op, const KernelPlan &last,
+                                                     const hw::TargetModel &target) = nullptr;
 };
 
 extern const FamilyRules kGemmRules, kTransformRules, kTileQuantizeRules, kStreamBlocksRules,
@@ -139,7 +145,7 @@ llvm::FailureOr<KernelPlan> completePlan(mlir::Operation *op, const KernelPlan &
 /// Reports cases of `op` for few rows where its plan is for all rows. That plan is of `family`.
 llvm::LogicalResult requireRowCases(mlir::Operation *op, KernelFamily family);
 
-/// Cases for few rows of a row kernel whose rows are dynamic, where their plans differ from `last`
+/// Cases for few rows of an operation whose rows are dynamic, where their plans differ from `last`
 /// (RowCases.h); none elsewhere.
 llvm::SmallVector<mlir::Attribute> proposeRowCases(mlir::Operation *op, const KernelPlan &last,
                                                    const hw::TargetModel &target);

@@ -160,13 +160,13 @@ private:
     return success();
   }
 
-  /// Plans the numbers of rows of a row kernel: the cases of the program, or proposals where nobody
+  /// Plans the numbers of rows of a kernel: the cases of the program, or proposals where nobody
   /// gives a plan. `last` is for the most rows.
   static LogicalResult planRows(Operation *op, const KernelPlan &last, bool isOwn,
                                 ArrayRef<KernelPlan> taken, const hw::TargetModel &target) {
     if (!rowCasesOf(op).empty())
       return completeRowCases(op, taken, target);
-    if (isOwn || !taken.empty() || last.family != KernelFamily::ReduceRows)
+    if (isOwn || !taken.empty())
       return success();
     if (SmallVector<Attribute> cases = proposeRowCases(op, last, target); !cases.empty())
       op->setAttr(kRowCasesAttr, ArrayAttr::get(op->getContext(), cases));

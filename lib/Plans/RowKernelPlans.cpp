@@ -315,7 +315,7 @@ LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetM
 
 /// Why plans of `op` may not depend on its rows; empty where they are dynamic, and the kernel
 /// writes each of them in its own place and nothing beside them.
-static std::string whyNoRowCases(Operation *op) {
+static std::string whyNoCases(Operation *op) {
   if (!mayHaveRows(op) || isa<AmaxOp>(op))
     return "its kernel has other work beside its rows";
   if (!matrixOf(op).isDynamicDim(0))
@@ -323,24 +323,11 @@ static std::string whyNoRowCases(Operation *op) {
   return llvm::any_of(stepsOf(op), isScattered) ? "its rows are scattered" : "";
 }
 
-LogicalResult fp4::requireRowCases(Operation *op, KernelFamily family) {
-  if (rowCasesOf(op).empty())
-    return success();
-  std::string reason = family == KernelFamily::ReduceRows
-                           ? whyNoRowCases(op)
-                           : ("its kernel is of family " + stringifyKernelFamily(family)).str();
-  if (reason.empty())
-    return success();
-  return withNote(op->emitOpError("must have one plan for all rows, because ")
-                      << reason << ", but got " << op->getAttr(kRowCasesAttr),
-                  Twine("remove the attribute ") + kRowCasesAttr);
-}
-
 /// Proposes no cases for long rows: of the plans that the estimate chooses for few of them, some
 /// took longer on an H200.
-SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &last,
-                                            const hw::TargetModel &target) {
-  if (!whyNoRowCases(op).empty() || chunksOfRow(widestMatrixOf(op).getDimSize(1)) > 2 * kMost)
+static SmallVector<Attribute> proposeCases(Operation *op, const KernelPlan &last,
+                                           const hw::TargetModel &target) {
+  if (chunksOfRow(widestMatrixOf(op).getDimSize(1)) > 2 * kMost)
     return {};
   bool hasHeads = !last.strip && last.stream.itemsPerThread.value_or(1) > 1;
   KernelPlan few = planOfFamily(KernelFamily::ReduceRows);
@@ -368,5 +355,5 @@ SmallVector<Attribute> fp4::proposeRowCases(Operation *op, const KernelPlan &las
   return cases;
 }
 
-constexpr FamilyRules fp4::kReduceRowsRules = {KernelFamily::ReduceRows, requireNothing,
-                                               proposeRows, checkRows};
+constexpr FamilyRules fp4::kReduceRowsRules = {
+    KernelFamily::ReduceRows, requireNothing, proposeRows, checkRows, whyNoCases, proposeCases};

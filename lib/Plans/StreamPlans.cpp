@@ -12,6 +12,7 @@
 #include "RowSources.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -25,6 +26,87 @@ using enum KernelFamily;
 static constexpr int64_t kMostBlocks = 16, kMostItems = 65536;
 /// CTAs of a grid for each SM: more than ever run at a time gain nothing.
 static constexpr int64_t kMostGrid = 1024;
+
+//===----------------------------------------------------------------------===//
+// Few rows
+//===----------------------------------------------------------------------===//
+
+/// The elements that a stream of `op` computes.
+static RankedTensorType elementsOf(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return cast<RankedTensorType>(quantize ? quantize.getInput().getType()
+                                         : op->getResult(0).getType());
+}
+
+/// Elements of a row; none where they are dynamic.
+static std::optional<int64_t> elementsOfRow(RankedTensorType type) {
+  ArrayRef<int64_t> ofRow = type.getShape().drop_front(type.getRank() ? 1 : 0);
+  if (!ShapedType::isStaticShape(ofRow))
+    return std::nullopt;
+  return std::max<int64_t>(ShapedType::getNumElements(ofRow), 1);
+}
+
+/// Elements that a thread of a stream has: a block of codes of FP4, or 32 bytes of the narrowest
+/// tensor.
+static int64_t elementsOfThread(Operation *op) {
+  constexpr int64_t run = 32;
+  if (auto quantize = dyn_cast<QuantizeOp>(op))
+    return quantize.getBlockSize();
+  unsigned bits = 32;
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    bits = std::min(bits, getElementTypeOrSelf(type).getIntOrFloatBitWidth());
+  return run * 8 / bits;
+}
+
+/// Rows up to which launches of a stream take turns: a quarter of the CTAs that the GPU holds at
+/// once have them. For a gate of 7168 bf16 an H200 takes 2.13 us in place of 2.27 with 64 rows, but
+/// 3.13 in place of 3.00 with 128, and 18 in place of 12 with 1024 (few_row_launches). Blocks of
+/// bytes do not: 3.25 in place of 3.07 to MXFP8.
+static int64_t mostOfTurns(Operation *op, int64_t threads, const hw::TargetModel &target) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  if (quantize && !hasPackedData(quantize.getFormat()))
+    return 0;
+  int64_t ctas = int64_t(target.sms) * mostCtasPerSm(threads, target) / 4;
+  return ctas * threads * elementsOfThread(op) / elementsOfRow(elementsOf(op)).value_or(INT64_MAX);
+}
+
+/// PDL of a stream whose launches overlap: its CTAs begin while the kernel before it ends. The next
+/// launch begins beside few rows, and else when this one has ended.
+static PdlMode pdlOf(Operation *op, const KernelPlan &partial, int64_t threads,
+                     const hw::TargetModel &target) {
+  RankedTensorType type = elementsOf(op);
+  bool isDynamic = type.getRank() && type.isDynamicDim(0);
+  std::optional<int64_t> rows = partial.guard.m.most;
+  if (!isDynamic)
+    rows = type.getRank() ? type.getDimSize(0) : 1;
+  return rows && *rows <= mostOfTurns(op, threads, target) ? PdlMode::Both : PdlMode::Waits;
+}
+
+/// Why plans of a stream may not depend on its rows; empty where they are dynamic, and one launch
+/// writes each of them in its own place.
+static std::string whyNoCases(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  if (!isa<QuantizeOp, linalg::GenericOp>(op) || (quantize && amaxOfKernel(quantize)))
+    return "its kernel has other work beside its rows";
+  RankedTensorType type = elementsOf(op);
+  if (type.getRank() != 2)
+    return "its result is no matrix";
+  if (!type.isDynamicDim(0))
+    return "its rows are static";
+  return isScattered(op) ? "its rows are scattered" : "";
+}
+
+/// Proposes a case for few rows where launches take turns.
+static SmallVector<Attribute> proposeCases(Operation *op, const KernelPlan &last,
+                                           const hw::TargetModel &target) {
+  KernelPlan few = planOfFamily(last.family);
+  few.guard.m.most = mostOfTurns(op, *last.threads, target);
+  if (last.pdl != PdlMode::Waits || few.guard.m.most < 1)
+    return {};
+  few = few.orElse(last);
+  few.pdl = PdlMode::Both;
+  return {CaseAttr::get(op->getContext(), few, std::nullopt)};
+}
 
 //===----------------------------------------------------------------------===//
 // stream_blocks
@@ -122,7 +204,6 @@ static bool keepsLongRows(QuantizeOp op) {
 /// CTAs as fit.
 static void planComputed(QuantizeOp op, KernelPlan &plan, const KernelPlan &partial) {
   constexpr int64_t codes = 32;
-  plan.pdl = PdlMode::Waits;
   if (keepsLongRows(op))
     return;
   plan.threads = op.getBlockSize() == 16 ? 64 : 128;
@@ -143,8 +224,10 @@ static KernelPlan proposeBlocks(Operation *op, const KernelPlan &partial,
   bool hasMoreToDo = transformsInThread(op) || comparesScales(op, target);
   plan.threads = hasMoreToDo ? 128 : 256;
   plan.stream.blocksPerThread = hasMoreToDo ? 2 : 1;
-  if (computesBlocks(op) && !hasMoreToDo)
+  if (computesBlocks(op) && !hasMoreToDo) {
     planComputed(cast<QuantizeOp>(op), plan, partial);
+    plan.pdl = pdlOf(op, partial, *plan.threads, target);
+  }
   return plan;
 }
 
@@ -160,8 +243,12 @@ static LogicalResult checkBlocks(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, plan.ctasPerSm.value_or(1), target);
 }
 
-constexpr FamilyRules fp4::kStreamBlocksRules = {KernelFamily::StreamBlocks, requireNothing,
-                                                 proposeBlocks, checkBlocks};
+constexpr FamilyRules fp4::kStreamBlocksRules = {KernelFamily::StreamBlocks,
+                                                 requireNothing,
+                                                 proposeBlocks,
+                                                 checkBlocks,
+                                                 whyNoCases,
+                                                 proposeCases};
 
 //===----------------------------------------------------------------------===//
 // tile_quantize
@@ -246,17 +333,16 @@ static int64_t threadsOfElements(linalg::GenericOp op, const hw::TargetModel &ta
 
 /// Proposes several items to a thread, so that common values are computed once. A thread that
 /// transforms has one item, because its lanes wait for each other. A thread that computes element
-/// by element has one too: its loads are in flight with those of other threads. CTAs of functions
-/// begin while the kernel before them ends, and those behind them when these have ended: launches
-/// that begin sooner take turns with CTAs of one warp, 279 us on an H200 in place of 160 for a gate
-/// of 16384 x 7168 bf16.
-static KernelPlan proposeItems(Operation *op, const KernelPlan &, const hw::TargetModel &target) {
+/// by element has one too: its loads are in flight with those of other threads. Launches of
+/// functions overlap.
+static KernelPlan proposeItems(Operation *op, const KernelPlan &partial,
+                               const hw::TargetModel &target) {
   KernelPlan plan = planOfFamily(StreamItems);
   auto elements = dyn_cast<linalg::GenericOp>(op);
   plan.threads = elements ? threadsOfElements(elements, target) : 256;
   plan.stream.itemsPerThread = isa<HadamardOp, linalg::GenericOp>(op) ? 1 : 4;
   if (elements && hasFunctions(elements))
-    plan.pdl = PdlMode::Waits;
+    plan.pdl = pdlOf(op, partial, *plan.threads, target);
   return plan;
 }
 
@@ -269,8 +355,8 @@ static LogicalResult checkItems(Operation *op, const KernelPlan &plan,
   return checkThreads(op, *plan.threads, /*resident=*/1, target);
 }
 
-constexpr FamilyRules fp4::kStreamItemsRules = {KernelFamily::StreamItems, requireNothing,
-                                                proposeItems, checkItems};
+constexpr FamilyRules fp4::kStreamItemsRules = {
+    KernelFamily::StreamItems, requireNothing, proposeItems, checkItems, whyNoCases, proposeCases};
 
 /// Proposes a grid: one item for each thread of a small tensor, so that all SMs load, and for a
 /// large one as many CTAs as run at once, because the first one waits for all. A thread that

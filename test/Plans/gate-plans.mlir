@@ -1,12 +1,12 @@
-// Gates begin while the kernel before them ends; what only adds or selects does not. CTAs that compute blocks of 16 are
-// smaller than those of blocks of 32.
+// Gates begin while the kernel before them ends, and with few rows let the next one begin, too; what only adds or selects
+// does not. CTAs that compute blocks of 16 are smaller than those of blocks of 32.
 // RUN: fp4-opt %s --target=sm_90a --compile-to=planned | FileCheck %s
 // RUN: fp4-opt %s --target=sm_100a --compile-to=planned | FileCheck %s
 
 !x = tensor<?x7168xbf16>
 #all = affine_map<(i, j) -> (i, j)>
 // CHECK-LABEL: func.func @silu
-// CHECK: #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = waits>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, {{75|84}}] : stream_items, threads = 32, items_per_thread = 1, pdl = both>], fp4.plan = #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = waits>
 func.func @silu(%g: !x, %u: !x, %out: !x) -> !x {
   %y = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
       ins(%g, %u : !x, !x) outs(%out : !x) {
@@ -26,6 +26,7 @@ func.func @silu(%g: !x, %u: !x, %out: !x) -> !x {
 }
 
 // CHECK-LABEL: func.func @sum
+// CHECK-NOT: fp4.dispatch
 // CHECK: #fp4.plan<stream_items, threads = 256, items_per_thread = 1>
 func.func @sum(%g: !x, %u: !x) -> !x {
   %y = arith.addf %g, %u : !x
@@ -33,7 +34,7 @@ func.func @sum(%g: !x, %u: !x) -> !x {
 }
 
 // CHECK-LABEL: func.func @nvfp4
-// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 64, blocks_per_thread = 1, pdl = waits>
+// CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{150|169}}] : stream_blocks, threads = 64, blocks_per_thread = 1, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 64, blocks_per_thread = 1, pdl = waits>
 func.func @nvfp4(%g: !x, %a: tensor<f32>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
@@ -42,6 +43,7 @@ func.func @nvfp4(%g: !x, %a: tensor<f32>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x
 }
 
 // CHECK-LABEL: func.func @mxfp8
+// CHECK-NOT: fp4.dispatch
 // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, pdl = waits>
 func.func @mxfp8(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
   %y = math.exp %g : !x
@@ -52,9 +54,60 @@ func.func @mxfp8(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
 
 // A quantizer of what memory has does not wait for other kernels than its amax.
 // CHECK-LABEL: func.func @stored
+// CHECK-NOT: fp4.dispatch
 // CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1>
 func.func @stored(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
   %q, %s = fp4.quantize %g {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}
       : (!x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>)
   return %q, %s : tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>
+}
+
+// Static rows are few or many.
+// CHECK-LABEL: func.func @few
+// CHECK-NOT: fp4.dispatch
+// CHECK: #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = both>
+func.func @few(%g: tensor<75x7168xbf16>) -> tensor<75x7168xbf16> {
+  %y = math.exp %g : tensor<75x7168xbf16>
+  return %y : tensor<75x7168xbf16>
+}
+
+// CHECK-LABEL: func.func @many
+// CHECK-NOT: fp4.dispatch
+// CHECK: #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = waits>
+func.func @many(%g: tensor<85x7168xbf16>) -> tensor<85x7168xbf16> {
+  %y = math.exp %g : tensor<85x7168xbf16>
+  return %y : tensor<85x7168xbf16>
+}
+
+// Nothing is known of rows whose columns are dynamic, nor of elements without rows.
+// CHECK-LABEL: func.func @dynamic
+// CHECK-NOT: fp4.dispatch
+// CHECK: #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = waits>
+// CHECK-NOT: fp4.dispatch
+// CHECK: #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = waits>
+func.func @dynamic(%g: tensor<?x?xbf16>, %v: tensor<?xbf16>) -> (tensor<?x?xbf16>, tensor<?xbf16>) {
+  %y = math.exp %g : tensor<?x?xbf16>
+  %z = math.exp %v : tensor<?xbf16>
+  return %y, %z : tensor<?x?xbf16>, tensor<?xbf16>
+}
+
+// A plan that the program gives is for all rows, and its cases stay.
+// CHECK-LABEL: func.func @given
+// CHECK-NOT: fp4.dispatch
+// CHECK: #fp4.plan<stream_items, threads = 64, items_per_thread = 1, pdl = waits>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 9] : stream_items, threads = 96, items_per_thread = 1, pdl = both>], fp4.plan = #fp4.plan<stream_items, threads = 32, items_per_thread = 1, pdl = waits>
+func.func @given(%g: !x, %out: !x) -> (!x, !x) {
+  %y = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%g : !x) outs(%out : !x) attrs = {fp4.plan = #fp4.plan<stream_items, threads = 64>} {
+  ^bb0(%a: bf16, %o: bf16):
+    %e = math.exp %a : bf16
+    linalg.yield %e : bf16
+  } -> !x
+  %z = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%g : !x) outs(%out : !x) attrs = {fp4.dispatch = [#fp4.case<m = [1, 9] : stream_items, threads = 96>]} {
+  ^bb0(%a: bf16, %o: bf16):
+    %e = math.log %a : bf16
+    linalg.yield %e : bf16
+  } -> !x
+  return %y, %z : !x, !x
 }

@@ -51,12 +51,60 @@ func.func @static(%y: tensor<7x512xf32>) -> (tensor<7x512xf4E2M1FN>, tensor<7x32
 
 // -----
 
-// A quantizer of no prologues has blocks of all rows.
+// A quantizer of no prologues has blocks, and no teams of threads for its rows.
 func.func @stream(%y: tensor<?x512xf32>, %a: tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
-  // expected-error @+2 {{must have one plan for all rows, because its kernel is of family stream_blocks, but got}}
-  // expected-note @+1 {{remove the attribute fp4.dispatch}}
+  // expected-error @+2 {{must have cases of its kernel's family stream_blocks, but got reduce_rows}}
+  // expected-note @+1 {{plans of a kernel differ by rows in all but the family}}
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>]} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
   return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
+}
+
+// -----
+
+// Tiles of both orientations have one plan.
+func.func @tiles(%y: tensor<?x512xf32>, %a: tensor<f32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
+  // expected-error @+2 {{must have one plan for all rows, because its kernel is of family tile_quantize, but got}}
+  // expected-note @+1 {{remove the attribute fp4.dispatch}}
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.dispatch = [#fp4.case<m = [1, 16] : stream_blocks, threads = 64>], fp4.plan = #fp4.plan<tile_quantize>} : (tensor<?x512xf32>, tensor<f32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
+  return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
+}
+
+// -----
+
+// Two launches may take the place of a quantizer with its amax.
+func.func @amax(%y: tensor<?x512xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
+  %a = fp4.amax %y : tensor<?x512xf32> -> tensor<f32>
+  // expected-error @+2 {{must have one plan for all rows, because its kernel has other work beside its rows, but got}}
+  // expected-note @+1 {{remove the attribute fp4.dispatch}}
+  %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.dispatch = [#fp4.case<m = [1, 16] : stream_blocks, threads = 64>]} : (tensor<?x512xf32>, tensor<f32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
+  return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
+}
+
+// -----
+
+func.func @elements(%g: tensor<7x512xbf16>, %u: tensor<7x512xbf16>) -> tensor<7x512xbf16> {
+  // expected-error @+2 {{must have one plan for all rows, because its rows are static, but got}}
+  // expected-note @+1 {{remove the attribute fp4.dispatch}}
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%g, %u : tensor<7x512xbf16>, tensor<7x512xbf16>) outs(%g : tensor<7x512xbf16>) attrs = {fp4.dispatch = [#fp4.case<m = [1, 16] : stream_items, threads = 64>]} {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    %s = arith.mulf %a, %b : bf16
+    linalg.yield %s : bf16
+  } -> tensor<7x512xbf16>
+  return %y : tensor<7x512xbf16>
+}
+
+// -----
+
+// The number of elements tells nothing of rows.
+func.func @vector(%g: tensor<?xbf16>, %u: tensor<?xbf16>) -> tensor<?xbf16> {
+  // expected-error @+2 {{must have one plan for all rows, because its result is no matrix, but got}}
+  // expected-note @+1 {{remove the attribute fp4.dispatch}}
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%g, %u : tensor<?xbf16>, tensor<?xbf16>) outs(%g : tensor<?xbf16>) attrs = {fp4.dispatch = [#fp4.case<m = [1, 16] : stream_items, threads = 64>]} {
+  ^bb0(%a: bf16, %b: bf16, %o: bf16):
+    %s = arith.mulf %a, %b : bf16
+    linalg.yield %s : bf16
+  } -> tensor<?xbf16>
+  return %y : tensor<?xbf16>
 }
 
 // -----

@@ -39,10 +39,10 @@ bool isForBytes(TypedValue<RankedTensorType> tiles) {
   return tiles.getType().getDimSize(2) == fp4::hw::byteTileBytes;
 }
 
-LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
+/// Lowers an operation to the kernel of `context.plan`.
+LogicalResult lowerToKernel(Operation *operation, fp4::LoweringContext &context) {
   if (context.isRowKernel)
-    return fp4::rowCasesOf(operation).empty() ? fp4::lowerRows(operation, context)
-                                              : fp4::lowerRowCases(operation, context);
+    return fp4::lowerRows(operation, context);
   return TypeSwitch<Operation *, LogicalResult>(operation)
       .Case([&](fp4::AmaxOp op) { return fp4::lowerAmax(op, context); })
       .Case([&](fp4::HadamardOp op) { return fp4::lowerHadamard(op, context); })
@@ -72,6 +72,11 @@ LogicalResult lower(Operation *operation, fp4::LoweringContext &context) {
       .Case([&](fp4::BlockScaledMatmulOp op) { return fp4::lowerGemv(op, context); })
       .Case([&](linalg::GenericOp op) { return fp4::lowerElementwise(op, context); })
       .Default([](Operation *) { return failure(); });
+}
+
+LogicalResult lower(Operation *op, fp4::LoweringContext &context) {
+  return fp4::rowCasesOf(op).empty() ? lowerToKernel(op, context)
+                                     : fp4::lowerRowCases(op, context, lowerToKernel);
 }
 
 /// Erases `op`, with the tensors that only it would write to: empty, or of one number.

@@ -61,8 +61,10 @@ mlir::LogicalResult lowerHadamard(HadamardOp op, LoweringContext &context);
 mlir::LogicalResult lowerElementwise(mlir::linalg::GenericOp op, LoweringContext &context);
 /// Lowers the last operation of a row kernel, with its prologues (Rows/RowKernel.cpp).
 mlir::LogicalResult lowerRows(mlir::Operation *op, LoweringContext &context);
-/// Lowers an operation whose plans depend on its rows to a kernel for each (Rows/RowCases.cpp).
-mlir::LogicalResult lowerRowCases(mlir::Operation *op, LoweringContext &context);
+using Lowering = mlir::LogicalResult (*)(mlir::Operation *op, LoweringContext &context);
+/// Lowers an operation whose plans depend on its rows to a kernel for each (Rows/RowCases.cpp);
+/// `lower` makes one.
+mlir::LogicalResult lowerRowCases(mlir::Operation *op, LoweringContext &context, Lowering lower);
 /// Lowers an order of tokens to one cluster of CTAs; a twin without arithmetic is the same kernel.
 mlir::LogicalResult lowerExpertOrder(ExpertOrderOp op, LoweringContext &context);
 /// Lowers attention of plan warp_attention (Attention/WarpAttention.cpp).

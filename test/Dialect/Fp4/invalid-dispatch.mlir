@@ -44,7 +44,7 @@ module attributes {test.case = #fp4.case<split_k = 33 : tile_gemm>} {}
 
 module attributes {test.case = #fp4.case<any : tile_gemm>} {}
 // case (C3)
-// expected-error @+2 {{a case must have a plan of family tile_gemm, or of reduce_rows for a range of m, but got gemv}}
+// expected-error @+2 {{a case must have a plan of family tile_gemm, or for a range of m of reduce_rows, stream_blocks or stream_items, but got gemv}}
 // expected-note @+1 {{other families have one plan for all sizes: give it as fp4.plan}}
 module attributes {test.case = #fp4.case<any : gemv>} {}
 
@@ -52,16 +52,24 @@ module attributes {test.case = #fp4.case<any : gemv>} {}
 
 module attributes {test.case = #fp4.case<m = [1, 132] : reduce_rows, threads = 448>} {}
 // case (C3)
-// expected-error @+2 {{a case must have a plan of family tile_gemm, or of reduce_rows for a range of m, but got reduce_rows}}
+// expected-error @+2 {{a case must have a plan of family tile_gemm, or for a range of m of reduce_rows, stream_blocks or stream_items, but got reduce_rows}}
 // expected-note @+1 {{other families have one plan for all sizes: give it as fp4.plan}}
 module attributes {test.case = #fp4.case<n = [1, 132] : reduce_rows, threads = 448>} {}
+
+// -----
+
+module attributes {test.case = #fp4.case<m = [1, 150] : stream_items, pdl = both>, test.blocks = #fp4.case<m = [1, 150] : stream_blocks>} {}
+// case (C3)
+// expected-error @+2 {{a case must have a plan of family tile_gemm, or for a range of m of reduce_rows, stream_blocks or stream_items, but got tile_quantize}}
+// expected-note @+1 {{other families have one plan for all sizes: give it as fp4.plan}}
+module attributes {test.case = #fp4.case<m = [1, 150] : tile_quantize>} {}
 
 // -----
 
 // #fp4.plan (C5)
 func.func @ends(%x: tensor<?x512xbf16>) {
   %0 = fp4.amax %x {per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows>, #fp4.case<m = [17, 132] : reduce_rows>]} : tensor<?x512xbf16> -> tensor<?xf32>
-  // expected-error @+2 {{attribute fp4.dispatch must be cases of family reduce_rows for ranges of m that end, but got}}
+  // expected-error @+2 {{attribute fp4.dispatch must be cases of family reduce_rows, stream_blocks or stream_items for ranges of m that end, but got}}
   // expected-note @+1 {{write fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 448>], and in fp4.plan the plan for more rows}}
   %1 = fp4.amax %x {per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows>, #fp4.case<m = [17, ?] : reduce_rows>]} : tensor<?x512xbf16> -> tensor<?xf32>
   return

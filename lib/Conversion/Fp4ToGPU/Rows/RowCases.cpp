@@ -1,4 +1,4 @@
-//===- RowCases.cpp - Row kernels by the number of rows -------------------===//
+//===- RowCases.cpp - Kernels by the number of rows -----------------------===//
 //
 // An operation with cases (fp4/Dialect/Fp4/IR/RowCases.h) and its prologues are copied for each
 // case before they are lowered. The kernel of `fp4.plan` allocates the results. Kernels of the
@@ -24,7 +24,7 @@ using namespace fp4;
 
 namespace {
 
-/// The operations that a row kernel computes, in their order.
+/// The operations that a kernel computes, in their order.
 SmallVector<Operation *> chainOf(Operation *op) {
   SmallVector<Operation *> chain;
   llvm::append_range(chain, prologuesOf(op));
@@ -57,13 +57,13 @@ CaseCopy copyFor(CaseAttr one, ArrayRef<Operation *> chain, Value rows, Implicit
 /// Lowers the copy of a case: its results are in the buffers of those of `chain`. The branch keeps
 /// the launch alone; buffers and sizes are in front of `first`, the branch of the first case.
 LogicalResult lowerCopy(CaseCopy copy, ArrayRef<Operation *> chain, const KernelPlan &plan,
-                        Operation *first, LoweringContext &context) {
+                        Operation *first, LoweringContext &context, Lowering lower) {
   for (auto [mine, original] : llvm::zip_equal(copy.chain, chain))
     for (auto [result, of] : llvm::zip_equal(mine->getResults(), original->getResults()))
       if (Value buffer = context.buffers.lookup(of))
         context.buffers[result] = buffer;
   KernelPlan whole = std::exchange(context.plan, plan);
-  LogicalResult lowered = lowerRows(copy.chain.back(), context);
+  LogicalResult lowered = lower(copy.chain.back(), context);
   context.plan = whole;
   for (Operation *op : llvm::reverse(copy.chain)) {
     for (Value result : op->getResults())
@@ -80,7 +80,7 @@ LogicalResult lowerCopy(CaseCopy copy, ArrayRef<Operation *> chain, const Kernel
 
 } // namespace
 
-LogicalResult fp4::lowerRowCases(Operation *op, LoweringContext &context) {
+LogicalResult fp4::lowerRowCases(Operation *op, LoweringContext &context, Lowering lower) {
   SmallVector<Operation *> chain = chainOf(op);
   ImplicitLocOpBuilder b(op->getLoc(), op);
   auto generic = dyn_cast<linalg::GenericOp>(op);
@@ -89,13 +89,13 @@ LogicalResult fp4::lowerRowCases(Operation *op, LoweringContext &context) {
   SmallVector<CaseCopy> copies;
   for (CaseAttr one : cases)
     copies.push_back(copyFor(one, chain, rows, b));
-  if (failed(lowerRows(op, context)))
+  if (failed(lower(op, context)))
     return failure();
   Operation *launch = op->getPrevNode();
   for (auto [one, copy] : llvm::zip_equal(cases, copies)) {
     copy.branch->moveBefore(launch);
     launch->moveBefore(copy.branch.elseBlock()->getTerminator());
-    if (failed(lowerCopy(copy, chain, one.getPlan(), copies.front().branch, context)))
+    if (failed(lowerCopy(copy, chain, one.getPlan(), copies.front().branch, context, lower)))
       return failure();
   }
   return success();

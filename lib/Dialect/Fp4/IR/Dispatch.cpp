@@ -7,6 +7,7 @@
 #include "Verify.h"
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
+#include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/Support/FormerNames.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -117,10 +118,10 @@ LogicalResult CaseAttr::verify(function_ref<InFlightDiagnostic()> emitError, Ker
     return withNote(emitError() << "'split_k' must be 1 to " << WorkAttr::kMaxSplits << ", but got "
                                 << *splitK,
                     "leave 'split_k' out for one part");
-  bool isOfRows = plan.family == KernelFamily::ReduceRows && plan.guard.isOfRows() && !splitK;
+  bool isOfRows = hasRowCases(plan.family) && plan.guard.isOfRows() && !splitK;
   if (plan.family != KernelFamily::TileGemm && !isOfRows) // case (C3)
-    return withNote(emitError() << "a case must have a plan of family tile_gemm, or of reduce_rows "
-                                   "for a range of m, but got "
+    return withNote(emitError() << "a case must have a plan of family tile_gemm, or for a range of "
+                                   "m of reduce_rows, stream_blocks or stream_items, but got "
                                 << stringifyKernelFamily(plan.family),
                     "other families have one plan for all sizes: give it as fp4.plan");
   if (plan.guard.kUnit && !plan.waveCost[0]) // case (C3)

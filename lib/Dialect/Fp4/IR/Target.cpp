@@ -167,13 +167,13 @@ static LogicalResult verifyRowCases(Operation *op, NamedAttribute attribute) {
   auto list = dyn_cast<ArrayAttr>(attribute.getValue());
   auto isOfRows = [](Attribute one) {
     auto some = dyn_cast<CaseAttr>(one);
-    return some && some.getPlan().family == KernelFamily::ReduceRows && some.getPlan().guard.m.most;
+    return some && hasRowCases(some.getPlan().family) && some.getPlan().guard.m.most;
   };
   if (!list || list.empty() || !llvm::all_of(list, isOfRows)) // #fp4.plan (C5)
     return withNote(op->emitOpError()
                         << "attribute " << kRowCasesAttr
-                        << " must be cases of family reduce_rows for ranges of m that "
-                           "end, but got "
+                        << " must be cases of family reduce_rows, stream_blocks or stream_items "
+                           "for ranges of m that end, but got "
                         << attribute.getValue(),
                     remedy);
   int64_t next = 1;

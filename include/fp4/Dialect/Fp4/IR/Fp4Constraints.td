@@ -59,16 +59,16 @@ def : Fp4_Constraints<"plan", [{
   - (C3) The attribute is on an operation of the fp4 dialect or a linalg.generic, and is a
     `#fp4.plan`.
   - (C4) `fp4.row_plans` and `fp4.size_plans` are former spellings of `dispatch`.
-  - (C5) `fp4.dispatch` has cases of family reduce_rows for ranges of m, one behind the other from 1
-    on, that end.
+  - (C5) `fp4.dispatch` has cases of rows or streams for ranges of m, one behind the other from 1 on,
+    that end.
 }]>;
 
 def : Fp4_Constraints<"case", [{
   - (C1) a member is m, n, k, k_unit, split_k or any, each once.
   - (C2) a range begins at 1 or more and ends no earlier than it begins, `k_unit` is positive, and
     `split_k` is 1 to 32.
-  - (C3) the plan is of family tile_gemm, and has `wave_cost` beside `k_unit`, or of reduce_rows with
-    a range of m alone.
+  - (C3) the plan is of family tile_gemm, and has `wave_cost` beside `k_unit`, or of reduce_rows,
+    stream_blocks or stream_items with a range of m alone.
 }]>;
 
 def : Fp4_Constraints<"prologue", [{

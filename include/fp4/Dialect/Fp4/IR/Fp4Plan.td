@@ -129,7 +129,7 @@ def Fp4_CaseAttr : AttrDef<Fp4_Dialect, "Case"> {
   let summary = "a plan, and the sizes for which it holds";
   let description = [{
     An element of `dispatch` of a matmul. Host code launches the kernel of the case whose guard the
-    sizes meet, or of several with `wave_cost` the cheapest. A row kernel has `fp4.dispatch`: cases for
+    sizes meet, or of several with `wave_cost` the cheapest. Row kernels and streams have `fp4.dispatch`: cases for
     few rows, beside the `fp4.plan` for more.
 
     | member of the guard | meaning |
