@@ -1,9 +1,9 @@
-// Times kernels of 64 x 7168 bf16 as nodes of graphs whose launches overlap.
+// Times kernels of rows of 7168 bf16 as nodes of graphs whose launches overlap.
 //   few_row_launches FOLDER
-// FOLDER has list.txt, lines of "kind name threads ctas" (few_row_launches.py), and
-// KIND.NAME.cubin. The results of the first kernel of a kind are those of the others. A line of
-// JSON has microseconds: where all launches share the code of a kernel, and where each has its own,
-// which the caches then have not.
+// FOLDER has list.txt, lines of "kind name threads rows ctas" (few_row_launches.py), and
+// KIND.NAME.cubin. The results of the first kernel of a kind are those of the others, but for
+// twins. A line of JSON has microseconds: where all launches share the code of a kernel, and of 64
+// rows where each has its own, which the caches then have not.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,16 +26,16 @@ static void check(CUresult error, int line) {
 #define CHECK(call) check(call, __LINE__)
 
 static constexpr int kSets = 100, kRounds = 25;
-static unsigned rows = 64, items = 64 * 448;
+static constexpr unsigned kFew = 64, kMost = 1024;
 static unsigned long long pitch = 2 * 7168;
-static constexpr size_t kBytes = 2 * 64 * 7168;
+static constexpr size_t kBytes = 2 * kMost * 7168;
 
 struct Set {
   CUdeviceptr x, r, w, h, y, s;
 };
 struct Kernel {
   std::string kind, name;
-  unsigned threads, ctas;
+  unsigned threads, rows, ctas;
   std::vector<CUfunction> codes; ///< of a module each
   CUgraphExec shared, own;
   std::vector<float> times[2];
@@ -47,12 +47,15 @@ static bool has(const std::string &text, const char *part) {
 
 static void launch(const Kernel &kernel, CUfunction code, Set &set, CUdeviceptr &amax,
                    CUstream stream) {
+  unsigned rows = kernel.rows, items = rows * 448;
   const bool isNvfp4 = has(kernel.kind, "nvfp4"), isSum = has(kernel.kind, "add");
   std::vector<void *> arguments;
   if (!has(kernel.kind, "rms") && !has(kernel.kind, "layer")) {
-    arguments =
-        isNvfp4 ? std::vector<void *>{&set.x, &pitch, &set.r, &pitch, &amax, &set.y, &set.s, &rows}
-                : std::vector<void *>{&set.x, &set.r, &set.y, &items};
+    arguments = {&set.x, &set.r, &set.y, &items};
+    if (has(kernel.kind, "fp"))
+      arguments = {&set.x, &pitch, &set.r, &pitch, &amax, &set.y, &set.s, &rows};
+    if (has(kernel.kind, "mxfp"))
+      arguments.erase(arguments.begin() + 4);
   } else {
     arguments = {&rows, &set.x};
     for (void *one :
@@ -77,8 +80,9 @@ static void launch(const Kernel &kernel, CUfunction code, Set &set, CUdeviceptr 
 static std::vector<Kernel> load(const std::string &folder) {
   std::vector<Kernel> kernels;
   std::ifstream list(folder + "/list.txt");
-  for (Kernel kernel; list >> kernel.kind >> kernel.name >> kernel.threads >> kernel.ctas;) {
-    kernel.codes.assign(kSets, nullptr);
+  for (Kernel kernel;
+       list >> kernel.kind >> kernel.name >> kernel.threads >> kernel.rows >> kernel.ctas;) {
+    kernel.codes.assign(kernel.rows == kFew ? kSets : 1, nullptr);
     for (CUfunction &code : kernel.codes) {
       CUmodule module;
       CHECK(cuModuleLoad(&module,
@@ -162,21 +166,25 @@ int main(int, char **arguments) {
   std::map<std::string, std::vector<char>> first;
   for (Kernel &kernel : kernels) {
     std::vector<char> results = resultsOf(kernel, sets[0], amax, stream);
-    if (first.emplace(kernel.kind, results).first->second != results)
+    std::string rows = std::to_string(kernel.rows);
+    if (!has(kernel.name, "without") &&
+        first.emplace(kernel.kind + rows, results).first->second != results)
       fprintf(stderr, "%s of %s differs\n", kernel.name.c_str(), kernel.kind.c_str());
     kernel.shared = capture(kernel, false, sets, amax, stream);
-    kernel.own = capture(kernel, true, sets, amax, stream);
+    kernel.own = capture(kernel, kernel.rows == kFew, sets, amax, stream);
   }
   for (int round = 0; round < kRounds; ++round)
     for (Kernel &kernel : kernels)
-      for (int own : {0, 1})
+      for (int own = 0; own <= (kernel.rows == kFew); ++own)
         kernel.times[own].push_back(
             microsecondsOf(own ? kernel.own : kernel.shared, begin, end, stream));
   for (Kernel &kernel : kernels) {
     for (auto &times : kernel.times)
       std::sort(times.begin(), times.end());
-    printf("{\"kind\": \"%s\", \"name\": \"%s\", \"us\": %.3f, \"own_code\": %.3f}\n",
-           kernel.kind.c_str(), kernel.name.c_str(), kernel.times[0][kRounds / 2],
-           kernel.times[1][kRounds / 2]);
+    printf("{\"kind\": \"%s\", \"name\": \"%s\", \"rows\": %u, \"us\": %.3f", kernel.kind.c_str(),
+           kernel.name.c_str(), kernel.rows, kernel.times[0][kRounds / 2]);
+    if (kernel.rows == kFew)
+      printf(", \"own_code\": %.3f", kernel.times[1][kRounds / 2]);
+    printf("}\n");
   }
 }
