@@ -65,17 +65,16 @@ std::string whyNot(linalg::GenericOp op, BlockScaledMatmulOp product) {
   return whyNotElementwise(cast<linalg::LinalgOp>(op.getOperation()));
 }
 
-/// Returns true when a matmul has so many rows that two kernels are faster than a dual GEMM: its
-/// tensor cores wait while threads promote the sums of both GEMMs and gate them. For 14336 x 4096
-/// and a SiLU, one kernel takes 0.87 of the time with 128 rows, 1.03 with 512 and 1.11 with 4096
-/// (benchmarks/gemm_results.py).
+/// Returns true when a matmul of groups has so many rows that two kernels are faster than a dual
+/// GEMM: 1.11 times as long for 4096 rows of eight groups of 2048 x 7168. Without groups one kernel
+/// takes 0.75 to 0.98 of the time (benchmarks/results/dual_gemm_fp8_h200_2026-12-01.json).
 bool isFasterApart(BlockScaledMatmulOp product) {
   constexpr int64_t mostRows = 512;
   std::optional<hw::TargetModel> target = findTarget(product);
   const route::Record *record = target ? route::findRoute(signatureOf(product), *target) : nullptr;
   int64_t rows = cast<RankedTensorType>(product.getLhs().getType()).getDimSize(0);
-  return record && record->planner == route::Planner::Promoted && !ShapedType::isDynamic(rows) &&
-         rows > mostRows;
+  return record && record->planner == route::Planner::Promoted && product.isGrouped() &&
+         !ShapedType::isDynamic(rows) && rows > mostRows;
 }
 
 /// Why two matmuls, whose elements alone `op` reads, are not one dual GEMM.
