@@ -213,8 +213,7 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
     return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
            (partial.tile[1]
                 ? partial.tile[1] == columns
-                : columns == kTileN || (!isNarrow && (isKnown || columns == kWideTileN) &&
-                                        (columns != kUnevenTileN || !isPromoted(op)))) &&
+                : columns == kTileN || (!isNarrow && (isKnown || columns == kWideTileN))) &&
            rows <= most && mayBeSliced(size.sliced, rows) && hasShape(op, rows, columns, target);
   });
 }
@@ -235,8 +234,7 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
     sliced.sliced = slices;
     auto tile = fastestTile(sliced, rates, target, [&](int64_t rows, int64_t columns) {
       return hasShape(product, rows, columns, target) && mayBeSliced(slices, rows) &&
-             (slices == 1 || columns == kTileN) &&
-             ((size.splits == 1 && !isPromoted(product)) || columns != kUnevenTileN);
+             (slices == 1 || columns == kTileN) && (size.splits == 1 || columns != kUnevenTileN);
     });
     if (tile[0])
       least = std::min(least, cyclesOfWeights(sliced, tile, rates, target));

@@ -388,3 +388,26 @@ func.func @tall_three(%x: tensor<1536x5120xbf16>, %p: !w) -> tensor<1536x65536xb
   %y = fp4.matmul %x, %p : (tensor<1536x5120xbf16>, !w) -> tensor<1536x65536xbf16>
   return %y : tensor<1536x65536xbf16>
 }
+
+// -----
+
+// Three warpgroups of promoted sums: 128 CTAs have one wave, 192 of 128 columns two, and 96 of 256 leave SMs idle.
+!w = tensor<192x32x8704xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @promoted_three
+// CHECK: tile = [48, 192, 256]
+func.func @promoted_three(%x: tensor<48x4096xf8E4M3FN>, %p: !w, %a: tensor<48x1xf32>) -> tensor<48x24576xbf16> {
+  %y = fp4.matmul %x, %p alpha %a : (tensor<48x4096xf8E4M3FN>, !w, tensor<48x1xf32>) -> tensor<48x24576xbf16>
+  return %y : tensor<48x24576xbf16>
+}
+
+// -----
+
+// Tiles of 32 rows of as many columns are two in an SM, and stay.
+!w = tensor<448x64x8704xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @promoted_few
+// CHECK-NOT: tile = [{{[0-9]+}}, 192,
+func.func @promoted_few(%x: tensor<32x8192xf8E4M3FN>, %p: !w, %a: tensor<32x1xf32>) -> tensor<32x57344xbf16> {
+  %y = fp4.matmul %x, %p alpha %a : (tensor<32x8192xf8E4M3FN>, !w, tensor<32x1xf32>) -> tensor<32x57344xbf16>
+  // CHECK: return
+  return %y : tensor<32x57344xbf16>
+}
