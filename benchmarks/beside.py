@@ -258,7 +258,7 @@ def ranges_of(arguments, rows, torch):
 
 
 def has_rows(value, rows):
-    """Returns whether an argument has rows, which a program beside its bytes has in the L2 cache."""
+    """Returns whether an argument has rows, which a program beside its bytes has in L2."""
     is_short = rows <= max(resident.SHORT) and value.dim() > 1 and value.shape[0] % rows == 0
     return is_short or bytes_of(value) > 2 * resident.PERIOD
 

@@ -1,4 +1,5 @@
-"""The chains of neighbours.py, and the cells of these and of norms.py: programs, arguments, bytes, and the same functions in PyTorch.
+"""The chains of neighbours.py, and the cells of these and of norms.py: programs, arguments, bytes,
+and the same functions in PyTorch.
 
 A row is a token. Programs are those of fp4.torch where it has them, in upstream operations.
 """
@@ -7,8 +8,8 @@ import typing
 
 import norm_peers
 
-#: Rows and columns of cells: norms have all of them, and other chains CELLS. torch.compile has one of
-#: them, and so have few rows.
+#: Rows and columns of cells: norms have all of them, and other chains CELLS. torch.compile has one
+#: of them, and so have few rows.
 ROWS, COLUMNS = (64, 4096, 16384, 65536), (2048, 4096, 7168, 8192, 16384)
 FEW, COMPILED = (64, 7168), (16384, 8192)
 CELLS = (FEW, (4096, 2048), (4096, 8192), (4096, 16384), (16384, 4096), COMPILED, (65536, 2048), (65536, 8192), (65536, 16384))

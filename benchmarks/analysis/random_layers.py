@@ -62,8 +62,8 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def add_limits(rows: Sequence[dict[str, Any]], paths: Sequence[pathlib.Path]) -> None:
-    """Names the limit of each row that has one and is below LEAST: power where a row with a clock of
-    its own is not."""
+    """Names the limit of each row that has one and is below LEAST: power where it reaches that with
+    a clock of its own."""
     limits = {key_of(row): row["limit"] for path in paths for row in json.loads(path.read_text())["rows"]}
     for row in rows:
         limit = "power" if row.get("own_clock", 0) >= LEAST else limits.get(key_of(row))

@@ -578,9 +578,7 @@ static const FamilyRules &rulesOf(Operation *op, const hw::TargetModel &target) 
   auto attention = cast<AttentionOp>(op);
   if (attention.getLatent())
     return kLatentRules;
-  if (hasLanes(target))
-    return kLaneRules;
-  return attention.isOfBytes() ? kByteRules : kFragmentRules;
+  return hasLanes(target) ? kLaneRules : attention.isOfBytes() ? kByteRules : kFragmentRules;
 }
 
 static LogicalResult requireAttention(Operation *op, const KernelPlan &plan,

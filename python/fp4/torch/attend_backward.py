@@ -152,8 +152,8 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 def _backward(names: list[str], ctx: Any, gradient: torch.Tensor, *_: Any) -> Any:
     inputs, saved = list(ctx.inputs), ctx.saved_tensors
-    for place, tensor in zip(ctx.places, saved):
-        inputs[place] = tensor
+    for place, kept in zip(ctx.places, saved):
+        inputs[place] = kept
     given = dict(zip(names, inputs))
     _check(given)
     results = saved[len(ctx.places):]

@@ -137,8 +137,8 @@ func.func @five(%x: tensor<64x1280xbf16>, %p: tensor<2x20x4352xi8, #fp4.weight_l
 
 // -----
 
-// Threads of one CTA on an SM have registers for six partial sums of 32 rows, and add their own. Those of two CTAs
-// have half of them, and read all sums in a loop.
+// Threads of one CTA on an SM have registers for six partial sums of 32 rows, and add their own. Two CTAs have half
+// of them each, and read all sums in a loop.
 // CHECK-LABEL: func.func @alone
 // CHECK-LABEL: gpu.func @kernel
 // CHECK: pipe.count_partial
