@@ -7,7 +7,7 @@
   width     lines of documents have at most 100 columns, except tables and code
   paths     a file or folder of this project that a document or a comment names must exist
   revisions the `revision` of a document or a result must be a commit before this one; a clone
-            without its whole history has nothing to compare
+            without its whole history, or a copy without it, has nothing to compare
 
 Pages of notebook/ are dated and stay as they were: only their links, their width and their
 revisions are checked. An excerpt or a path there may be of a revision that is gone.
@@ -47,6 +47,10 @@ class Tree:
 
     def text(self, name):
         return (self.root / name).read_text(errors="replace")
+
+    def has_commit(self, revision):
+        place = bisect.bisect_left(self.commits, revision)
+        return "".join(self.commits[place:place + 1]).startswith(revision)
 
     def has(self, path):
         """Returns True if a path exists. Braces list alternatives, `*` and words in capitals stand
@@ -198,20 +202,23 @@ def paths(tree, name, text):
 
 #===--- Revisions ---------------------------------------------------------===#
 
+RESULTS = "benchmarks/results/"
 REVISIONS = re.compile(r'\brevisions?"?:?\s+"?([0-9a-f]{7,40}\b(?:(?:,|,? and)\s+[0-9a-f]{7,40}\b)*)')
 
 
-def revisions(tree, name, text):
-    for named in REVISIONS.findall(text) if tree.commits else []:
-        for revision in re.findall(r"[0-9a-f]{7,}", named):
-            place = bisect.bisect_left(tree.commits, revision)
-            if not "".join(tree.commits[place:place + 1]).startswith(revision):
-                yield f"{name}: names revision {revision}, which no commit before this one has"
+def revisions(tree):
+    """Findings of all files; none where the tree has no commit that is named: a copy of its files
+    has a history of its own."""
+    named = [(name, revision) for name in tree.files if name.endswith(".md") or name.startswith(RESULTS)
+             for text in REVISIONS.findall(tree.text(name)) for revision in re.findall(r"[0-9a-f]{7,}", text)]
+    missing = [(name, revision) for name, revision in named if not tree.has_commit(revision)]
+    for name, revision in missing if len(missing) < len(named) else []:
+        yield f"{name}: names revision {revision}, which no commit before this one has"
 
 
 #===--- Command line ------------------------------------------------------===#
 
-DATED, RESULTS = "notebook/", "benchmarks/results/"
+DATED = "notebook/"
 
 
 def findings(tree):
@@ -222,10 +229,9 @@ def findings(tree):
                 yield from excerpts(tree, name, text)
             yield from links(tree, name, text)
             yield from width(name, text)
-        if name.endswith(".md") or name.startswith(RESULTS):
-            yield from revisions(tree, name, text)
         if not dated:
             yield from paths(tree, name, text)
+    yield from revisions(tree)
 
 
 def main():

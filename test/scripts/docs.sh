@@ -135,6 +135,7 @@ expect '' "revisions $commit, $commit and $commit" 'int b;'
 sed -i "s/$commit/abcdef12/" "$tree/benchmarks/results/a.json"
 expect 'benchmarks/results/a.json: names revision abcdef12, which no commit before this one has
 docs/Page.md: names revision abcdef13, which no commit before this one has' "revisions $commit and abcdef13" 'int b;'
+expect '' 'revision abcdef13' 'int b;' # a copy of files, whose history is another one
 rm -r "$tree/benchmarks" "$tree/.git"
 git -C "$tree" init -q
 
