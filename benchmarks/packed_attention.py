@@ -29,6 +29,26 @@ BATCHES = {
 CELLS = tuple(itertools.product(BATCHES, (False, True)))
 
 
+def operands_of(lengths, heads, elements, count, torch):
+    """So many packed tensors, the offsets of their sequences for MOST of them, and those that
+    exist."""
+    tensors = [torch.randn(sum(lengths), heads, elements, device="cuda").bfloat16() for _ in range(count)]
+    ends = [0, *itertools.accumulate(lengths)]
+    offsets, known = (torch.tensor(x, dtype=torch.int32, device="cuda") for x in (ends + ends[-1:] * (MOST + 1 - len(ends)), ends))
+    return tensors, offsets, known
+
+
+def rates(functions, lengths, causal, passes=1):
+    """Microseconds of functions, and TFLOP/s of the products that exist, `passes` times those of
+    the forward pass; a causal mask counts half."""
+    products = passes * sum(4 * length * length * attention.ALL_ELEMENTS for length in lengths) * (0.5 if causal else 1)
+    row = {}
+    for function, microseconds in attention.time_all(functions).items():
+        row[function] = microseconds
+        row[f"{function}_tflops"] = products / microseconds / 1e6
+    return row
+
+
 def packed_text(causal, slopes):
     rows, offsets = f"tensor<?x{HEADS}x{ELEMENTS}xbf16>", f"tensor<{MOST + 1}xi32>"
     kind = f"tensor<{HEADS}xf32>"
@@ -97,10 +117,7 @@ def measure(folder):
     slopes = torch.tensor([2.0 ** (-8 * (i + 1) / HEADS) for i in range(HEADS)], device="cuda")
     for name, causal in CELLS:
         lengths = BATCHES[name]
-        q, k, v = (torch.randn(sum(lengths), HEADS, ELEMENTS, device="cuda").bfloat16() for _ in range(3))
-        ends = [0, *itertools.accumulate(lengths)]
-        offsets = torch.tensor(ends + ends[-1:] * (MOST + 1 - len(ends)), dtype=torch.int32, device="cuda")
-        known = torch.tensor(ends, dtype=torch.int32, device="cuda")
+        (q, k, v), offsets, known = operands_of(lengths, HEADS, ELEMENTS, 3, torch)
         program, with_slopes = (fp4.load(os.path.join(folder, f"{kind}_{mask_of(causal)}.so"))
                                 for kind in ("packed", "slopes"))
         functions = {"ours": lambda: program(q, k, v, offsets),
@@ -115,11 +132,7 @@ def measure(folder):
             functions["equal"] = lambda: equal(*batches)
         row = {"sequences": name, "causal": causal,
                "difference": difference(program, q, k, v, offsets, causal, torch)}
-        products = sum(4 * length * length * HEADS * ELEMENTS for length in lengths) * (0.5 if causal else 1)
-        for function, microseconds in attention.time_all(functions).items():
-            row[function] = microseconds
-            row[f"{function}_tflops"] = products / microseconds / 1e6
-        yield row
+        yield row | rates(functions, lengths, causal)
 
 
 if __name__ == "__main__":

@@ -115,10 +115,7 @@ def measure(folder):
     import fp4
     for elements, name, causal in CELLS:
         lengths, heads = BATCHES[name], attention.ALL_ELEMENTS // elements
-        q, k, v, g = (torch.randn(sum(lengths), heads, elements, device="cuda").bfloat16() for _ in range(4))
-        ends = [0, *itertools.accumulate(lengths)]
-        offsets = torch.tensor(ends + ends[-1:] * (MOST + 1 - len(ends)), dtype=torch.int32, device="cuda")
-        known = torch.tensor(ends, dtype=torch.int32, device="cuda")
+        (q, k, v, g), offsets, known = packed_attention.operands_of(lengths, heads, elements, 4, torch)
         programs = {kind: fp4.load(os.path.join(folder, name_of(kind, elements, causal) + ".so"))
                     for kind in ("forward", "backward")}
         results = programs["forward"](q, k, v, offsets)
@@ -132,11 +129,7 @@ def measure(folder):
                "difference": largest_difference(programs, (q, k, v, g), offsets, causal, torch)}
         if name in EQUAL:
             row["bits_of_equal"] = all(torch.equal(x, y.view(x.shape)) for x, y in zip(first, functions["equal"]()))
-        products = 2.5 * sum(4 * length * length * attention.ALL_ELEMENTS for length in lengths) * (0.5 if causal else 1)
-        for function, microseconds in attention.time_all(functions).items():
-            row[function] = microseconds
-            row[f"{function}_tflops"] = products / microseconds / 1e6
-        yield row
+        yield row | packed_attention.rates(functions, lengths, causal, passes=2.5)
 
 
 if __name__ == "__main__":

@@ -4,26 +4,15 @@
 // KIND.NAME.cubin. The results of the first kernel of a kind are those of the others, but for
 // twins. A line of JSON has microseconds: where all launches share the code of a kernel, and of 64
 // rows where each has its own, which the caches then have not.
+#include "driver_timing.h"
+
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cuda.h>
 #include <cuda_bf16.h>
 #include <fstream>
 #include <map>
 #include <random>
 #include <string>
 #include <vector>
-
-static void check(CUresult error, int line) {
-  const char *text = nullptr;
-  if (!error)
-    return;
-  cuGetErrorString(error, &text);
-  fprintf(stderr, "few_row_launches.cu:%d: %s\n", line, text);
-  exit(1);
-}
-#define CHECK(call) check(call, __LINE__)
 
 static constexpr int kSets = 100, kRounds = 25;
 static constexpr unsigned kFew = 64, kMost = 1024;
@@ -135,29 +124,13 @@ static std::vector<char> resultsOf(const Kernel &kernel, Set &set, CUdeviceptr a
   return results;
 }
 
-static float microsecondsOf(CUgraphExec graph, CUevent begin, CUevent end, CUstream stream) {
-  float milliseconds;
-  CHECK(cuEventRecord(begin, stream));
-  CHECK(cuGraphLaunch(graph, stream));
-  CHECK(cuEventRecord(end, stream));
-  CHECK(cuEventSynchronize(end));
-  CHECK(cuEventElapsedTime(&milliseconds, begin, end));
-  return milliseconds * 1e3f / kSets;
+static float microsecondsOf(CUgraphExec graph, Timer &timer) {
+  return timer.microsecondsOf([&] { CHECK(cuGraphLaunch(graph, timer.stream)); }) / kSets;
 }
 
 int main(int, char **arguments) {
-  CUdevice device;
-  CUcontext context;
-  CUstream stream;
+  Timer timer;
   CUdeviceptr amax;
-  CUevent begin, end;
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  CHECK(cuEventCreate(&begin, 0));
-  CHECK(cuEventCreate(&end, 0));
   const float largest = 24;
   CHECK(cuMemAlloc(&amax, 4));
   CHECK(cuMemcpyHtoD(amax, &largest, 4));
@@ -165,19 +138,18 @@ int main(int, char **arguments) {
   std::vector<Kernel> kernels = load(arguments[1]);
   std::map<std::string, std::vector<char>> first;
   for (Kernel &kernel : kernels) {
-    std::vector<char> results = resultsOf(kernel, sets[0], amax, stream);
+    std::vector<char> results = resultsOf(kernel, sets[0], amax, timer.stream);
     std::string rows = std::to_string(kernel.rows);
     if (!has(kernel.name, "without") &&
         first.emplace(kernel.kind + rows, results).first->second != results)
       fprintf(stderr, "%s of %s differs\n", kernel.name.c_str(), kernel.kind.c_str());
-    kernel.shared = capture(kernel, false, sets, amax, stream);
-    kernel.own = capture(kernel, kernel.rows == kFew, sets, amax, stream);
+    kernel.shared = capture(kernel, false, sets, amax, timer.stream);
+    kernel.own = capture(kernel, kernel.rows == kFew, sets, amax, timer.stream);
   }
   for (int round = 0; round < kRounds; ++round)
     for (Kernel &kernel : kernels)
       for (int own = 0; own <= (kernel.rows == kFew); ++own)
-        kernel.times[own].push_back(
-            microsecondsOf(own ? kernel.own : kernel.shared, begin, end, stream));
+        kernel.times[own].push_back(microsecondsOf(own ? kernel.own : kernel.shared, timer));
   for (Kernel &kernel : kernels) {
     for (auto &times : kernel.times)
       std::sort(times.begin(), times.end());

@@ -3,25 +3,14 @@
 // FOLDER has list.txt, lines of "name threads" (loss_twins.py), and NAME.cubin. A line of JSON has
 // microseconds, the median of rounds by turns with a cold L2, and whether the results are those of
 // the first kernel.
+#include "driver_timing.h"
+
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cuda.h>
 #include <cuda_bf16.h>
 #include <fstream>
 #include <random>
 #include <string>
 #include <vector>
-
-static void check(CUresult error, int line) {
-  const char *text = nullptr;
-  if (!error)
-    return;
-  cuGetErrorString(error, &text);
-  fprintf(stderr, "loss_twins.cu:%d: %s\n", line, text);
-  exit(1);
-}
-#define CHECK(call) check(call, __LINE__)
 
 static constexpr int kRounds = 40;
 static constexpr size_t kColumns = 8192, kFlush = 256 << 20;
@@ -82,39 +71,22 @@ static std::vector<int> resultsOf(const Kernel &kernel, Tensors &tensors, CUstre
   return results;
 }
 
-static float microsecondsOf(const Kernel &kernel, Tensors &tensors, CUevent begin, CUevent end,
-                            CUstream stream) {
-  float milliseconds;
-  CHECK(cuMemsetD8Async(tensors.flush, 1, kFlush, stream));
-  CHECK(cuEventRecord(begin, stream));
-  launch(kernel, tensors, stream);
-  CHECK(cuEventRecord(end, stream));
-  CHECK(cuEventSynchronize(end));
-  CHECK(cuEventElapsedTime(&milliseconds, begin, end));
-  return milliseconds * 1e3f;
+static float microsecondsOf(const Kernel &kernel, Tensors &tensors, Timer &timer) {
+  CHECK(cuMemsetD8Async(tensors.flush, 1, kFlush, timer.stream));
+  return timer.microsecondsOf([&] { launch(kernel, tensors, timer.stream); });
 }
 
 int main(int, char **arguments) {
-  CUdevice device;
-  CUcontext context;
-  CUstream stream;
-  CUevent begin, end;
-  CHECK(cuInit(0));
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  CHECK(cuEventCreate(&begin, 0));
-  CHECK(cuEventCreate(&end, 0));
+  Timer timer;
   std::vector<Kernel> kernels = load(arguments[1]);
   Tensors tensors = makeTensors();
-  std::vector<int> first = resultsOf(kernels.front(), tensors, stream);
+  std::vector<int> first = resultsOf(kernels.front(), tensors, timer.stream);
   std::vector<bool> same;
   for (Kernel &kernel : kernels)
-    same.push_back(resultsOf(kernel, tensors, stream) == first);
+    same.push_back(resultsOf(kernel, tensors, timer.stream) == first);
   for (int round = 0; round < kRounds; ++round)
     for (Kernel &kernel : kernels)
-      kernel.times.push_back(microsecondsOf(kernel, tensors, begin, end, stream));
+      kernel.times.push_back(microsecondsOf(kernel, tensors, timer));
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::vector<float> &times = kernels[i].times;
     std::sort(times.begin(), times.end());

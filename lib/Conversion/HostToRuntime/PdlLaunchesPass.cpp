@@ -153,7 +153,7 @@ void loadAsWritten(LLVM::LLVMFuncOp kernel) {
 
 using enum NVVM::GridDepActionKind;
 
-/// Inserts instructions. The last of them.
+/// Inserts instructions in front of `place`. Returns the last of them.
 Operation *insert(LLVM::LLVMFuncOp kernel, Operation *place,
                   ArrayRef<NVVM::GridDepActionKind> kinds) {
   OpBuilder b(place);
