@@ -8,7 +8,6 @@
 #include "fp4/Dialect/Fp4/IR/RowCases.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
 #include "fp4/Dialect/Utils/ElementLimit.h"
-#include "fp4/Dialect/Utils/LaunchAttributes.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -115,16 +114,16 @@ KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
   return isOfWarps ? TileQuantize : familyOf(op);
 }
 
-StringRef fp4::pdlAttributeOf(const KernelPlan &plan) {
+std::optional<LaunchDependents> fp4::launchDependentsOf(const KernelPlan &plan) {
   switch (plan.pdl.value_or(PdlMode::None)) {
   case PdlMode::Both:
     if (plan.family == StreamBlocks) // an H200: 2.60 us in place of 2.79 for a gate to NVFP4
-      return kPdlBehindLoadsAttr;
-    return plan.family == TileGemm ? kPdlAttr : kPdlInTurnAttr;
+      return LaunchDependents::BehindLoads;
+    return plan.family == TileGemm ? LaunchDependents::BeforeWait : LaunchDependents::InTurn;
   case PdlMode::Waits:
-    return kWaitsAttr;
+    return LaunchDependents::AtEnd;
   case PdlMode::None:
-    return {};
+    return std::nullopt;
   }
   llvm_unreachable("all kinds have returned");
 }

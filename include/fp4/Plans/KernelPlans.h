@@ -62,8 +62,9 @@ llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &t
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
 
-/// The PDL attribute (LaunchAttributes.h) of a launch with `plan`; empty where it asks for none.
-llvm::StringRef pdlAttributeOf(const KernelPlan &plan);
+/// The place where the kernel of a launch with `plan` lets the next one begin, the value of its
+/// attribute kPdlAttr; none where the plan asks for no PDL.
+std::optional<LaunchDependents> launchDependentsOf(const KernelPlan &plan);
 
 /// Names of the roles that have the parts of a tile of attention with TMEM lanes, but for the first
 /// part, which the role that drives threads has: they are auxiliary, each a warpgroup.

@@ -48,20 +48,33 @@ static gpu::GPUModuleOp createModule(Operation *op, StringRef kind, SymbolTable 
   return module;
 }
 
-/// Returns the PDL attribute that relates the launch of `op` to the launch before or after it;
-/// empty: none. A plan of tile_gemm speaks of the GEMM alone, and not of the kernels beside it.
-static StringRef pdlOf(Operation *op, const KernelPlan &plan) {
+static NamedAttrList attributeOf(StringRef name, Attribute value) {
+  NamedAttrList list;
+  list.append(name, value);
+  return list;
+}
+
+NamedAttrList fp4::pdlOf(const KernelPlan &plan, MLIRContext *context) {
+  std::optional<LaunchDependents> dependents = launchDependentsOf(plan);
+  return dependents ? attributeOf(kPdlAttr, LaunchDependentsAttr::get(context, *dependents))
+                    : NamedAttrList();
+}
+
+/// Returns the attribute that relates the launch of `op` to the launch before or after it; empty:
+/// none. A plan of tile_gemm speaks of the GEMM alone, and not of the kernels beside it.
+static NamedAttrList overlapOf(Operation *op, const KernelPlan &plan) {
   if (plan.family != KernelFamily::TileGemm && plan.pdl)
-    return pdlAttributeOf(plan);
+    return pdlOf(plan, op->getContext());
+  auto flag = UnitAttr::get(op->getContext());
   if (isa<AmaxOp, HadamardAmaxOp>(op))
-    return kLeadsAttr;
+    return attributeOf(kLeadsAttr, flag);
   auto quantize = dyn_cast<QuantizeOp>(op);
-  return quantize && quantize.getAmax() ? StringRef(kFollowsAttr) : StringRef();
+  return quantize && quantize.getAmax() ? attributeOf(kFollowsAttr, flag) : NamedAttrList();
 }
 
 KernelBuilder::KernelBuilder(Operation *op, StringRef kind, LoweringContext &context)
     : op(op), target(context.target), plan(context.plan), buffers(context.buffers),
-      overlap(pdlOf(op, context.plan)), hostBuilder(op->getLoc(), op),
+      overlap(overlapOf(op, context.plan)), hostBuilder(op->getLoc(), op),
       bodyBuilder(op->getLoc(), op->getContext()), module(createModule(op, kind, context.symbols)) {
   bodyBuilder.setInsertionPointToStart(module.getBody());
   function = gpu::GPUFuncOp::create(bodyBuilder, "kernel", bodyBuilder.getFunctionType({}, {}));
@@ -259,18 +272,22 @@ gpu::LaunchFuncOp KernelBuilder::emitLaunch(Value ctas, std::optional<gpu::Kerne
                                    /*asyncTokenType=*/Type(), /*asyncDependencies=*/{}, cluster);
 }
 
-static void setFlag(Operation *launch, StringRef attribute) {
-  if (!attribute.empty())
-    launch->setAttr(attribute, UnitAttr::get(launch->getContext()));
+static void setAttributes(Operation *launch, const NamedAttrList &attributes) {
+  for (NamedAttribute attribute : attributes)
+    launch->setAttr(attribute.getName(), attribute.getValue());
 }
 
 void KernelBuilder::launch(Value blocks, bool cooperative) {
-  setFlag(emitLaunch(blocks), cooperative ? StringRef(kCooperativeAttr) : overlap);
+  gpu::LaunchFuncOp launch = emitLaunch(blocks);
+  if (cooperative)
+    launch->setAttr(kCooperativeAttr, hostBuilder.getUnitAttr());
+  else
+    setAttributes(launch, overlap);
 }
 
 void KernelBuilder::launchClusters(Value ctas, Value size) {
   Value one = constIndex(hostBuilder, 1);
-  setFlag(emitLaunch(ctas, gpu::KernelDim3{size, one, one}), overlap);
+  setAttributes(emitLaunch(ctas, gpu::KernelDim3{size, one, one}), overlap);
 }
 
 void KernelBuilder::launchItems(Value items) {

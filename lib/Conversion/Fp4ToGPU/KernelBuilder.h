@@ -49,6 +49,9 @@ struct InputRows {
   mlir::Value at(mlir::ImplicitLocOpBuilder &b, mlir::Value row) const;
 };
 
+/// The attribute of a launch whose plan asks for PDL; empty: none.
+mlir::NamedAttrList pdlOf(const KernelPlan &plan, mlir::MLIRContext *context);
+
 class KernelBuilder {
 public:
   /// A kernel for `op`, named after the function, `kind` and a number. The plan in `context` says
@@ -57,7 +60,7 @@ public:
 
   /// The launch neither leads nor follows another one (fp4-pdl-launches), but for what the plan
   /// asks for: the kernel is one that `op` needs beside its own.
-  void standAlone() { overlap = pdlAttributeOf(plan); }
+  void standAlone() { overlap = pdlOf(plan, op->getContext()); }
 
   /// Threads of a CTA.
   int64_t numThreads() const { return *plan.threads; }
@@ -161,7 +164,7 @@ private:
   const hw::TargetModel &target;
   KernelPlan plan;
   llvm::DenseMap<mlir::Value, mlir::Value> &buffers; ///< LoweringContext::buffers
-  llvm::StringRef overlap; ///< attribute of the launch (LaunchAttributes.h)
+  mlir::NamedAttrList overlap; ///< the attribute of the launch (LaunchAttributes.h), if any
   mlir::ImplicitLocOpBuilder hostBuilder, bodyBuilder;
   mlir::gpu::GPUModuleOp module;
   mlir::gpu::GPUFuncOp function;

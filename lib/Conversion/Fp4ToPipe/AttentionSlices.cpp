@@ -15,7 +15,6 @@
 #include "Scalars.h"
 #include "SmallBuilders.h"
 
-#include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/Dialect/Utils/StridedArguments.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -310,5 +309,5 @@ void fp4::combineSlices(RewriterBase &rewriter, Attention &attention, const hw::
                       one},
       gpu::KernelDim3{index((*kernel.getKnownBlockSize())[0]), one, one},
       /*dynamicSharedMemorySize=*/Value(), arguments);
-  launch->setAttr(kWaitsAttr, rewriter.getUnitAttr()); // it begins while the last slices end
+  setPdl(launch, LaunchDependents::AtEnd); // it begins while the last slices end
 }

@@ -217,7 +217,7 @@ Totals fp4::findTotals(RewriterBase &rewriter, AttentionBackward &backward, Valu
   Value numbers = arith::MulIOp::create(rewriter, loc, padded, index(backward.op.getHeads()));
   Value rows = arith::DivUIOp::create(rewriter, loc, numbers, index(kRowNumbers / 2));
   Value ctas = blocksOfRows(rewriter, loc, numbers, threadsOfRow(backward));
-  return {launchItems(rewriter, loc, kernel.finish(), inputs, ctas, {rows}, /*overlap=*/{},
+  return {launchItems(rewriter, loc, kernel.finish(), inputs, ctas, {rows}, /*dependents=*/{},
                       {tokens, padded}),
           padded};
 }

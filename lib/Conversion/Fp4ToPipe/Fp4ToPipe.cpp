@@ -228,7 +228,7 @@ private:
     if (gemm.route().lhs() == route::Operand::Pre)
       operands.lhs =
           preDequantize(rewriter, op, {adaptor.lhs, operands.lhsScales, table, rows, sizes.depth},
-                        gemm, target, pdlBefore(plan));
+                        gemm, target, launchDependentsBefore(plan));
     Value powers = gemm.route().rhs() == route::Operand::Pre
                        ? convertWeights(rewriter, op, operands, gemm)
                        : Value();
@@ -446,8 +446,7 @@ private:
         b, loc, kernel, gpu::KernelDim3{works, constant(gemm.tiling.clusterN), one},
         gpu::KernelDim3{constant(threads), one, one},
         /*dynamicSharedMemorySize=*/Value(), arguments);
-    if (StringRef overlap = pdlAttributeOf(plan); !overlap.empty())
-      launch->setAttr(overlap, b.getUnitAttr());
+    setPdl(launch, launchDependentsOf(plan));
   }
 
   const hw::TargetModel &target;

@@ -144,7 +144,7 @@ static Value makeTable(RewriterBase &rewriter, BlockScaledMatmulOp op, Value off
   gpu::GPUFuncOp kernel = buildTable(rewriter, op, types, gemm, /*step=*/given.getRank());
   Value blocks = index(int64_t(llvm::divideCeil(gemm.problem.groups, GroupTiles::kThreads)));
   return launchItems(rewriter, loc, kernel, {offsets, allocateReport(rewriter, op)}, blocks, sizes,
-                     /*overlap=*/{}, numbers);
+                     /*dependents=*/{}, numbers);
 }
 
 Value fp4::tableOfGroups(RewriterBase &rewriter, BlockScaledMatmulOp op, Value offsets, Value rows,

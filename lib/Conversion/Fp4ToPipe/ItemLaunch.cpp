@@ -82,8 +82,8 @@ Value fp4::blocksOfRows(RewriterBase &rewriter, Location loc, Value rows, Value 
 }
 
 Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kernel,
-                       ValueRange inputs, Value blocks, ArrayRef<Value> given, StringRef overlap,
-                       ArrayRef<Value> numbers) {
+                       ValueRange inputs, Value blocks, ArrayRef<Value> given,
+                       std::optional<LaunchDependents> dependents, ArrayRef<Value> numbers) {
   SmallVector<Value> sizes = llvm::filter_to_vector(given, [](Value size) { return bool(size); });
   auto type = cast<pipe::GlobalType>(kernel.getArgumentTypes()[inputs.size()]);
   Value result = gpu::AllocOp::create(rewriter, loc, pipe::getBufferType(type),
@@ -101,11 +101,17 @@ Value fp4::launchItems(RewriterBase &rewriter, Location loc, gpu::GPUFuncOp kern
   auto launch = gpu::LaunchFuncOp::create(rewriter, loc, kernel, gpu::KernelDim3{blocks, one, one},
                                           gpu::KernelDim3{threads, one, one},
                                           /*dynamicSharedMemorySize=*/Value(), arguments);
-  if (!overlap.empty())
-    launch->setAttr(overlap, rewriter.getUnitAttr());
+  setPdl(launch, dependents);
   return result;
 }
 
-StringRef fp4::pdlBefore(const KernelPlan &plan) {
-  return pdlAttributeOf(plan).empty() ? StringRef() : StringRef(kPdlAttr);
+std::optional<LaunchDependents> fp4::launchDependentsBefore(const KernelPlan &plan) {
+  if (launchDependentsOf(plan))
+    return LaunchDependents::BeforeWait;
+  return std::nullopt;
+}
+
+void fp4::setPdl(gpu::LaunchFuncOp launch, std::optional<LaunchDependents> dependents) {
+  if (dependents)
+    launch->setAttr(kPdlAttr, LaunchDependentsAttr::get(launch.getContext(), *dependents));
 }

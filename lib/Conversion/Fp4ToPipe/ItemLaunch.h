@@ -63,15 +63,18 @@ mlir::Value blocksOfRows(mlir::RewriterBase &, mlir::Location, mlir::Value rows,
 
 /// Launches `blocks` CTAs of such a kernel. The arguments are views of `inputs` and
 /// of a new buffer, and as i32 the dynamic `sizes` of this buffer, its rows and columns, of which
-/// those that are null do not count, and other `numbers`. Returns the buffer. The launch has the
-/// attribute `overlap` (LaunchAttributes.h), if there is one.
+/// those that are null do not count, and other `numbers`. Returns the buffer. With `dependents` the
+/// launch has PDL.
 mlir::Value launchItems(mlir::RewriterBase &, mlir::Location, mlir::gpu::GPUFuncOp kernel,
                         mlir::ValueRange inputs, mlir::Value blocks,
-                        llvm::ArrayRef<mlir::Value> sizes = {}, llvm::StringRef overlap = {},
+                        llvm::ArrayRef<mlir::Value> sizes = {},
+                        std::optional<LaunchDependents> dependents = {},
                         llvm::ArrayRef<mlir::Value> numbers = {});
 
-/// Returns the PDL attribute of a conversion before the GEMM of `plan`, which begins while the
-/// conversion ends; empty: none.
-llvm::StringRef pdlBefore(const KernelPlan &plan);
+/// The place where a conversion before the GEMM of `plan` lets the GEMM begin; none: it has no PDL.
+std::optional<LaunchDependents> launchDependentsBefore(const KernelPlan &plan);
+
+/// Gives the launch PDL, if there are `dependents`.
+void setPdl(mlir::gpu::LaunchFuncOp launch, std::optional<LaunchDependents> dependents);
 
 } // namespace fp4

@@ -39,11 +39,11 @@ struct UnconvertedLhs {
 };
 
 /// Launches a kernel that converts all of A, and returns its buffer, rows x K of floats. Rows of no
-/// group are zero. The launch has the attribute `pdl` (LaunchAttributes.h), if that is not
-/// empty.
+/// group are zero. With `dependents` the launch has PDL.
 mlir::Value preDequantize(mlir::RewriterBase &rewriter, BlockScaledMatmulOp op,
                           const UnconvertedLhs &lhs, const Gemm &gemm,
-                          const hw::TargetModel &target, llvm::StringRef pdl);
+                          const hw::TargetModel &target,
+                          std::optional<LaunchDependents> dependents);
 
 /// Weights as e4m3, N x K, and the powers of two of their rows, one of a row in each k tile:
 /// Gemm::scalesB.

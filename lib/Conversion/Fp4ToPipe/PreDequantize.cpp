@@ -346,7 +346,8 @@ static void clearRows(OpBuilder &b, Location loc, Value floats) {
 }
 
 Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, const UnconvertedLhs &lhs,
-                         const Gemm &gemm, const hw::TargetModel &target, StringRef pdl) {
+                         const Gemm &gemm, const hw::TargetModel &target,
+                         std::optional<LaunchDependents> dependents) {
   Location loc = op.getLoc();
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
@@ -367,7 +368,7 @@ Value fp4::preDequantize(RewriterBase &rewriter, BlockScaledMatmulOp op, const U
       launchItems(rewriter, loc, kernel, inputs, blocksOfRows(rewriter, loc, count, perRow),
                   {gemm.problem.dynamicRows() ? lhs.rows : Value(),
                    gemm.problem.dynamicDepth() ? lhs.depth : Value()},
-                  pdl);
+                  dependents);
   if (op.getOffsets())
     clearRows(rewriter, loc, floats);
   return floats;

@@ -17,7 +17,6 @@
 #include "PackedBytes.h"
 #include "SmallBuilders.h"
 
-#include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/ISA/WeightLayout.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -125,7 +124,7 @@ ConvertedWeights fp4::preDequantizeWeights(RewriterBase &rewriter, BlockScaledMa
   Value source = pipe::ViewOp::create(rewriter, loc, pipe::getBufferType(packed), tiles,
                                       /*offset=*/0, /*rows=*/Value());
   Value blocks = arith::ConstantIndexOp::create(rewriter, loc, packed.getShape()[0]);
-  return {
-      launchItems(rewriter, loc, kernel.finish(), {source, powers}, blocks, /*sizes=*/{}, kPdlAttr),
-      powers};
+  return {launchItems(rewriter, loc, kernel.finish(), {source, powers}, blocks, /*sizes=*/{},
+                      LaunchDependents::BeforeWait),
+          powers};
 }

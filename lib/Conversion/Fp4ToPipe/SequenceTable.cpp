@@ -75,6 +75,6 @@ std::pair<Value, Value> fp4::makeSequenceTable(RewriterBase &rewriter,
   Value all = arith::AddIOp::create(rewriter, loc, places, index(1));
   gpu::GPUFuncOp kernel = buildTable(rewriter, sequences, types, bool(others.offsets));
   Value ctas = index(int64_t(llvm::divideCeil(sequences.batches + 1, GroupTiles::kThreads)));
-  Value made = launchItems(rewriter, loc, kernel, inputs, ctas, {all}, /*overlap=*/{}, numbers);
+  Value made = launchItems(rewriter, loc, kernel, inputs, ctas, {all}, /*dependents=*/{}, numbers);
   return {pipe::ViewOp::create(rewriter, loc, table, made), places};
 }

@@ -21,8 +21,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "fp4/Conversion/HostToRuntime/Passes.h"
-#include "fp4/Dialect/Utils/LaunchAttributes.h"
+#include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
 
 #include "Patterns.h"
 
@@ -152,6 +153,7 @@ void loadAsWritten(LLVM::LLVMFuncOp kernel) {
 }
 
 using enum NVVM::GridDepActionKind;
+using fp4::LaunchDependents;
 
 /// Inserts instructions in front of `place`. Returns the last of them.
 Operation *insert(LLVM::LLVMFuncOp kernel, Operation *place,
@@ -177,6 +179,23 @@ Operation *placeBehindReads(LLVM::LLVMFuncOp kernel, Operation *waiting, bool al
     return WalkResult::advance();
   });
   return (always || toBarrier.wasInterrupted() ? last : waiting)->getNextNode();
+}
+
+/// Inserts the wait of a kernel with PDL, and launch_dependents at its place.
+void insertBoth(LLVM::LLVMFuncOp kernel, LaunchDependents place) {
+  Operation *waiting = insert(kernel, placeIn(kernel), wait);
+  switch (place) {
+  case LaunchDependents::BeforeWait:
+    insert(kernel, waiting, launch_dependents);
+    return;
+  case LaunchDependents::InTurn:
+  case LaunchDependents::BehindLoads:
+    insert(kernel, placeBehindReads(kernel, waiting, place == LaunchDependents::BehindLoads),
+           launch_dependents);
+    return;
+  case LaunchDependents::AtEnd:
+    return;
+  }
 }
 
 /// Erases prefetches of kernels that wait for no kernel.
@@ -254,16 +273,8 @@ private:
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       if (all)
         return makeDependent(launch);
-      bool overlaps = launch->hasAttr(fp4::kPdlAttr),
-           behindLoads = launch->hasAttr(fp4::kPdlBehindLoadsAttr),
-           inTurn = behindLoads || launch->hasAttr(fp4::kPdlInTurnAttr);
-      if (overlaps || inTurn || launch->hasAttr(fp4::kWaitsAttr)) {
-        LLVM::LLVMFuncOp kernel = kernelOf(launch);
-        SmallVector<NVVM::GridDepActionKind> kinds = {launch_dependents, wait};
-        Operation *waiting =
-            insert(kernel, placeIn(kernel), ArrayRef(kinds).drop_front(overlaps ? 0 : 1));
-        if (inTurn)
-          insert(kernel, placeBehindReads(kernel, waiting, behindLoads), launch_dependents);
+      if (auto dependents = launch->getAttrOfType<fp4::LaunchDependentsAttr>(fp4::kPdlAttr)) {
+        insertBoth(kernelOf(launch), dependents.getValue());
         return makeDependent(launch);
       }
       if (!launch->hasAttr(fp4::kFollowsAttr))

@@ -73,7 +73,7 @@ func.func @parts(%a: tensor<512x768xf8E4M3FN>, %sa: tensor<512x6xf32>, %b: tenso
 // Scales of four blocks of K are a tile. If each CTA has one tile, the kernel waits for the one before it.
 // CHECK-LABEL: func.func @staged
 // CHECK: gpu.launch_func @staged_matmul_0::@kernel blocks in (%c4, %c1, %c1)
-// CHECK-SAME: {fp4.waits}
+// CHECK-SAME: {fp4.pdl = #fp4.launch_dependents<at_end>}
 // CHECK-LABEL: gpu.func @kernel
 // CHECK-SAME: !pipe.tensor_map<256x4xf32>, {{.*}}!pipe.tensor_map<1x4xf32>
 // CHECK: scf.for %[[FIRST:.*]] = %c0{{.*}} to %c8{{.*}} step %c4

@@ -9,13 +9,13 @@
 // CHECK: scf.if
 // CHECK-NOT: gpu.alloc
 // CHECK:   pipe.view %[[Y]]
-// CHECK:   gpu.launch_func @chosen_matmul_0::@kernel {{.*}}fp4.waits
+// CHECK:   gpu.launch_func @chosen_matmul_0::@kernel {{.*}}fp4.pdl = #fp4.launch_dependents<before_wait> = #fp4.launch_dependents<at_end>
 // CHECK: } else {
 // CHECK:   arith.cmpi ule, %[[ROWS]], %c100
 // CHECK:   scf.if
 // CHECK:     pipe.view %[[Y]]
 // CHECK:     gpu.alloc {{.*}}memref<?x16384xf32>
-// CHECK:     gpu.launch_func @chosen_matmul_1::@kernel {{.*}}fp4.pdl
+// CHECK:     gpu.launch_func @chosen_matmul_1::@kernel {{.*}}fp4.pdl = #fp4.launch_dependents<before_wait>
 // CHECK:   } else {
 // CHECK-NOT: gpu.alloc
 // CHECK:     pipe.view %[[Y]]

@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @prepacked
 // CHECK: pipe.make_tensor_map %{{.*}} columns 320 : memref<20x320xbf16> -> !pipe.tensor_map<32x64xbf16, swizzle_128B, residue>
 // CHECK: pipe.view %{{.*}} : memref<2x5x4608xi8> -> memref<10x4608xi8>
-// CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.pdl
+// CHECK: gpu.launch_func @prepacked_matmul_0::@kernel blocks in (%c2, %c1, %c1) threads in (%c288, %c1, %c1){{.*}}fp4.pdl = #fp4.launch_dependents<before_wait>
 // CHECK: %[[POWER:.*]] = arith.constant dense<1.280000e+02> : tensor<64x32xf32, #pipe.distribution<wgmma>>
 // CHECK: %[[ACC:.*]] = pipe.accumulator : !pipe.fragment<64x32xf32, wgmma>
 // CHECK: scf.for
@@ -338,9 +338,9 @@ func.func @fast_thirds(%x: tensor<200x512xf8E4M3FN>, %p: tensor<4x4x8704xi8, #fp
 // are multiplied in two parts.
 // CHECK-LABEL: func.func @ahead
 // CHECK: gpu.launch_func @ahead_convert_0::@kernel blocks in (%c8, %c1, %c1) threads in (%c256, %c1, %c1)
-// CHECK-SAME: {fp4.pdl}
+// CHECK-SAME: {fp4.pdl = #fp4.launch_dependents<before_wait>}
 // CHECK: gpu.launch_func @ahead_matmul_0::@kernel blocks in (%c4, %c1, %c1) threads in (%c384, %c1, %c1)
-// CHECK-SAME: {fp4.pdl}
+// CHECK-SAME: {fp4.pdl = #fp4.launch_dependents<before_wait>}
 // CHECK: %[[P:.*]] = pipe.load %{{.*}} : !pipe.global<8x128xf32> -> !pipe.shared<4x128xf32>
 // CHECK: scf.for %[[BLOCK:.*]] = %{{.*}} to %c4_i32
 // CHECK: %[[W:.*]] = pipe.load %arg1{{.*}} -> !pipe.shared<128x128xf8E4M3FN, swizzle_128B>

@@ -56,7 +56,7 @@ gpu.module @following {
 func.func @launches(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
   %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
-  gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.waits}
+  gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<at_end>}
   gpu.launch_func @alone::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>)
   gpu.launch_func @leading::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads}
   gpu.launch_func @following::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}

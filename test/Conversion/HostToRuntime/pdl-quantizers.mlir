@@ -219,7 +219,7 @@ func.func @views(%x: memref<64xf32>) {
   %end = pipe.view %bytes : memref<32xf32> -> !pipe.global<32xf32>
   gpu.launch_func @amax::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %end : !pipe.global<32xf32>) {fp4.leads}
   gpu.launch_func @quantize_view::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
-  gpu.launch_func @amax_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads, fp4.pdl}
+  gpu.launch_func @amax_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.leads, fp4.pdl = #fp4.launch_dependents<before_wait>}
   gpu.launch_func @quantize_early::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.follows}
   return
 }
@@ -233,13 +233,13 @@ func.func @views(%x: memref<64xf32>) {
 func.func @alone(%x: memref<64xf32>) {
   %c1 = arith.constant 1 : index
   %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
-  gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
-  gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
-  gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl}
-  gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.waits}
-  gpu.launch_func @rows::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl_in_turn}
-  gpu.launch_func @streams::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl_in_turn}
-  gpu.launch_func @blocks::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl_behind_loads}
+  gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<before_wait>}
+  gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<before_wait>}
+  gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<before_wait>}
+  gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<at_end>}
+  gpu.launch_func @rows::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<in_turn>}
+  gpu.launch_func @streams::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<in_turn>}
+  gpu.launch_func @blocks::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<behind_loads>}
   return
 }
 // CHECK-LABEL: func @apart

@@ -34,7 +34,7 @@ func.func @f() attributes {fp4.overlaps} {
 
 // -----
 
-func.func @f() attributes {fp4.pdl} {
+func.func @f() attributes {fp4.pdl = #fp4.launch_dependents<before_wait>} {
   return
 }
 

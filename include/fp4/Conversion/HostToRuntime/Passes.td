@@ -147,8 +147,8 @@ def PdlLaunchesPass : Pass<"fp4-pdl-launches", "::mlir::ModuleOp"> {
     With `all = false` this is so for a quantizer whose launch (`fp4.follows`) comes next to that of
     an amax (`fp4.leads`), which gives way to it: the amax executes
     `griddepcontrol.launch_dependents`, and the quantizer `griddepcontrol.wait` behind its first
-    loads of what the amax only loads from. A kernel whose launch says `fp4.pdl` executes both,
-    and one whose launch says `fp4.waits` only waits. Other kernels execute neither, and with
+    loads of what the amax only loads from. A kernel whose launch has `fp4.pdl` waits, and executes
+    the other where its `#fp4.launch_dependents` says. Other kernels execute neither, and with
     `chosen = false` as well, no kernel executes either.
 
     A kernel that does not wait has no `nvvm.cp.async.bulk.prefetch` either.

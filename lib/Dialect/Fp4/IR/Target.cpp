@@ -6,6 +6,7 @@
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/RowCases.h"
+#include "fp4/Dialect/Utils/LaunchAttributes.h"
 #include "fp4/ISA/GpuModel.h"
 #include "fp4/Support/FormerNames.h"
 
@@ -190,6 +191,17 @@ static LogicalResult verifyRowCases(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
+// #fp4.launch_dependents (C1)
+static LogicalResult verifyPdl(Operation *op, NamedAttribute attribute) {
+  if (isa<LaunchDependentsAttr>(attribute.getValue()))
+    return success();
+  return withNote(op->emitOpError() << "attribute " << kPdlAttr
+                                    << " must be a place such as "
+                                       "#fp4.launch_dependents<before_wait>, but got "
+                                    << attribute.getValue(),
+                  "the places are before_wait, in_turn, behind_loads and at_end");
+}
+
 LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() == kTargetAttr)
     return verifyTarget(op, attribute);
@@ -201,6 +213,8 @@ LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return refuseFormerList(op, attribute);
   if (attribute.getName() == kPrologueAttr)
     return verifyPrologue(op, attribute);
+  if (attribute.getName() == kPdlAttr)
+    return verifyPdl(op, attribute);
   if (std::string note = renamedNote(attribute.getName().getValue()); !note.empty())
     return withNote(
         op->emitOpError() << "unknown attribute '" << attribute.getName().getValue() << "'", note);

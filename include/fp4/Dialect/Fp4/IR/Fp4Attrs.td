@@ -279,4 +279,24 @@ def Fp4_WeightLayoutAttr : EnumAttr<Fp4_Dialect, Fp4_WeightLayout, "weight_layou
   let assemblyFormat = "`<` $value `>`";
 }
 
+def Fp4_LaunchDependents : Fp4_I32Enum<"LaunchDependents", "place of griddepcontrol.launch_dependents", [
+    I32EnumAttrCase<"BeforeWait", 0, "before_wait">,
+    I32EnumAttrCase<"InTurn", 1, "in_turn">,
+    I32EnumAttrCase<"BehindLoads", 2, "behind_loads">,
+    I32EnumAttrCase<"AtEnd", 3, "at_end">]>;
+
+def Fp4_LaunchDependentsAttr : EnumAttr<Fp4_Dialect, Fp4_LaunchDependents, "launch_dependents"> {
+  let description = [{
+    A kernel whose launch has `fp4.pdl` executes `griddepcontrol.wait`, and lets the next one begin:
+
+    | place | |
+    |-------|-|
+    | before_wait | before the wait: three launches may have CTAs |
+    | in_turn | behind the wait; if threads meet, behind the loads before their barrier |
+    | behind_loads | behind the loads, up to a barrier |
+    | at_end | nowhere: this kernel ends first |
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
 #endif // FP4_DIALECT_FP4_IR_FP4ATTRS_TD

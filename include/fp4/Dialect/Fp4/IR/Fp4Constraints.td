@@ -79,6 +79,10 @@ def : Fp4_Constraints<"prologue", [{
     `per_row`, or an `fp4.top_k`.
 }]>;
 
+def : Fp4_Constraints<"launch_dependents", [{
+  - (C1) `fp4.pdl` is a `#fp4.launch_dependents`.
+}]>;
+
 def : Fp4_Constraints<"epilogue", [{
   - (C1) each step is the name of a step.
 }]>;
