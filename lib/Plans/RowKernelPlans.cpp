@@ -16,7 +16,6 @@
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/RowCases.h"
-#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/ISA/ClusterLimit.h"
 #include "fp4/Plans/RowTeams.h"
@@ -318,9 +317,7 @@ LogicalResult checkRows(Operation *op, const KernelPlan &plan, const hw::TargetM
 static std::string whyNoCases(Operation *op) {
   if (!mayHaveRows(op) || isa<AmaxOp>(op))
     return "its kernel has other work beside its rows";
-  if (!matrixOf(op).isDynamicDim(0))
-    return "its rows are static";
-  return llvm::any_of(stepsOf(op), isScattered) ? "its rows are scattered" : "";
+  return whyOnePlan(op, matrixOf(op));
 }
 
 /// Proposes no cases for long rows: of the plans that the estimate chooses for few of them, some

@@ -21,6 +21,12 @@ SmallVector<Operation *> fp4::stepsOf(Operation *op) {
   return steps;
 }
 
+std::string fp4::whyOnePlan(Operation *op, RankedTensorType matrix) {
+  if (!matrix.isDynamicDim(0))
+    return "its rows are static";
+  return llvm::any_of(stepsOf(op), isScattered) ? "its rows are scattered" : "";
+}
+
 SmallVector<RowSource> fp4::sourcesOf(Operation *op) {
   SmallVector<Operation *> steps = stepsOf(op);
   llvm::SetVector<RowSource> sources;

@@ -2,14 +2,20 @@
 #pragma once
 
 #include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
+#include <string>
 #include <tuple>
 
 namespace fp4 {
 
 /// The operation with its prologues.
 llvm::SmallVector<mlir::Operation *> stepsOf(mlir::Operation *op);
+
+/// Why few rows of `matrix`, those that `op` computes, may not have a plan of their own: they are
+/// static, or written elsewhere. Empty: they may.
+std::string whyOnePlan(mlir::Operation *op, mlir::RankedTensorType matrix);
 
 /// A tensor of which a kernel reads the row of its result, and the expressions of its rows and
 /// columns. Registers keep a tensor once for each pair of expressions (RowElements).

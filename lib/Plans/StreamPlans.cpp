@@ -12,7 +12,6 @@
 #include "RowSources.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
-#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -89,11 +88,7 @@ static std::string whyNoCases(Operation *op) {
   if (!isa<QuantizeOp, linalg::GenericOp>(op) || (quantize && amaxOfKernel(quantize)))
     return "its kernel has other work beside its rows";
   RankedTensorType type = elementsOf(op);
-  if (type.getRank() != 2)
-    return "its result is no matrix";
-  if (!type.isDynamicDim(0))
-    return "its rows are static";
-  return isScattered(op) ? "its rows are scattered" : "";
+  return type.getRank() == 2 ? whyOnePlan(op, type) : "its result is no matrix";
 }
 
 /// Proposes a case for few rows where launches take turns.
