@@ -4,118 +4,16 @@
 //   nvcc -O3 -std=c++17 --use_fast_math -arch=sm_90a attention_loop.cu && ./a.out
 // With an argument it is short, for the simulator. ptxas removes products whose sums are
 // overwritten, so that products of keys alone are not measured. No rate was fitted to it.
-#include <cstdio>
-#include <cstdlib>
+#include "runtime_timing.h"
+#include "wgmma.h"
+
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
-#define OK(x)                                                                                      \
-  do {                                                                                             \
-    cudaError_t e = (x);                                                                           \
-    if (e) {                                                                                       \
-      fprintf(stderr, "%s: %s\n", #x, cudaGetErrorString(e));                                      \
-      exit(1);                                                                                     \
-    }                                                                                              \
-  } while (0)
-enum { Qk = 1, Pv = 2, Turns = 4, Softmax = 8, PvShared = 16, Serial = 32 };
-__device__ __forceinline__ void fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-template <int n> __device__ __forceinline__ void wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory");
-}
-template <int n> __device__ __forceinline__ void keep(float (&x)[n]) {
-#pragma unroll
-  for (int i = 0; i < n; ++i)
-    asm volatile("" : "+f"(x[i])::"memory");
-}
-__device__ __forceinline__ unsigned long long clk() {
-  unsigned long long c;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(c)::"memory");
-  return c;
-}
+
+enum { Qk = 1, Pv = 2, Turns = 4, Softmax = 8, PvShared = 16 };
 __device__ __forceinline__ float ex2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
-}
-__device__ __forceinline__ void ss128(float (&d)[64], unsigned long long a, unsigned long long b,
-                                      int scale) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %66, 0; "
-               "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, "
-               "%7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
-               "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
-               "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
-               "%56, %57, %58, %59, %60, %61, %62, %63}, %64, %65, p, 1, 1, 0, 0; }"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                 "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]),
-                 "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]),
-                 "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
-                 "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
-                 "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]),
-                 "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
-                 "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-                 "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]),
-                 "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]),
-                 "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-               : "l"(a), "l"(b), "r"(scale));
-}
-
-__device__ __forceinline__ void rs128(float (&d)[64], const unsigned (&a)[4], unsigned long long b,
-                                      int scale) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0; "
-               "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, "
-               "%7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "
-               "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
-               "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
-               "%56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, p, 1, 1, 1; }"
-               : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-                 "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]),
-                 "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]),
-                 "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
-                 "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]),
-                 "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]),
-                 "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]),
-                 "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-                 "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]),
-                 "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]),
-                 "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(scale));
-}
-
-__device__ __forceinline__ void ss176(float (&d)[88], unsigned long long a, unsigned long long b,
-                                      int scale) {
-  asm volatile(
-      "{ .reg .pred p; setp.ne.b32 p, %90, 0; "
-      "wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, "
-      "%9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, "
-      "%27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, "
-      "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
-      "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, "
-      "%81, %82, %83, %84, %85, %86, %87}, %88, %89, p, 1, 1, 0, 0; }"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-        "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-        "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-        "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-        "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]),
-        "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]),
-        "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-        "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
-        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
-        "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]),
-        "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]),
-        "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]),
-        "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87])
-      : "l"(a), "l"(b), "r"(scale));
-}
-
-__device__ __forceinline__ void qk(float (&s)[88], unsigned long long a, unsigned long long b,
-                                   int z) {
-  ss176(s, a, b, z);
-}
-__device__ __forceinline__ void qk(float (&s)[64], unsigned long long a, unsigned long long b,
-                                   int z) {
-  ss128(s, a, b, z);
 }
 
 template <int keys, int mode>
@@ -165,12 +63,9 @@ __global__ void __launch_bounds__(256, 1)
       fence();
 #pragma unroll
       for (int i = 0; i < 8; ++i)
-        qk(s, q + (i / 4) * 512 + (i % 4) * 2, k + (i / 4) * (keys * 8) + (i % 4) * 2, i != 0);
+        multiply(s, q + (i / 4) * 512 + (i % 4) * 2, k + (i / 4) * (keys * 8) + (i % 4) * 2,
+                 i != 0);
       commit();
-    }
-    if (mode & Serial) {
-      wait<0>();
-      keep(s);
     }
     if (mode & Pv) {
       keep(o);
@@ -178,9 +73,9 @@ __global__ void __launch_bounds__(256, 1)
 #pragma unroll
       for (int i = 0; i < keys / 16; ++i) {
         if (mode & PvShared)
-          ss128(o, q + (i % 4) * 2, v + i * 128, 1);
+          multiply(o, q + (i % 4) * 2, v + i * 128, 1);
         else
-          rs128(o, p[i], v + i * 128, 1);
+          multiplyTransposed(o, p[i], v + i * 128, 1);
       }
       commit();
     }
@@ -251,7 +146,7 @@ __global__ void __launch_bounds__(256, 1)
 template <int keys, int mode>
 void measure(const char *what, unsigned long long *out, float *sink, bool quick) {
   auto f = loop<keys, mode>;
-  OK(cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
+  CHECK(cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
   for (int ctas : {1, 132}) {
     if (quick && ctas > 1)
       continue;
@@ -262,9 +157,9 @@ void measure(const char *what, unsigned long long *out, float *sink, bool quick)
         double best = 1e30;
         for (int turn = 0; turn < (quick ? 1 : 3); ++turn) {
           f<<<ctas, 256, 180 << 10>>>(n[i], groups, out, sink);
-          OK(cudaDeviceSynchronize());
+          CHECK(cudaDeviceSynchronize());
           static unsigned long long w[4 * 132];
-          OK(cudaMemcpy(w, out, sizeof w, cudaMemcpyDeviceToHost));
+          CHECK(cudaMemcpy(w, out, sizeof w, cudaMemcpyDeviceToHost));
           double sum = 0;
           for (int c = 0; c < ctas; ++c)
             sum += double((groups == 2 ? (w[4 * c + 1] > w[4 * c + 3] ? w[4 * c + 1] : w[4 * c + 3])
@@ -291,8 +186,8 @@ template <int keys> void all(unsigned long long *out, float *sink, bool quick) {
 int main(int argc, char **) {
   unsigned long long *out;
   float *sink;
-  OK(cudaMalloc(&out, 4 * 132 * 8));
-  OK(cudaMalloc(&sink, 132 * 256 * 4));
+  CHECK(cudaMalloc(&out, 4 * 132 * 8));
+  CHECK(cudaMalloc(&sink, 132 * 256 * 4));
   all<176>(out, sink, argc > 1);
   all<128>(out, sink, argc > 1);
   return 0;

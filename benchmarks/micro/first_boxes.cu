@@ -4,21 +4,13 @@
 //   nvcc -O3 -std=c++17 -arch=sm_90a first_boxes.cu && ./a.out
 // Each line has the 5th, 50th and 95th percentile of all CTAs in five launches. Q is waited for
 // first, so that K comes no earlier in it. By it TimedPolicy::lastRow was judged.
+#include "runtime_timing.h"
+
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <cuda.h>
-#include <cuda_runtime.h>
 #include <vector>
-#define OK(x)                                                                                      \
-  do {                                                                                             \
-    cudaError_t e = (x);                                                                           \
-    if (e) {                                                                                       \
-      fprintf(stderr, "%s: %s\n", #x, cudaGetErrorString(e));                                      \
-      exit(1);                                                                                     \
-    }                                                                                              \
-  } while (0)
+
 constexpr int heads = 16, keys = 176, rowsOfQ = 128;
 struct Maps {
   CUtensorMap k, q, v;
@@ -45,11 +37,6 @@ __device__ __forceinline__ void load(const CUtensorMap &m, unsigned at, unsigned
                  "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(at),
                  "l"(&m), "r"(x), "r"(y), "r"(z), "r"(bar)
                  : "memory");
-}
-__device__ __forceinline__ unsigned long long clk() {
-  unsigned long long c;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(c)::"memory");
-  return c;
 }
 // parts: 1 K, 2 Q, 4 next K, 8 V, 16 a prefetch of Q before all
 template <bool cast>
@@ -170,21 +157,21 @@ int main(int argc, char **argv) {
   bool quick = argc > 1 && !strcmp(argv[1], "quick");
   void *f;
   cudaDriverEntryPointQueryResult q;
-  OK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault, &q));
+  CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &f, 12000, cudaEnableDefault, &q));
   encode = (Encode)f;
   const size_t pool = size_t(quick ? 24 : 192) << 20;
   char *p;
   unsigned long long *out;
   unsigned *sink;
-  OK(cudaMalloc(&p, pool));
-  OK(cudaMemset(p, 0, pool));
-  OK(cudaMalloc(&out, 65536));
-  OK(cudaMalloc(&sink, 256));
+  CHECK(cudaMalloc(&p, pool));
+  CHECK(cudaMemset(p, 0, pool));
+  CHECK(cudaMalloc(&out, 65536));
+  CHECK(cudaMalloc(&sink, 256));
   const int bytes = 3 * keys * 256 + rowsOfQ * 256 + 2048;
-  OK(cudaFuncSetAttribute(pairs, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  OK(cudaFuncSetAttribute(single, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  CHECK(cudaFuncSetAttribute(pairs, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  CHECK(cudaFuncSetAttribute(single, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   unsigned done = 0;
-  OK(cudaMemcpyToSymbol(arrived, &done, 4));
+  CHECK(cudaMemcpyToSymbol(arrived, &done, 4));
   const int shapes[][3] = {{1, 512, 2},    {1, 512, 64},   {2, 512, 128}, {4, 512, 132},
                            {1, 1024, 128}, {2, 1024, 132}, {1, 2048, 132}};
   for (auto [b, n, ctas] : shapes)
@@ -210,9 +197,9 @@ int main(int argc, char **argv) {
               pairs<<<ctas, 128, bytes>>>(maps, n, parts, done, out);
             else
               single<<<ctas, 128, bytes>>>(maps, n, parts, done, out);
-            OK(cudaDeviceSynchronize());
+            CHECK(cudaDeviceSynchronize());
             static unsigned long long w[6 * 132];
-            OK(cudaMemcpy(w, out, sizeof(unsigned long long) * 6 * ctas, cudaMemcpyDeviceToHost));
+            CHECK(cudaMemcpy(w, out, sizeof(unsigned long long) * 6 * ctas, cudaMemcpyDeviceToHost));
             if (warm && !r)
               continue;
             for (int c = 0; c < ctas; ++c)

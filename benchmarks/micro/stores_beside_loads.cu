@@ -4,20 +4,12 @@
 //   nvcc -O2 -std=c++17 -arch=sm_90a stores_beside_loads.cu && ./a.out
 // WriteHold of TimingRates.def is what the stores add to the time of the loads alone, over the time
 // that as many stores to device memory take alone (notebook/time.md).
+#include "runtime_timing.h"
+
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cuda_runtime.h>
 #include <vector>
-#define CK(x)                                                                                      \
-  do {                                                                                             \
-    cudaError_t e_ = (x);                                                                          \
-    if (e_) {                                                                                      \
-      printf("%s: %s\n", #x, cudaGetErrorString(e_));                                              \
-      exit(1);                                                                                     \
-    }                                                                                              \
-  } while (0)
+
 constexpr unsigned PIECE = 16384, LOADS = 8, STORES = 4;
 __device__ uint32_t s32(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
 __device__ void wait(uint64_t *bar, uint32_t parity) {
@@ -74,14 +66,14 @@ __global__ __launch_bounds__(64) void mix(const char *in, char *out, unsigned lo
 }
 struct Bench {
   Bench() {
-    CK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
     for (char **memory : {&in, &out}) {
-      CK(cudaMalloc(memory, 2ull << 30));
-      CK(cudaMemset(*memory, 1, 2ull << 30));
+      CHECK(cudaMalloc(memory, 2ull << 30));
+      CHECK(cudaMemset(*memory, 1, 2ull << 30));
     }
-    CK(cudaFuncSetAttribute(mix, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    CK(cudaEventCreate(&begin));
-    CK(cudaEventCreate(&end));
+    CHECK(cudaFuncSetAttribute(mix, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
   }
 
   /// Prints the median of five launches, less about 4 us of a launch between two events.
@@ -89,12 +81,12 @@ struct Bench {
            unsigned outSpan, unsigned rows) {
     std::vector<float> times;
     for (int i = 0; i < 7; ++i) {
-      CK(cudaEventRecord(begin));
+      CHECK(cudaEventRecord(begin));
       mix<<<sms, 64, bytes>>>(in, out, loads, stores, shared, inSpan, outSpan, rows);
-      CK(cudaEventRecord(end));
-      CK(cudaEventSynchronize(end));
+      CHECK(cudaEventRecord(end));
+      CHECK(cudaEventSynchronize(end));
       float ms;
-      CK(cudaEventElapsedTime(&ms, begin, end));
+      CHECK(cudaEventElapsedTime(&ms, begin, end));
       if (i > 1)
         times.push_back(ms * 1e3f);
     }
