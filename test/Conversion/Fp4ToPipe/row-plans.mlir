@@ -9,7 +9,7 @@
 // CHECK: scf.if
 // CHECK-NOT: gpu.alloc
 // CHECK:   pipe.view %[[Y]]
-// CHECK:   gpu.launch_func @chosen_matmul_0::@kernel {{.*}}fp4.pdl = #fp4.launch_dependents<before_wait> = #fp4.launch_dependents<at_end>
+// CHECK:   gpu.launch_func @chosen_matmul_0::@kernel {{.*}}fp4.pdl = #fp4.launch_dependents<at_end>
 // CHECK: } else {
 // CHECK:   arith.cmpi ule, %[[ROWS]], %c100
 // CHECK:   scf.if
