@@ -1,7 +1,7 @@
 //===- AttentionOps.cpp - Attention: verifier ------------------------------===//
 //
-// The labels (C1), (C2), ... are those of Fp4Constraints.td and
-// test/Dialect/Fp4/invalid-attention.mlir.
+// The labels (C1), (C2), ... are those of Fp4Constraints.td and of
+// test/Dialect/Fp4/invalid-attention.mlir and invalid-attention-scales.mlir.
 //
 //===----------------------------------------------------------------------===//
 #include "AttentionFactors.h"
