@@ -23,6 +23,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from . import _mlir as m
+from ._values import (
+    ScaledValue,
+    Value,
+    block_attribute,
+    check_gemm,
+    count_of,
+    groups_attribute,
+    matrix_shape,
+    rows_of_tiles,
+    sizes_of,
+)
 from .errors import UsageError
 from .formats import find_format
 from .manifest import ELEMENTS, SCALE_LAYOUTS, Type
@@ -32,39 +43,6 @@ __all__ = ["Builder", "FunctionBuilder", "Hadamard", "ScaledValue", "Value"]
 _SCALAR = Type((), "f32")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _Place = tuple[str, int]  # a file and a line
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Value:
-    """A tensor of a function that is being built: an argument, or the result of an operation."""
-
-    function: FunctionBuilder = dataclasses.field(repr=False)
-    name: str  #: in the text of the function, "%x"
-    type: Type
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Sizes in elements; -1 is dynamic."""
-        return self.type.shape
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ScaledValue:
-    """A quantized matrix of a function that is being built.
-
-    Attributes:
-        data: R x K, in elements. K is the axis along which blocks share a scale.
-        scales: R x ceil(K/block), "linear" or in the layout "tiled_128x4".
-        format: "nvfp4", "mxfp4", ...
-        amax: a scalar, or one number for each row; None where the recipe has no tensor scale.
-        recipe: how the matrix was quantized, None for the default of the format.
-    """
-
-    data: Value
-    scales: Value
-    format: str
-    amax: Value | None = None
-    recipe: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,7 +133,7 @@ class FunctionBuilder:
         attributes = f"fp4.name = {m.quote(name, 'the name of an argument')}"
         if not name or name in self._arguments:
             raise UsageError(f"the name of an argument must be a new one, but got {name!r}")
-        sizes, dims = _sizes(shape, name)
+        sizes, dims = sizes_of(shape, name)
         if any(dims):
             quoted = ", ".join(m.quote(dim, "the name of a size") for dim in dims)
             attributes += f", fp4.dims = [{quoted}]"
@@ -206,11 +184,11 @@ class FunctionBuilder:
         """fp4.amax: the largest magnitude of `input`, R x K, an f32 scalar; with `per_row` of each
         row, [R]; with `per_column` of each column, [K]; with `groups` or `offsets` of each of G
         groups of rows, [G] (see `quantize`). `nan` is "drop" or "propagate"."""
-        used, (rows, columns) = self._use(input, "'input'"), _matrix(input, "'input'")
+        used, (rows, columns) = self._use(input, "'input'"), matrix_shape(input, "'input'")
         policy = m.word(nan, "'nan'")
         attributes = {} if nan == "drop" else {"nan": f"#fp4.nan_policy<{policy}>"}
-        attributes |= m.flags(per_row=per_row, per_column=per_column) | _groups(groups)
-        count = _count(groups, offsets)
+        attributes |= m.flags(per_row=per_row, per_column=per_column) | groups_attribute(groups)
+        count = count_of(groups, offsets)
         lines = (rows,) if per_row else (columns,) if per_column else ()
         kind = Type(lines if count is None else (count,), "f32")
         clause, type = self._offsets(offsets)
@@ -266,18 +244,19 @@ class FunctionBuilder:
                 rows. Outputs are rowwise then.
             unspecified_rows: beside offsets, codes of rows of no group are not written.
         """
-        attributes = _groups(groups) | m.flags(unspecified_rows=unspecified_rows)
+        attributes = groups_attribute(groups) | m.flags(unspecified_rows=unspecified_rows)
         if m.check(columnwise, "'columnwise'", bool):
             attributes["outputs"] = "#fp4.outputs<columnwise>"
         if hadamard is not None:
             name = "columnwise_hadamard" if columnwise else "hadamard"
             attributes[name] = m.check(hadamard, "'hadamard'", Hadamard)._attribute()
-        shape = _matrix(input, "'input'")
+        shape = matrix_shape(input, "'input'")
         data, scales = self._quantize(input, format, recipe, layout,
                                       {"amax": amax, "rng": rng, "offsets": offsets},
                                       [shape[::-1] if columnwise else shape],
-                                      attributes | _block(block) | m.flags(per_row=per_row),
-                                      _rows_of_tiles(groups, offsets, shape[0]), columnwise)
+                                      attributes | block_attribute(block)
+                                      | m.flags(per_row=per_row),
+                                      rows_of_tiles(groups, offsets, shape[0]), columnwise)
         return ScaledValue(data, scales, format, amax, recipe)
 
     def quantize_both(self, input: Value, format: str = "nvfp4", *, amax: Value | None = None,
@@ -294,10 +273,10 @@ class FunctionBuilder:
                                 ("columnwise_hadamard", columnwise_hadamard)):
             if transform is not None:
                 attributes[name] = m.check(transform, f"'{name}'", Hadamard)._attribute()
-        shape = _matrix(input, "'input'")
+        shape = matrix_shape(input, "'input'")
         operands = {"amax": amax, "columnwise_amax": columnwise_amax, "rng": rng}
         values = self._quantize(input, format, recipe, layout, operands, [shape, shape[::-1]],
-                                attributes | _block(block) | m.flags(per_row=per_row))
+                                attributes | block_attribute(block) | m.flags(per_row=per_row))
         other = amax if columnwise_amax is None else columnwise_amax
         return (ScaledValue(values[0], values[1], format, amax, recipe),
                 ScaledValue(values[2], values[3], format, other, recipe))
@@ -368,11 +347,11 @@ class FunctionBuilder:
         Raises:
             UsageError: operands with tensor scales and no alpha, or scales that are not tiled.
         """
-        _check_gemm(lhs, rhs, alpha)
+        check_gemm(lhs, rhs, alpha)
         used, types = self._operands({"alpha": alpha, "offsets": offsets})
         (left, left_type), (right, right_type) = self._bundle(lhs, "lhs"), self._bundle(rhs, "rhs")
-        kind = Type((_matrix(lhs.data, "'lhs'")[0],
-                     _matrix(rhs.data, "'rhs'")[0] // (_count(groups, offsets) or 1)),
+        kind = Type((matrix_shape(lhs.data, "'lhs'")[0],
+                     matrix_shape(rhs.data, "'rhs'")[0] // (count_of(groups, offsets) or 1)),
                     m.one_of(element, "element", ELEMENTS))
         attributes = {}
         if groups is not None:
@@ -492,8 +471,8 @@ class FunctionBuilder:
         kind = dataclasses.replace(scales.type, layout=layout)
         clause, type = self._offsets(offsets)
         if offsets is not None:
-            rows, blocks = _matrix(scales, "'scales'")
-            tiles = sum(-(-of // 128) for of in _rows_of_tiles(None, offsets, rows) or ())
+            rows, blocks = matrix_shape(scales, "'scales'")
+            tiles = sum(-(-of // 128) for of in rows_of_tiles(None, offsets, rows) or ())
             kind = dataclasses.replace(kind, shape=(128 * tiles * -(-blocks // 4), 4))
         moved = self._one(f"fp4.{name} {used}{clause} : {m.tensor(scales.type)}{type} -> "
                           f"{m.tensor(kind)}", kind)
@@ -513,92 +492,3 @@ def _caller() -> _Place:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
-
-
-def _sizes(shape: Sequence[int | str], name: str) -> tuple[tuple[int, ...], list[str]]:
-    """Sizes, of which -1 is dynamic, and names, which are empty where there is none."""
-    if isinstance(shape, str) or not isinstance(shape, Sequence):
-        raise TypeError(f"the shape of '{name}' must be a tuple of sizes, but got "
-                        f"{type(shape).__name__}")
-    sizes, dims = [], []
-    for size in shape:
-        if isinstance(size, str):
-            if not size:
-                raise UsageError(f"a size of '{name}' must be a number or a name, but got ''")
-            sizes.append(-1)
-            dims.append(size)
-            continue
-        if m.integer(size, f"a size of '{name}'") < 1:
-            raise UsageError(f"a size of '{name}' must be positive, but got {size}",
-                             "a size that is known when the function is called is a str, its name")
-        sizes.append(size)
-        dims.append("")
-    return tuple(sizes), dims
-
-
-def _matrix(value: Value, what: str) -> tuple[int, int]:
-    """The shape of a matrix."""
-    shape = m.check(value, what, Value).shape
-    if len(shape) != 2:
-        raise UsageError(f"{what} must be a matrix, but has {len(shape)} dimensions")
-    return shape[0], shape[1]
-
-
-def _integers(values: Sequence[int], what: str) -> list[int]:
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise TypeError(f"'{what}' must be a tuple of sizes, but got {type(values).__name__}")
-    return [m.integer(value, f"a size of '{what}'") for value in values]
-
-
-def _groups(groups: Sequence[int] | None) -> dict[str, str]:
-    if groups is None:
-        return {}
-    return {"groups": f"array<i64: {', '.join(map(str, _integers(groups, 'groups')))}>"}
-
-
-def _count(groups: Sequence[int] | None, offsets: Value | None) -> int | None:
-    """The number of groups of rows; None where there are none."""
-    if groups is not None:
-        return len(_integers(groups, "groups"))
-    if offsets is None:
-        return None
-    shape = m.check(offsets, "'offsets'", Value).shape
-    if len(shape) not in (1, 2) or shape[0] < 1:
-        raise UsageError("'offsets' must have G + 1 numbers for G groups, or G x 2, but has the "
-                         f"shape {list(shape)}", "give it static sizes")
-    return shape[0] - (len(shape) == 1)
-
-
-def _rows_of_tiles(groups: Sequence[int] | None, offsets: Value | None,
-                   rows: int) -> Sequence[int] | None:
-    """Rows of groups whose scales have tiles; with `offsets`, of those that need the most."""
-    count = _count(groups, offsets)
-    if groups is not None or count is None:
-        return groups
-    if rows < 0:
-        raise UsageError("a matrix must have static rows beside 'offsets', but has dynamic ones",
-                         "the last of the offsets says how many of them the groups use")
-    return [rows // 128 * 128] + [128] * count
-
-
-def _block(block: Sequence[int] | None) -> dict[str, str]:
-    if block is None:
-        return {}
-    if isinstance(block, str) or not isinstance(block, Sequence):
-        raise TypeError(f"'block' must be a tuple of sizes, but got {type(block).__name__}")
-    sizes = ", ".join(str(m.integer(size, "a size of 'block'")) for size in block)
-    return {"block": f"array<i64: {sizes}>"}
-
-
-def _check_gemm(lhs: ScaledValue, rhs: ScaledValue, alpha: Value | None) -> None:
-    """Checks what the builder knows of its operands and the verifier does not, or reports less
-    well."""
-    for value, what in ((lhs, "'lhs'"), (rhs, "'rhs'")):
-        layout = m.check(value, what, ScaledValue).scales.type.layout
-        if layout != "tiled_128x4":
-            raise UsageError(f"{what} must have scales in the layout tiled_128x4, but they are "
-                             f"{layout}", "use swizzle_scales, or quantize with "
-                             "layout='tiled_128x4'")
-        if value.amax is not None and alpha is None:
-            raise UsageError(f"the matmul must have an alpha, because {what} has an amax",
-                             "pass alpha=f.matmul_alpha(lhs, rhs)")
