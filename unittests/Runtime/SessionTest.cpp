@@ -1,12 +1,11 @@
 //===- SessionTest.cpp - The C ABI's session ------------------------------===//
 
+#include "LateDevice.h"
 #include "SimulatorDevice.h"
 
-#include "fp4/Runtime/Session.h"
 #include "fp4/Sim/Instruments.h"
 
 #include <array>
-#include <thread>
 
 namespace fp4::rt {
 namespace {
@@ -127,18 +126,6 @@ TEST(Session, MisuseIsReported) {
               }),
               HasSubstr("module 'm' carries no PTX"));
 }
-
-constexpr char kTwoParameters[] = R"(.version 8.8
-.target sm_100a
-.address_size 64
-.visible .entry k(.param .u64 p, .param .u32 value) {
-  .reg .b64 %rd<2>;
-  .reg .b32 %r<2>;
-  ld.param.u64 %rd1, [p];
-  ld.param.u32 %r1, [value];
-  st.global.u32 [%rd1], %r1;
-  ret;
-})";
 
 TEST(Session, LaunchesPassEveryParameter) {
   auto device = simulator();
@@ -282,87 +269,6 @@ TEST(Session, RowsOfACopyAreWritten) {
   }
 }
 
-/// A device whose work is late, as a GPU's is: it fails, or is timed, when somebody waits.
-class LateDevice final : public Device {
-public:
-  Status outcome;                    ///< of synchronize
-  LaunchShape lastShape;             ///< of the last launch
-  std::vector<uint32_t> launched;    ///< the value of each launch's first parameter
-  std::vector<uint64_t> dims, strides; ///< of the last tensor map
-  DevicePtr base = 0;                  ///< of it
-  std::vector<StreamHandle> streams; ///< of everything that was issued
-  uint32_t loaded = 0, unloaded = 0, events = 0;
-
-  std::string name() const override { return "late"; }
-  std::string selector() const override { return "late"; }
-  std::string target() const override { return "sm_90a"; }
-  int32_t smCount() const override { return 1; }
-  bool isHardware() const override { return true; }
-  Expected<DevicePtr> allocate(uint64_t) override { return DevicePtr(64); }
-  Expected<DevicePtr> allocateOn(StreamHandle stream, uint64_t) override {
-    streams.push_back(stream);
-    return DevicePtr(128);
-  }
-  Status freeOn(StreamHandle stream, DevicePtr) override {
-    streams.push_back(stream);
-    return {};
-  }
-  Status free(DevicePtr) override { return {}; }
-  Status copyToDevice(DevicePtr, std::span<const std::byte>) override { return {}; }
-  Status copyToHost(std::span<std::byte>, DevicePtr) override { return {}; }
-  Status copy2D(const Copy2D &copy) override {
-    streams.push_back(copy.stream);
-    return {};
-  }
-  Status memset(DevicePtr, uint8_t, uint64_t, StreamHandle stream) override {
-    streams.push_back(stream);
-    return {};
-  }
-  Expected<ModuleId> loadModule(const fp4rt_module &) override { return loaded++; }
-  Status unloadModule(ModuleId) override {
-    ++unloaded;
-    return {};
-  }
-  Expected<KernelInfo> kernelInfo(ModuleId, std::string_view kernel) override {
-    KernelInfo info;
-    info.name = kernel;
-    info.parameterBytes = {4};
-    return info;
-  }
-  Status launch(ModuleId, std::string_view, const LaunchShape &shape,
-                std::span<void *const> params) override {
-    streams.push_back(shape.stream);
-    lastShape = shape;
-    launched.push_back(*static_cast<uint32_t *>(params[0]));
-    return {};
-  }
-  Status encodeTensorMap(std::span<std::byte, 128>, const TensorMapRequest &request) override {
-    dims.assign(request.dims.begin(), request.dims.end());
-    strides.assign(request.strides.begin(), request.strides.end());
-    base = request.base;
-    return {};
-  }
-  Expected<StreamHandle> createStream() override { return 1; }
-  Status destroyStream(StreamHandle) override { return {}; }
-  Status synchronize() override { return outcome; }
-  Status synchronizeStream(StreamHandle stream) override {
-    streams.push_back(stream);
-    return outcome;
-  }
-  Expected<uint32_t> recordEvent(StreamHandle stream) override {
-    streams.push_back(stream);
-    return events++;
-  }
-  Expected<double> elapsedMs(uint32_t first, uint32_t second) override {
-    return 10.0 * first + second;
-  }
-};
-
-void launchValue(const fp4rt_module &module, uint32_t value) {
-  void *params[] = {&value};
-  fp4rt_launch(&module, "k", 1, 1, 1, 1, 1, 1, 0, params, 1);
-}
-
 TEST(Session, ALaunchMayHaveClustersOfTwoSizes) {
   LateDevice device;
   Session session(device);
@@ -492,166 +398,6 @@ TEST(Session, TensorMapsMayBeEmpty) {
   fp4rt_tensor_map(map.data(), fp4rt_alloc(64), 0, 0, 2, one, pitch, box);
   EXPECT_EQ(device.dims, (std::vector<uint64_t>{64, 1}));
   EXPECT_TRUE(session.finish());
-}
-
-//===----------------------------------------------------------------------===//
-// Parts that an embedder brings
-//===----------------------------------------------------------------------===//
-
-TEST(Session, AllWorkGoesToTheStreamOfTheCaller) {
-  LateDevice device;
-  const fp4rt_module module{"m", "sm_90a", "", 0, nullptr, 0};
-  {
-    Session session(device, {.stream = 7});
-    Session::Scope scope(session);
-    void *memory = fp4rt_alloc(16);
-    fp4rt_memset(memory, 0, 16);
-    fp4rt_memcpy_2d(memory, 16, memory, 16, 16, 1);
-    launchValue(module, 1);
-    fp4rt_free(memory);
-    fp4rt_alloc(16); // freed with the session
-    EXPECT_TRUE(session.finish());
-    EXPECT_EQ(session.launches().size(), 1u);
-  }
-  EXPECT_THAT(device.streams, testing::Each(7u));
-  EXPECT_EQ(device.streams.size(), 10u);
-}
-
-TEST(Session, WithoutMeasuringThereAreNoEventsAndNoRecords) {
-  LateDevice device;
-  Session session(device, {.stream = 7, .measure = false});
-  Session::Scope scope(session);
-  const fp4rt_module module{"m", "sm_90a", "", 0, nullptr, 0};
-  launchValue(module, 1);
-  EXPECT_TRUE(session.finish());
-  EXPECT_EQ(device.events, 0u);
-  EXPECT_TRUE(session.launches().empty());
-  EXPECT_EQ(device.launched.size(), 1u);
-}
-
-TEST(Session, ACacheOutlivesItsSessions) {
-  LateDevice device;
-  const fp4rt_module module{"m", "sm_90a", "", 0, nullptr, 0};
-  {
-    ModuleCache cache(device);
-    for (uint32_t i = 0; i < 3; ++i) {
-      Session session(device, {.cache = &cache});
-      Session::Scope scope(session);
-      launchValue(module, i);
-    }
-    EXPECT_EQ(device.loaded, 1u);
-    EXPECT_EQ(device.unloaded, 0u);
-  }
-  EXPECT_EQ(device.unloaded, 1u);
-}
-
-class CountingAllocator : public Allocator {
-public:
-  explicit CountingAllocator(Device &device) : device_(device) {}
-  Expected<DevicePtr> allocate(uint64_t bytes, StreamHandle stream) override {
-    log.push_back("allocate " + std::to_string(bytes) + " on " + std::to_string(stream));
-    return device_.allocate(bytes);
-  }
-  Status free(DevicePtr address, StreamHandle stream) override {
-    log.push_back("free on " + std::to_string(stream));
-    return device_.free(address);
-  }
-  std::vector<std::string> log;
-
-private:
-  Device &device_;
-};
-
-TEST(Session, MemoryComesFromTheCallersAllocator) {
-  auto device = simulator();
-  CountingAllocator allocator(*device);
-  {
-    Session session(*device, {.stream = 3, .allocator = &allocator});
-    Session::Scope scope(session);
-    void *temporary = fp4rt_alloc(64);
-    fp4rt_alloc_result(0, 32);
-    fp4rt_free(temporary);
-    EXPECT_TRUE(session.finish());
-  }
-  EXPECT_THAT(allocator.log, testing::ElementsAre("allocate 64 on 3", "allocate 32 on 3",
-                                                  "free on 3", "free on 3"));
-}
-
-TEST(Session, ResultsAreTheBuffersOfTheCaller) {
-  auto device = simulator();
-  auto buffer = device->allocate(64);
-  ASSERT_TRUE(buffer);
-  {
-    Session session(*device, {.results = {{}, {*buffer, 64}}});
-    Session::Scope scope(session);
-    void *first = fp4rt_alloc_result(0, 32), *second = fp4rt_alloc_result(1, 64);
-    EXPECT_NE(reinterpret_cast<DevicePtr>(first), *buffer) << "nobody provided it";
-    EXPECT_EQ(reinterpret_cast<DevicePtr>(second), *buffer);
-    EXPECT_EQ(session.allocatedBytes(), 32u);
-    EXPECT_TRUE(session.finish());
-  }
-  EXPECT_TRUE(device->memset(*buffer, 1, 64)) << "it is still the caller's";
-}
-
-TEST(Session, BuffersOfResultsAreChecked) {
-  auto device = simulator();
-  auto buffer = device->allocate(64);
-  auto errorOf = [&](ResultBuffer result) {
-    Session session(*device, {.results = {result}});
-    Session::Scope scope(session);
-    EXPECT_EQ(fp4rt_alloc_result(0, 48), nullptr);
-    return session.finish().error().message;
-  };
-  EXPECT_EQ(errorOf({*buffer, 47}),
-            "the buffer of result 0 must have at least 48 bytes, but got 47");
-  EXPECT_THAT(errorOf({*buffer + 8, 56}),
-              HasSubstr("the buffer of result 0 must start at a multiple of 16 bytes, but got 0x"));
-}
-
-TEST(Session, WhatIsHandedOverOutlivesTheSession) {
-  auto device = simulator();
-  void *result = nullptr;
-  {
-    Session session(*device);
-    Session::Scope scope(session);
-    result = fp4rt_alloc_result(1, 32);
-    session.handOver(result);
-    EXPECT_EQ(session.allocatedBytes(), 0u);
-    session.handOver(result); // nothing of it is the session's any more
-    EXPECT_TRUE(session.finish());
-  }
-  auto address = reinterpret_cast<DevicePtr>(result);
-  EXPECT_TRUE(device->memset(address, 1, 32));
-  EXPECT_TRUE(device->free(address));
-}
-
-// Sessions of several threads share a device and a cache. The thread sanitizer watches this test.
-TEST(Session, SessionsOfSeveralThreadsShareADevice) {
-  auto device = simulator();
-  const fp4rt_module module{"m", "sm_100a", kTwoParameters, sizeof(kTwoParameters) - 1, nullptr, 0};
-  const std::array<std::byte, 4> bytes{};
-  ModuleCache cache(*device);
-  std::array<Status, 4> outcomes;
-  std::vector<std::thread> threads;
-  for (Status &outcome : outcomes)
-    threads.emplace_back([&] {
-      for (int i = 0; i < 8; ++i) {
-        Session session(*device, {.cache = &cache, .measure = i % 2 == 0});
-        Session::Scope scope(session);
-        void *memory = fp4rt_alloc(64);
-        fp4rt_memset(memory, 1, 64);
-        fp4rt_constant(bytes.data(), 4);
-        fp4rt_counters(64);
-        uint64_t value = 0;
-        void *params[] = {&memory, &value};
-        fp4rt_launch(&module, "k", 1, 1, 1, 32, 1, 1, 0, params, 2);
-        outcome = session.finish();
-      }
-    });
-  for (std::thread &thread : threads)
-    thread.join();
-  for (const Status &outcome : outcomes)
-    EXPECT_TRUE(outcome) << format(outcome.error());
 }
 
 } // namespace
