@@ -26,11 +26,11 @@ lint() { # exit code, lines that it must print, arguments
 without='ruff is not installed, so Python was not checked with it: pip install '
 lint 1 "$without" build ruff
 
-# A file that is too long, and a merge that is not resolved.
-printf 'x\n%.0s' {1..601} >lib/Support/Long.def
+# Files that are too long, and a merge that is not resolved.
+printf 'x\n%.0s' {1..601} | tee test/Long.mlir >lib/Support/Long.def
 marker='<<<<<<<'
 echo "$marker HEAD" >>lib/Support/Error.cpp
-lint 1 "lib/Support/Error.cpp:9:$marker HEAD"$'\nmerges failed\nerror: lib/Support/Long.def:1: the file has 601 lines\nsizes failed\nprose passed\nremedies passed\n'"$without" build
+lint 1 "lib/Support/Error.cpp:9:$marker HEAD"$'\nmerges failed\nerror: lib/Support/Long.def:1: the file has 601 lines\nerror: test/Long.mlir:1: the file has 601 lines\nsizes failed\nprose passed\nremedies passed\n'"$without" build
 grep -q 'name="sizes"><failure>error: lib/Support/Long.def' build/test-reports/lint.sh.xml
 grep -q '&lt;&lt;&lt;&lt;&lt;&lt;&lt; HEAD' build/test-reports/lint.sh.xml
 grep -q '<testcase classname="lint" name="ruff"><skipped/>' build/test-reports/lint.sh.xml
@@ -56,7 +56,7 @@ rm test/scripts/{other,goes_on}.sh packages/promises/{other,relative}.bin
 git add -A
 
 # The twin without, and a ruff that finds something where it reads the programs.
-rm lib/Support/Long.def
+rm lib/Support/Long.def test/Long.mlir
 printf '#!/bin/sh\necho "$@"\n[ "$3" != --config ] || { echo "wrong & <late>"; exit 1; }\n' >build/python-env/bin/ruff
 chmod +x build/python-env/bin/ruff
 lint 1 $'wrong & <late>\nruff-programs failed' build ruff ruff-programs
