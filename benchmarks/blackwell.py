@@ -299,10 +299,11 @@ def planned(build: pathlib.Path, source: pathlib.Path, row: Row) -> None:
         row.plan = f"{plan[1]}, {plan[2]}"[:60]
 
 
-def timed(build: pathlib.Path, source: pathlib.Path, limit: float, mix: str, sms: int = 0) -> dict[str, object] | str:
+def timed(build: pathlib.Path, source: pathlib.Path, limit: float, mix: str, sms: int = 0,
+          target: str = "sm_100a") -> dict[str, object] | str:
     """The report of `--time-only`, which samples large grids, for the one kernel on `sms` SMs, or
     on all; a line that says why there is none."""
-    command = [build / "bin/fp4-runner", source, "--target=sm_100a", "--device=sim", "--time-only", "--json", "--no-verify",
+    command = [build / "bin/fp4-runner", source, f"--target={target}", "--device=sim", "--time-only", "--json", "--no-verify",
                "--check=off", "--dist=zeros", "--mix", mix, *([f"--sms={sms}"] if sms else [])]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)

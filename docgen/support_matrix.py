@@ -129,7 +129,7 @@ ROWS = {
 #: Why rows that no pair of operands explains have no kernel on some targets.
 REASONS = {"Attention, forward, FP8": "only wgmma and tcgen05",
            "Attention, forward, MXFP8 and NVFP4, values FP8": "only tcgen05 and mma.sync",
-           "Attention, forward, MXFP8 and NVFP4": "only tcgen05",
+           "Attention, forward, MXFP8 and NVFP4": "only tcgen05 and mma.sync",
            "Attention, backward, bf16 and f16": "only wgmma"}
 
 

@@ -56,7 +56,7 @@ def program(case, order=True):
     names, results = ("%o, %l", f"{result}, tensor<{batches}x{queries}x{heads}xf32>") if "lse" in rows else ("%o", result)
     masks = {"full": "", "causal": " causal", "window": " causal window 70"}[mask]
     orders = f" order <in_blocks = {block}, growth = {growth}>" if order and target == "sm_100a" else ""
-    factor = 0.002 if (target, form) == ("sm_120a", "mxfp8") else 0.0625  # small scores have a tight bound
+    factor = 0.002 if target == "sm_120a" and form.startswith("mxfp8") else 0.0625  # small scores have a tight bound
     return (f"func.func @attention(%q: {query}, %k: {key}, %v: {value}{arguments}) -> ({results}) {{\n"
             f"{definitions}  {names} = fp4.attention %q, %k, %v {operands} scale {factor}{masks}{orders}\n"
             f"      : {query}, {key}, {value} -> {results}\n  return {names} : {results}\n}}\n")
@@ -65,7 +65,7 @@ def program(case, order=True):
 def valid(case):
     target, batches, queries, keys, (heads, _), (of_keys, of_values), form, _, block, _, _, growth, _ = case
     if target == "sm_120a":
-        return form not in WITH_VALUES and (block, growth) == (BLOCK[0], GROWTH[0]) and batches * queries * heads * keys * (of_keys + of_values) < 1 << 26
+        return (block, growth) == (BLOCK[0], GROWTH[0]) and batches * queries * heads * keys * (of_keys + of_values) < 1 << 26
     if form == "mxfp8 all" and block == 64:
         return False
     has_room = form == "mxfp8 all" or block == 64 or (of_values == 64 and of_keys <= 128 and (form != "nvfp4" or keys % 128 == 0))  # columns of tensor memory

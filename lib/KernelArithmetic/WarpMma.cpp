@@ -33,13 +33,13 @@ void fp4::multiplyScaledWarp(ImplicitLocOpBuilder &builder, Type element, ArrayR
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(builder, builder.getI16IntegerAttr(int16_t(value)));
   };
-  Value byte = number(scales.byte), thread = number(0);
+  Value byte = number(scales.byte), thread = number(scales.threadOfA);
   bool isPacked = isa<Float4E2M1FNType>(element);
   const int64_t shape[] = {kWarpRows, kWarpColumns, (isPacked ? 4 : 2) * kWarpDepth};
   NVVM::MMATypes type = isPacked ? NVVM::MMATypes::e2m1 : NVVM::MMATypes::e4m3;
   Value result = NVVM::MmaBlockScaleOp::create(
       builder, typeOfSums(builder), a, b, ValueRange(ArrayRef<Value>(sums)), scales.a, byte, thread,
-      scales.b, byte, thread, shape, std::array{type, type},
+      scales.b, byte, number(0), shape, std::array{type, type},
       isPacked ? NVVM::ScaleVecSize::X4 : NVVM::ScaleVecSize::X1,
       isPacked ? NVVM::BlockScaleFormat::UE4M3 : NVVM::BlockScaleFormat::UE8M0,
       isPacked ? NVVM::MMABlockScaleKind::MXF4NVF4 : NVVM::MMABlockScaleKind::MXF8F6F4);
@@ -51,7 +51,7 @@ void fp4::multiplyWarp(ImplicitLocOpBuilder &builder, Type element, ArrayRef<Val
   if (isa<Float8E4M3FNType>(element)) {
     constexpr int32_t unitScales = 0x7F7F7F7F; // of f8E8M0FNU
     Value unit = arith::ConstantOp::create(builder, builder.getI32IntegerAttr(unitScales));
-    return multiplyScaledWarp(builder, element, a, b, {unit, unit, 0}, sums);
+    return multiplyScaledWarp(builder, element, a, b, {unit, unit}, sums);
   }
   NVVM::MMATypes kind = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
   Value result = NVVM::MmaOp::create(

@@ -26,10 +26,11 @@ void multiplyWarp(mlir::ImplicitLocOpBuilder &builder, mlir::Type element,
                   llvm::ArrayRef<mlir::Value> a, llvm::ArrayRef<mlir::Value> b,
                   llvm::MutableArrayRef<mlir::Value> sums);
 
-/// Words of scales of thread id 0 (fp4/ISA/WarpOperands.h), and the place of the first one in them.
+/// Words of scales (fp4/ISA/WarpOperands.h), the place of the first one in them, and the thread id
+/// of those of A; that of B is 0.
 struct WarpScales {
   mlir::Value a, b;
-  int64_t byte;
+  int64_t byte = 0, threadOfA = 0;
 };
 /// Adds the product of words that have scales: of eight elements e2m1, kind mxf4nvf4 with scales
 /// ue4m3 of 16, or of four e4m3, kind mxf8f6f4 with scales ue8m0 of 32.

@@ -267,7 +267,6 @@ static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &t
                                      << target.name << " has none",
                     "leave the plan out where the target has mma.sync with block_scale, or "
                     "dequantize queries to bf16");
-  constexpr int64_t unit = 32; // elements of 4 bits in 16 bytes
   bool isMX = op.getQueryType().getElementTypeBitWidth() == 8;
   if (int64_t elements = op.getElements(); isMX && elements != kPanel && elements % (2 * kPanel))
     return withNote(op.emitOpError()
@@ -275,11 +274,7 @@ static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &t
                            "'query' has "
                         << elements,
                     "append zeros to the heads of query and key");
-  if (!op.hasValueRows() || op.getKeyTokens() % unit == 0)
-    return success();
-  return withNote(op.emitOpError() << "has kernels for values with scales of a multiple of " << unit
-                                   << " keys, but operand 'value' has " << op.getKeyTokens(),
-                  "append keys, and write 'lengths'");
+  return requireValueRows(op);
 }
 
 /// Reports formats of queries that `target` has no kernel for.

@@ -44,6 +44,8 @@ mlir::InFlightDiagnostic refuseHead(AttentionOp op, llvm::StringRef name, int64_
                                     llvm::StringRef known);
 /// Checks that the operation leaves the order of keys to its kernel.
 llvm::LogicalResult requireNoOrder(AttentionOp op);
+/// Checks that rows of values that have scales, of all keys, are whole blocks and loads.
+llvm::LogicalResult requireValueRows(AttentionOp op);
 /// Checks that the tokens of a page, if there are pages, are a multiple of `unit`.
 llvm::LogicalResult requirePages(AttentionOp op, int64_t unit);
 /// Checks that a kernel of lanes, or of tiles, quantizes the elements if the epilogue region does.

@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace fp4;
 
-/// Rows of an instruction, keys of a warp's step, lanes of a warp, and bytes of shared memory.
+/// Rows of an instruction, its keys and elements of values, lanes of a warp, and bytes of shared
+/// memory.
 static constexpr int64_t kInstructionRows = 8, kKeys = 16, kWarp = 32, kMostShared = 48 << 10;
 /// Most rows of a CTA, whose queries and sums are in registers, of heads of up to 128 elements.
 static constexpr int64_t kMostRows = 16, kMostElementsOfMostRows = 128;
@@ -28,9 +29,16 @@ static bool hasHeadsUpTo(AttentionOp op, int64_t elements) {
 /// Rows of a sequence: tokens, and the heads that share keys.
 static int64_t rowsOfSequence(AttentionOp op) { return op.getQueryTokens() * op.getHeadsOfGroup(); }
 
-/// Steps of 16 keys that a sequence has.
+int64_t fp4::keysOfWarpStep(AttentionOp op) {
+  if (!op.hasValueRows())
+    return kKeys;
+  constexpr int64_t bitsOfRow = 256; // of an instruction
+  return bitsOfRow / op.getValueType().getElementTypeBitWidth();
+}
+
+/// Steps that a sequence has.
 static int64_t stepsOfKeys(AttentionOp op) {
-  return int64_t(llvm::divideCeil(op.getKeyTokens(), kKeys));
+  return int64_t(llvm::divideCeil(op.getKeyTokens(), keysOfWarpStep(op)));
 }
 
 int64_t fp4::rowsOfWarpTile(AttentionOp op) {
@@ -44,15 +52,14 @@ static int64_t stepsSeen(AttentionOp op) {
   int64_t tokens =
       std::min(op.getQueryTokens(), int64_t(llvm::divideCeil(rows - 1, op.getHeadsOfGroup())) + 1);
   return std::min(stepsOfKeys(op),
-                  int64_t(llvm::divideCeil(op.getKeysOfTokens(tokens), kKeys)) + 1);
+                  int64_t(llvm::divideCeil(op.getKeysOfTokens(tokens), keysOfWarpStep(op))) + 1);
 }
 
 /// Checks that a lane's chunk of a row is whole blocks, or that blocks are whole chunks. Operands
 /// of block_scales have no chunks, or no scales.
-static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorType type,
-                                 int64_t lanes) {
+static LogicalResult requireHead(AttentionOp op, StringRef name, int64_t elements, int64_t lanes) {
   constexpr int64_t unit = 64, most = 256;
-  int64_t elements = type.getShape().back(), chunk = elements / lanes;
+  int64_t chunk = elements / lanes;
   int64_t block = op.isBlockScaled() ? 0 : op.getBlockSize();
   bool hasChunks = !block || block % chunk == 0 ||
                    (chunk % block == 0 && llvm::isPowerOf2_64(uint64_t(chunk / block)));
@@ -61,7 +68,16 @@ static LogicalResult requireHead(AttentionOp op, StringRef name, RankedTensorTyp
   return refuseHead(op, name, elements, block ? "64, 128 or 256" : "64, 128, 192 or 256");
 }
 
-/// Reports scales of blocks where mma.sync has none, and those of values, whose blocks are of keys.
+LogicalResult fp4::requireValueRows(AttentionOp op) {
+  constexpr int64_t unit = 32; // elements of 4 bits in 16 bytes, and a block of MXFP8
+  if (!op.hasValueRows() || op.getKeyTokens() % unit == 0)
+    return success();
+  return withNote(op.emitOpError() << "has kernels for values with scales of a multiple of " << unit
+                                   << " keys, but operand 'value' has " << op.getKeyTokens(),
+                  "append keys, and write 'lengths'");
+}
+
+/// Reports scales of blocks where mma.sync has none.
 static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &target) {
   if (!op.isBlockScaled())
     return success();
@@ -70,11 +86,7 @@ static LogicalResult requireBlockScales(AttentionOp op, const hw::TargetModel &t
                         << "has warps of 'block_scales' with mma.sync of sm_120a, but target "
                         << target.name << " has none",
                     "family tile_attention has 'block_scales' with tcgen05");
-  if (!op.hasValueRows())
-    return success();
-  return withNote(op.emitOpError() << "has kernels of values with scales with tcgen05, but target "
-                                   << target.name << " has none",
-                  "take values of f8E4M3FN without scales");
+  return requireValueRows(op);
 }
 
 static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
@@ -95,8 +107,8 @@ static LogicalResult requireWarpAttention(Operation *op, const KernelPlan &,
             << sharing << " share their keys",
         "family tile_attention takes them, with wgmma or tcgen05; else pass their heads "
         "behind tokens");
-  if (failed(requireHead(attention, "key", attention.getKeyType(), /*lanes=*/4)) ||
-      failed(requireHead(attention, "value", attention.getValueType(), /*lanes=*/8)))
+  if (failed(requireHead(attention, "key", attention.getElements(), /*lanes=*/4)) ||
+      failed(requireHead(attention, "value", attention.getValueElements(), /*lanes=*/8)))
     return failure();
   return failure(failed(requirePages(attention, kKeys)) ||
                  failed(requireQuantizer(attention, /*inLanes=*/true)));
@@ -119,8 +131,8 @@ static int64_t worksOf(AttentionOp op, int64_t strip = 1) {
 /// The parts of keys by which the last wave of CTAs ends first. A CTA costs as much as a few steps
 /// beside those of its keys.
 static int64_t partsOfKeys(AttentionOp op, int64_t warps, int64_t works, int64_t ctas) {
-  constexpr int64_t mostParts = 64, costOfCta = 4;
-  int64_t steps = stepsSeen(op), best = 1;
+  constexpr int64_t mostParts = 64, keysOfCost = 64;
+  int64_t costOfCta = keysOfCost / keysOfWarpStep(op), steps = stepsSeen(op), best = 1;
   auto cost = [&](int64_t parts) {
     int64_t waves = int64_t(llvm::divideCeil(works * parts, ctas));
     return waves * (int64_t(llvm::divideCeil(steps, parts * warps)) + costOfCta);

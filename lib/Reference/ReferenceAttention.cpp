@@ -387,9 +387,10 @@ Status runAttention(Step &step) {
   FP4_ASSIGN(auto operands, operandsOf(step, others, shape, type));
   shape.factors = {ofKeys, ofValues,
                    operands.scaled ? operands.scaled->blocks() : numerics::AttentionBlocks()};
-  shape.areHalves = others.queryScales ? route::hasCore(step.target, route::Core::MmaSync)
-                                       : others.keyScales && others.keyScales->type.element ==
-                                                                 ElementType::F8E4M3FN;
+  shape.areHalves =
+      others.queryScales
+          ? !others.valueScales && route::hasCore(step.target, route::Core::MmaSync)
+          : others.keyScales && others.keyScales->type.element == ElementType::F8E4M3FN;
   FP4_ASSIGN(auto reference, numerics::referenceAttention(shape, type, operands.query, operands.key,
                                                           operands.value, step.threads));
   FP4_TRY(defineWithin(step, 0, std::move(reference.values), std::move(reference.bounds)));

@@ -137,11 +137,11 @@ class Blocks(unittest.TestCase):
             with self.subTest(format):
                 self.check(format, 0.01, target="sm_120a")
 
-    def test_nv_throughout(self) -> None:
-        self.check("nv", 0.2, has_rows=True)
-
-    def test_mx_throughout(self) -> None:
-        self.check("mx", has_rows=True)
+    def test_throughout(self) -> None:
+        for format, bound in (("nv", 0.2), ("mx", 0.06)):
+            for target in ("sm_100a", "sm_120a"):
+                with self.subTest(format, target=target):
+                    self.check(format, bound, has_rows=True, target=target)
 
     def test_refused(self) -> None:
         q = heads(1, 16, 2, 64)

@@ -13,19 +13,21 @@ func.func @bytes(%q: !q) -> !o {
 
 // -----
 
-// Scales of blocks of values, of 32 keys, are tcgen05's, and scales of queries and keys are not.
+// Values with scales have rows of whole blocks and loads.
 
 !q = tensor<1x200x2x128xf8E4M3FN>
 !k = tensor<1x256x2x128xf8E4M3FN>
 !v = tensor<1x2x128x256xf8E4M3FN>
+!l = tensor<1x240x2x128xf8E4M3FN>
+!w = tensor<1x2x128x240xf8E4M3FN>
 !s = tensor<512x4xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !t = tensor<256x8xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>
 !o = tensor<1x200x2x128xbf16>
-func.func @block_scales(%q: !q, %k: !k, %v: !v, %x: !k, %s: !s, %t: !t) -> (!o, !o) {
-  %fits = fp4.attention %q, %k, %x block_scales(%s, %s : !s, !s) scale 1.0 : !q, !k, !k -> !o
-  // expected-error @+2 {{has kernels of values with scales with tcgen05, but target sm_120a has none}}
-  // expected-note @+1 {{take values of f8E4M3FN without scales}}
-  %o = fp4.attention %q, %k, %v block_scales(%s, %s, %t : !s, !s, !t) scale 1.0 : !q, !k, !v -> !o
+func.func @block_scales(%q: !q, %k: !k, %v: !v, %l: !l, %w: !w, %s: !s, %t: !t) -> (!o, !o) {
+  %fits = fp4.attention %q, %k, %v block_scales(%s, %s, %t : !s, !s, !t) scale 1.0 : !q, !k, !v -> !o
+  // expected-error @+2 {{has kernels for values with scales of a multiple of 32 keys, but operand 'value' has 240}}
+  // expected-note @+1 {{append keys, and write 'lengths'}}
+  %o = fp4.attention %q, %l, %w block_scales(%s, %s, %t : !s, !s, !t) scale 1.0 : !q, !l, !w -> !o
   return %fits, %o : !o, !o
 }
 

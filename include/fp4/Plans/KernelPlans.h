@@ -31,6 +31,8 @@ AmaxOp amaxOfKernel(QuantizeOp quantize);
 /// Rows of queries, tokens and the heads that share keys, of a CTA of a warp_attention kernel: a
 /// multiple of 8.
 int64_t rowsOfWarpTile(AttentionOp op);
+/// Keys of a step of a warp: 16, or those of an instruction that scales blocks of keys.
+int64_t keysOfWarpStep(AttentionOp op);
 /// Numbers (f32) of a lane for `tiles` times eight rows and `valueTiles` times 16 elements of a
 /// head: of each eight rows two maxima, two sums, and four results for 16 elements.
 constexpr int64_t numbersOfWarpState(int64_t tiles, int64_t valueTiles) {

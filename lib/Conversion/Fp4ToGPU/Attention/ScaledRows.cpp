@@ -1,4 +1,4 @@
-//===- ScaledRows.cpp - Queries or keys whose blocks mma.sync scales ------===//
+//===- ScaledRows.cpp - Rows of codes whose blocks mma.sync scales --------===//
 #include "Attention/ScaledRows.h"
 
 #include "Attention/CacheRows.h"
@@ -8,10 +8,12 @@
 using namespace mlir;
 using namespace fp4;
 
-ScaledRows::ScaledRows(KernelBuilder &kernel, Value codes, Value scales, int64_t tokens)
+static constexpr int64_t kWordBytes = 4;
+
+ScaledRows::ScaledRows(KernelBuilder &kernel, Value codes, Value scales, int64_t rows)
     : b(kernel.body()), codes(kernel.input(codes)), scales(kernel.input(scales)),
       element(getElementTypeOrSelf(codes.getType())),
-      rowTiles(int64_t(llvm::divideCeil(uint64_t(tokens), hw::scaleBlockRows))) {
+      rowTiles(int64_t(llvm::divideCeil(uint64_t(rows), hw::scaleBlockRows))) {
   int64_t elements = cast<RankedTensorType>(codes.getType()).getShape().back();
   rowBytes = elements * element.getIntOrFloatBitWidth() / 8;
   int64_t ofRow = cast<RankedTensorType>(scales.getType()).getShape().back();
@@ -21,29 +23,55 @@ ScaledRows::ScaledRows(KernelBuilder &kernel, Value codes, Value scales, int64_t
 /// A block of MXFP8 is all of an instruction, whose elements may have any order: that of memory.
 ScaledRows::Values ScaledRows::load(Int32 row, Int32 lane) {
   Value ofRow = address(b, codes, row, rowBytes);
-  constexpr int64_t wordBytes = 4;
   Values words;
   for (int64_t at = 0; at < rowBytes; at += kStepBytes)
     if (isPacked()) {
-      Value first = advance(b, address(b, ofRow, lane, wordBytes), at);
+      Value first = advance(b, address(b, ofRow, lane, kWordBytes), at);
       for (int64_t half : {0, 1})
         llvm::append_range(words,
-                           loadWords(b, advance(b, first, half * kStepBytes / 2), wordBytes));
+                           loadWords(b, advance(b, first, half * kStepBytes / 2), kWordBytes));
     } else {
-      Value first = advance(b, address(b, ofRow, lane, 2 * wordBytes), at);
-      llvm::append_range(words, loadWords(b, first, 2 * wordBytes));
+      Value first = advance(b, address(b, ofRow, lane, 2 * kWordBytes), at);
+      llvm::append_range(words, loadWords(b, first, 2 * kWordBytes));
     }
   return words;
 }
 
-ScaledRows::Values ScaledRows::loadScales(Int32 matrix, Int32 token) {
+ScaledRows::Values ScaledRows::loadStep(Int32 row, int64_t behind, Int32 lane, Int32 step) {
+  Value ofRow = address(b, codes, row, rowBytes);
+  auto words = [&](Int32 byte, int64_t bytes) {
+    Int32 existing = rowBytes % kStepBytes ? minimum(byte, Int32(b, rowBytes - bytes)) : byte;
+    return loadWords(b, advance(b, address(b, ofRow, existing, 1), behind * rowBytes), bytes);
+  };
+  Int32 first = step * kStepBytes;
+  if (!isPacked())
+    return words(first + lane * (2 * kWordBytes), 2 * kWordBytes);
+  Values both;
+  for (int64_t half : {0, 1})
+    llvm::append_range(both, words(first + lane * kWordBytes + half * kStepBytes / 2, kWordBytes));
+  return both;
+}
+
+/// The four scales of a row in column `column` of the scale tiles.
+Value ScaledRows::placeOfScales(Int32 matrix, Int32 row, Int32 column) {
+  Int32 tile =
+      hw::scaleBlockIndex(matrix * rowTiles + row / int64_t(hw::scaleBlockRows), column, tiles);
+  Value first = address(b, scales, tile, int64_t(hw::scaleBlockBytes));
+  return address(b, first, hw::scaleWordInBlock(row), 1);
+}
+
+ScaledRows::Values ScaledRows::loadScales(Int32 matrix, Int32 row) {
   Values words;
-  Int32 rowTile = matrix * rowTiles + token / int64_t(hw::scaleBlockRows);
-  for (int64_t i = 0; i < tiles; ++i) {
-    Int32 tile = hw::scaleBlockIndex(rowTile, Int32(b, i), tiles);
-    Value first = address(b, scales, tile, int64_t(hw::scaleBlockBytes));
+  for (int64_t i = 0; i < tiles; ++i)
     words.push_back(
-        fp4::load(b, b.getI32Type(), address(b, first, hw::scaleWordInBlock(token), 1), 4));
-  }
+        fp4::load(b, b.getI32Type(), placeOfScales(matrix, row, Int32(b, i)), kWordBytes));
   return words;
+}
+
+Value ScaledRows::loadScalesOfStep(Int32 matrix, Int32 row, Int32 step) {
+  Value place = placeOfScales(matrix, row, step / stepsOfWord());
+  if (stepsOfWord() == 1)
+    return fp4::load(b, b.getI32Type(), place, kWordBytes);
+  Value byte = fp4::load(b, b.getI8Type(), address(b, place, step % stepsOfWord(), 1), 1);
+  return arith::ExtUIOp::create(b, b.getI32Type(), byte);
 }

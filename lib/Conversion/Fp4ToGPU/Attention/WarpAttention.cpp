@@ -13,7 +13,8 @@
 // that depends on the plan alone.
 //
 // Rows of queries are tokens and the heads that share keys. With scales of blocks, codes of queries
-// and keys are operands as they are (ScaledRows.h), and e4m3 values and powers become f16.
+// and keys are operands as they are (ScaledRows.h). Values of e4m3 and powers become f16 then, and
+// values with scales have steps of more keys (WarpBlocks.cpp).
 //
 //===----------------------------------------------------------------------===//
 #include "Attention/WarpAttention.h"
@@ -21,7 +22,6 @@
 #include "InlinePtx.h"
 
 #include "fp4/Dialect/Utils/BufferTypes.h"
-#include "fp4/ISA/WarpOperands.h"
 #include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -56,18 +56,20 @@ WarpAttention::Sizes WarpAttention::sizesOf(AttentionOp op, const KernelPlan &pl
   sizes.parts = *plan.split.kSlices;
   sizes.warps = *plan.threads / kWarp;
   sizes.strip = plan.strip.value_or(1);
+  sizes.keysOfStep = keysOfWarpStep(op);
   return sizes;
 }
 
 WarpAttention::WarpAttention(AttentionOp op, LoweringContext &context)
     : op(op), sizes(sizesOf(op, context.plan)), kernel(op, "attention", context), b(kernel.body()),
       s(b, context.target),
-      element(op.isBlockScaled() ? b.getF16Type() : op.getQueryType().getElementType()),
-      keys(op.isBlockScaled()
-               ? std::optional<CacheRows>()
-               : std::optional<CacheRows>(std::in_place, kernel, context.target, op.getKey(),
-                                          op.getKeyScales(), element, kLanesOfKey)),
-      values(kernel, context.target, op.getValue(), op.getValueScales(), element, kLanesOfValue) {}
+      element(op.isBlockScaled() ? b.getF16Type() : op.getQueryType().getElementType()) {
+  if (!op.isBlockScaled())
+    keys.emplace(kernel, context.target, op.getKey(), op.getKeyScales(), element, kLanesOfKey);
+  if (!op.hasValueRows())
+    values.emplace(kernel, context.target, op.getValue(), op.getValueScales(), element,
+                   kLanesOfValue);
+}
 
 void WarpAttention::setOperands() {
   if (op.isBlockScaled()) {
@@ -76,6 +78,8 @@ void WarpAttention::setOperands() {
   } else {
     query = kernel.input(op.getQuery());
   }
+  if (op.hasValueRows())
+    scaledValues.emplace(kernel, op.getValue(), op.getValueScales(), sizes.valueElements);
   for (auto [pointer, operand] :
        {std::pair(&keyFactors, op.getKeyFactors()), std::pair(&valueFactors, op.getValueFactors()),
         std::pair(&lengths, op.getLengths()), std::pair(&pages, op.getPages()),
@@ -103,9 +107,9 @@ void WarpAttention::setOperands() {
   Int32 thread(b, NVVM::ThreadIdXOp::create(b, b.getI32Type()));
   lane = thread % kWarp;
   warp = thread / kWarp;
-  if (keys)
-    keys->begin(thread);
-  values.begin(thread);
+  for (std::optional<CacheRows> *rows : {&keys, &values})
+    if (*rows)
+      (*rows)->begin(thread);
 }
 
 /// Allocates the results, and finds what the epilogue region reads.
@@ -165,7 +169,7 @@ Value WarpAttention::endOfKeys(Int32 firstRow, Value keys) {
 Int32 WarpAttention::firstStepSeen(Int32 firstRow, Value keys) {
   int64_t behind = 1 - sizes.tokens - int64_t(*op.getWindow());
   Value begin = Int32(b, keys) + firstRow / sizes.headsOfGroup() + behind;
-  return Int32(b, arith::MaxSIOp::create(b, begin, constI32(b, 0))) / kKeys;
+  return Int32(b, arith::MaxSIOp::create(b, begin, constI32(b, 0))) / sizes.keysOfStep;
 }
 
 void WarpAttention::findWork() {
@@ -175,7 +179,7 @@ void WarpAttention::findWork() {
   Int32 head = number / sizes.rowTiles % sizes.strips() * sizes.strip + *warp % sizes.strip;
   Int32 batch = number / (sizes.rowTiles * sizes.strips());
   Value keys = keysOfSequence(batch);
-  Int32 steps = (Int32(b, endOfKeys(firstRow, keys)) + (kKeys - 1)) / kKeys;
+  Int32 steps = (Int32(b, endOfKeys(firstRow, keys)) + (sizes.keysOfStep - 1)) / sizes.keysOfStep;
   std::optional<Int32> seen;
   if (op.getWindow())
     seen = firstStepSeen(firstRow, keys);
@@ -186,7 +190,7 @@ void WarpAttention::findWork() {
   factor = s.constant(std::ldexp(scale, this->keys ? -this->keys->exponent() : 0));
   if (keyFactors)
     factor = s.multiply(factor, factorOf(op.getKeyFactors(), keyFactors));
-  valueFactor = s.constant(std::ldexp(1.f, -values.exponent()));
+  valueFactor = s.constant(std::ldexp(1.f, values ? -values->exponent() : 0));
   if (valueFactors)
     valueFactor = s.multiply(valueFactor, factorOf(op.getValueFactors(), valueFactors));
 }
@@ -288,19 +292,6 @@ void WarpAttention::loadQueries() {
   }
 }
 
-/// The queries, and their scales, as operand B.
-void WarpAttention::loadScaledQueries() {
-  for (int64_t tile = 0; tile < sizes.tiles; ++tile) {
-    Int32 row = minimum(work->firstRow + *lane / kLanesOfKey + tile * kWarpColumns,
-                        Int32(b, sizes.rows - 1));
-    Values words = scaledQueries->load(placeOf(row), *lane % kLanesOfKey);
-    llvm::append_range(words, scaledQueries->loadScales(work->batch * sizes.heads + headOf(row),
-                                                        row / sizes.headsOfGroup()));
-    queryOfTile.push_back(words);
-    factorsOfRow.append(size_t(kRowsOfLane), factor);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Loads
 //===----------------------------------------------------------------------===//
@@ -309,7 +300,7 @@ void WarpAttention::loadScaledQueries() {
 Value WarpAttention::pageOf(Int32 step) {
   if (!pages)
     return {};
-  Int32 number = minimum(step * kKeys / sizes.pageTokens, Int32(b, sizes.pages - 1));
+  Int32 number = minimum(step * sizes.keysOfStep / sizes.pageTokens, Int32(b, sizes.pages - 1));
   Value place = address(b, pages, work->batch * sizes.pages + number, 4);
   return fp4::load(b, b.getI32Type(), place, 4);
 }
@@ -318,7 +309,7 @@ Value WarpAttention::pageOf(Int32 step) {
 /// behind the last one of a sequence are that one; elsewhere the places of rows are constants
 /// apart.
 WarpAttention::Values WarpAttention::loadRows(Int32 first, Words words) {
-  bool mayEnd = !pages && sizes.keys % kKeys;
+  bool mayEnd = !pages && sizes.keys % sizes.keysOfStep;
   Int32 last = work->batch * sizes.keys + (sizes.keys - 1);
   auto take = [&](CacheRows &rows, Int32 row, int64_t key, Int32 chunk) {
     Int32 existing = mayEnd ? minimum(first + row + key, last) : first + row;
@@ -330,39 +321,25 @@ WarpAttention::Values WarpAttention::loadRows(Int32 first, Words words) {
   Int32 group = *lane / kLanesOfKey, member = *lane % kLanesOfKey;
   Values loaded;
   if (scaledKeys && (words & OfKeys))
-    loaded = loadScaledKeys(first - work->batch * sizes.keys);
+    loaded = loadScaledKeys(first - work->batch * sizes.keys, /*number=*/0);
   for (int64_t key : {0, 8})
     if (keys && (words & OfKeys))
       llvm::append_range(loaded, take(*keys, group, key, member));
   for (int64_t key : {0, 1, 8, 9})
     if (words & OfValues)
-      llvm::append_range(loaded, take(values, member * 2, key, group));
+      llvm::append_range(loaded, take(*values, member * 2, key, group));
   return computeHere(b, b.getLoc(), loaded);
-}
-
-/// The words of 16 keys from token `first` on, as operand A, and those of their scales.
-WarpAttention::Values WarpAttention::loadScaledKeys(Int32 first) {
-  auto existing = [&](Int32 token) { return minimum(first + token, Int32(b, sizes.keys - 1)); };
-  Values loaded;
-  for (int64_t key : {0, 8}) {
-    Int32 token = work->batch * sizes.keys + existing(*lane / kLanesOfKey + key);
-    llvm::append_range(
-        loaded, scaledKeys->load(token * sizes.keyHeads + work->keyHead, *lane % kLanesOfKey));
-  }
-  llvm::append_range(loaded, scaledKeys->loadScales(work->batch * sizes.keyHeads + work->keyHead,
-                                                    existing(hw::scaleRowOfShortA(*lane))));
-  return loaded;
 }
 
 /// The words of a step. Keys and values of a page that does not exist are zero.
 WarpAttention::Values WarpAttention::load(Int32 step, Value page, Words words) {
   if (!pages)
-    return loadRows(work->batch * sizes.keys + step * kKeys, words);
+    return loadRows(work->batch * sizes.keys + step * sizes.keysOfStep, words);
   int64_t all = op.getKeyType().getDimSize(0);
   Int32 list(b, page); // of the tokens of a page, or of a head of a page
   if (op.getHeadsFirst())
     list = list * sizes.keyHeads + work->keyHead;
-  Int32 first = list * sizes.pageTokens + step * kKeys % sizes.pageTokens;
+  Int32 first = list * sizes.pageTokens + step * sizes.keysOfStep % sizes.pageTokens;
   Values zeros(size_t(countOf(words)), constI32(b, 0));
   return chooseValues(
       b, TypeRange(ValueRange(zeros)), Int32(b, page) < all, [&] { return loadRows(first, words); },
@@ -377,6 +354,8 @@ WarpAttention::Values WarpAttention::load(Int32 step, Value page, Words words) {
 WarpState WarpAttention::passKeys() {
   if (overlapsSteps())
     return passOverlapped();
+  if (scaledValues)
+    return passBlocks();
   Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
   Int32 first = work->begin + *warp / sizes.strip,
         next = minimum(first + sizes.warpsOfHead(), last);
@@ -419,10 +398,15 @@ void WarpAttention::addKeys(Int32 step, ArrayRef<Value> words, WarpState &state)
     hide(int64_t(tile), step, ofTile);
   raise(scores, state);
   Values distances = distancesOf(scores, state);
-  for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-    powers.push_back(
-        powersOf(tile, ArrayRef(distances).slice(size_t(tile) * kWarpSums, kWarpSums), state));
-  addValues(words.drop_front(ofKeys), powers, state);
+  for (auto [tile, ofTile] : llvm::enumerate(scores)) {
+    auto some = ArrayRef(distances).slice(tile * ofTile.size(), ofTile.size());
+    powers.push_back(scaledValues ? quantizedPowers(int64_t(tile), some, state)
+                                  : powersOf(int64_t(tile), some, state));
+  }
+  if (scaledValues)
+    addScaledValues(words.drop_front(ofKeys), powers, state);
+  else
+    addValues(words.drop_front(ofKeys), powers, state);
 }
 
 /// Raises the maxima to those of scores.
@@ -430,8 +414,8 @@ void WarpAttention::raise(ArrayRef<Values> scores, WarpState &state) {
   Values raised = state.maxima;
   for (auto [row, maximum] : llvm::enumerate(raised)) {
     const Values &ofTile = scores[row / kRowsOfLane];
-    for (size_t key : {0, 1})
-      maximum = s.maximumNumber(maximum, ofTile[2 * key + row % kRowsOfLane]);
+    for (size_t i = row % kRowsOfLane; i < ofTile.size(); i += kRowsOfLane)
+      maximum = s.maximumNumber(maximum, ofTile[i]);
     maximum = combineRows(b, maximum, [&](Value x, Value y) { return s.maximumNumber(x, y); });
   }
   state.raise(raised);
@@ -445,6 +429,12 @@ WarpAttention::Values WarpAttention::distancesOf(ArrayRef<Values> scores, WarpSt
       distances.push_back(
           state.distanceOf(score, int64_t(tile) * kRowsOfLane + int64_t(i) % kRowsOfLane));
   return distances;
+}
+
+/// The key of number `number` of those that the lane has of a step.
+Int32 WarpAttention::keyOf(Int32 step, int64_t number) {
+  Int32 row = *lane / kLanesOfKey + number % 2 * kWarpColumns;
+  return step * sizes.keysOfStep + keyOfRow(row, number / 2);
 }
 
 /// The scores of all tiles with the keys of a step.
@@ -469,42 +459,23 @@ WarpAttention::Values WarpAttention::productsOf(int64_t tile, ArrayRef<Values> k
   return products;
 }
 
-/// Products of operands with scales: words of keys, and behind them those of scales.
-WarpAttention::Values WarpAttention::scaledProductsOf(int64_t tile, ArrayRef<Value> words) {
-  Values products(kWarpSums, s.constant(0));
-  ArrayRef<Value> queries = queryOfTile[size_t(tile)];
-  auto count = size_t(scaledKeys->words());
-  for (int64_t step = 0; step < scaledKeys->steps(); ++step) {
-    auto pair = size_t(2 * step), ofScales = size_t(scaledKeys->wordOf(step));
-    multiplyScaledWarp(
-        b, scaledKeys->elementType(),
-        {words[pair], words[count + pair], words[pair + 1], words[count + pair + 1]},
-        {queries[pair], queries[pair + 1]},
-        {words[2 * count + ofScales], queries[count + ofScales], scaledKeys->byteOf(step)},
-        products);
-  }
-  return products;
-}
-
 /// Scores of products, in the exponent of 2.
 WarpAttention::Values WarpAttention::finished(Values scores, int64_t tile, Int32 step) {
-  Int32 key = step * kKeys + *lane / kLanesOfKey;
-  for (int64_t i = 0; i < kWarpSums; ++i) {
-    int64_t row = tile * kRowsOfLane + i % kRowsOfLane;
-    Value score = softcapped(s.multiply(scores[size_t(i)], factorsOfRow[size_t(row)]));
-    scores[size_t(i)] = biased(score, row, key + i / kRowsOfLane * kWarpColumns);
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    int64_t row = tile * kRowsOfLane + int64_t(i) % kRowsOfLane;
+    score = softcapped(s.multiply(score, factorsOfRow[size_t(row)]));
+    score = biased(score, row, keyOf(step, int64_t(i) / kRowsOfLane));
   }
   return scores;
 }
 
 /// Makes scores -infinity where a row does not see a key.
 void WarpAttention::hide(int64_t tile, Int32 step, Values &scores) {
-  Int32 key = step * kKeys + *lane / kLanesOfKey;
   Value nothing = s.constant(-std::numeric_limits<float>::infinity());
-  for (int64_t i = 0; i < kWarpSums; ++i) {
-    Value limit = limits[size_t(tile * kRowsOfLane + i % kRowsOfLane)];
-    Value exists = isSeen(key + i / kRowsOfLane * kWarpColumns, limit);
-    scores[size_t(i)] = arith::SelectOp::create(b, exists, scores[size_t(i)], nothing);
+  for (auto [i, score] : llvm::enumerate(scores)) {
+    Value limit = limits[size_t(tile * kRowsOfLane) + i % kRowsOfLane];
+    Value exists = isSeen(keyOf(step, int64_t(i) / kRowsOfLane), limit);
+    score = arith::SelectOp::create(b, exists, score, nothing);
   }
 }
 
@@ -557,7 +528,7 @@ WarpAttention::Values WarpAttention::powersOf(int64_t tile, ArrayRef<Value> dist
       powers.push_back(approximateExp2(b, distances[2 * key + size_t(i)]));
       state.sums[row] = s.add(state.sums[row], powers.back());
     }
-    words.push_back(transposeMatrix(b, packed(powers[0], powers[1], values.elementType())));
+    words.push_back(transposeMatrix(b, packed(powers[0], powers[1], values->elementType())));
   }
   return words;
 }
@@ -565,16 +536,16 @@ WarpAttention::Values WarpAttention::powersOf(int64_t tile, ArrayRef<Value> dist
 /// Adds the values of a step times powers. Operand A has an element of two keys in a word.
 void WarpAttention::addValues(ArrayRef<Value> words, ArrayRef<Values> powers, WarpState &state) {
   SmallVector<Values> ofKeys;
-  auto count = size_t(values.words());
+  auto count = size_t(values->words());
   for (size_t i = 0; i < 4; i += 2)
     ofKeys.push_back(
-        values.convertRows(words.slice(i * count, count), words.slice((i + 1) * count, count)));
+        values->convertRows(words.slice(i * count, count), words.slice((i + 1) * count, count)));
   for (int64_t i = 0; i < sizes.valueTiles(); ++i) {
     Values a;
     for (const Values &some : ofKeys)
       llvm::append_range(a, ArrayRef(some).slice(size_t(2 * i), 2));
     for (int64_t tile = 0; tile < sizes.tiles; ++tile)
-      multiplyWarp(b, values.elementType(), a, powers[size_t(tile)],
+      multiplyWarp(b, values->elementType(), a, powers[size_t(tile)],
                    MutableArrayRef(state.results)
                        .slice(size_t((tile * sizes.valueTiles() + i) * kWarpSums), kWarpSums));
   }

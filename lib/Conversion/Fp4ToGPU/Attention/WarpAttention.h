@@ -22,8 +22,8 @@ private:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
 
-  /// Keys of a step, and lanes that share a row of keys and of values.
-  static constexpr int64_t kKeys = kWarpRows, kLanesOfKey = 4, kLanesOfValue = 8;
+  /// Lanes that share a row of keys and of values.
+  static constexpr int64_t kLanesOfKey = 4, kLanesOfValue = 8;
   /// The largest exponent of a number of f16: powers up to 2^15 keep more small ones than powers up
   /// to 1, and so do queries. Powers begin 2^kGrowth below.
   static constexpr int kHalfPower = 15;
@@ -39,6 +39,7 @@ private:
     int64_t batches, rows, tiles;      ///< tiles of eight rows
     int64_t rowTiles, parts, warps;
     int64_t strip; ///< heads of keys of a CTA: neighbouring warps have one each
+    int64_t keysOfStep;
 
     int64_t headsOfGroup() const { return heads / keyHeads; }
     int64_t strips() const { return keyHeads / strip; }
@@ -46,7 +47,7 @@ private:
     int64_t warpsOfHead() const { return warps / strip; }
     int64_t valueTiles() const { return valueElements / kWarpRows; }
   };
-  /// A CTA's part of the keys of a sequence, in steps of 16.
+  /// A CTA's part of the keys of a sequence.
   struct Work {
     Int32 number; ///< number of the result that the parts share
     Int32 batch, keyHead, firstRow;
@@ -68,7 +69,6 @@ private:
   Int32 headOf(Int32 row);
   Int32 placeOf(Int32 row);
   void loadQueries();
-  void loadScaledQueries();
   Values queryWords(Int32 row);
   bool scalesQueries() const;
   Value scaleQueries(Values &words);
@@ -76,14 +76,12 @@ private:
   /// Words of a step: of keys, and of values, or of one of them.
   enum Words : unsigned { OfKeys = 1, OfValues = 2, OfBoth = 3 };
   int64_t countOf(Words words) const {
-    int64_t ofKeys =
-        scaledKeys ? 2 * scaledKeys->words() + scaledKeys->scaleWords() : 2 * keys->words();
-    return (words & OfKeys ? ofKeys : 0) + (words & OfValues ? 4 * values.words() : 0);
+    int64_t ofKeys = scaledKeys ? instructionsOfStep() * wordsOfScaledKeys() : 2 * keys->words();
+    return (words & OfKeys ? ofKeys : 0) + (words & OfValues ? 4 * values->words() : 0);
   }
   Value pageOf(Int32 step);
   Values load(Int32 step, Value page, Words words);
   Values loadRows(Int32 first, Words words);
-  Values loadScaledKeys(Int32 first);
   bool unrollsSteps();
   /// The results of the loop that has `results` when an iteration has two of its steps.
   static mlir::ValueRange unrolledByTwo(mlir::ValueRange results);
@@ -91,8 +89,8 @@ private:
   void addKeys(Int32 step, llvm::ArrayRef<Value> words, WarpState &state);
   llvm::SmallVector<Values> scoresOf(llvm::ArrayRef<Value> words, Int32 step);
   Values productsOf(int64_t tile, llvm::ArrayRef<Values> keys);
-  Values scaledProductsOf(int64_t tile, llvm::ArrayRef<Value> words);
   Values finished(Values scores, int64_t tile, Int32 step);
+  Int32 keyOf(Int32 step, int64_t number);
   void hide(int64_t tile, Int32 step, Values &scores);
   void raise(llvm::ArrayRef<Values> scores, WarpState &state);
   Value softcapped(Value number);
@@ -116,11 +114,25 @@ private:
   Values distancesOf(llvm::ArrayRef<Values> scores, WarpState &state);
   Values raised(Int32 number, const Step &step);
 
+  // Operands whose blocks mma.sync scales (WarpBlocks.cpp).
+  void loadScaledQueries();
+  int64_t instructionsOfStep() const { return sizes.keysOfStep / kWarpRows; }
+  int64_t wordsOfScaledKeys() const { return 2 * scaledKeys->words() + scaledKeys->scaleWords(); }
+  Int32 keyOfRow(Int32 row, int64_t number);
+  Values loadScaledKeys(Int32 first, int64_t number);
+  Values scaledProductsOf(int64_t tile, llvm::ArrayRef<Value> words);
+  Values productsOfKeys(int64_t tile, llvm::ArrayRef<Value> words);
+  Int32 elementOfRow(Int32 row);
+  Values loadScaledValues(Int32 step);
+  WarpState passBlocks();
+  Values quantizedPowers(int64_t tile, llvm::ArrayRef<Value> distances, WarpState &state);
+  Values asOperand(llvm::ArrayRef<Value> codes, llvm::ArrayRef<Value> scales);
+  void addScaledValues(llvm::ArrayRef<Value> words, llvm::ArrayRef<Values> powers,
+                       WarpState &state);
+
   // One state of all, and its results (WarpResults.cpp).
-  WarpState makeState() {
-    int most = kHalfPower - (overlapsSteps() ? kGrowth : 0);
-    return {s, b, sizes.tiles, sizes.valueTiles(), values.elementType().isF16() ? most : 0};
-  }
+  float powerExponent();
+  WarpState makeState() { return {s, b, sizes.tiles, sizes.valueTiles(), powerExponent()}; }
   int64_t membersOfState() const;
   int64_t linesOfState() const { return membersOfState() * kWarpColumns; }
   int64_t bytesOfState() { return makeState().size() * linesOfState() * 4; }
@@ -160,9 +172,9 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   Scalars s;
   mlir::Type element;
-  std::optional<CacheRows> keys;
+  std::optional<CacheRows> keys, values;
   std::optional<ScaledRows> scaledQueries, scaledKeys; ///< in place of `keys`, with block_scales
-  CacheRows values;
+  std::optional<ScaledRows> scaledValues;              ///< in place of `values`, with scales there
   /// Pointers; null where there are none.
   Value query, result, lengths, pages, keyFactors, valueFactors, sinks, slopes, lse;
   Value resultPitch; ///< i64, bytes from a token's result to the next; null: without gaps

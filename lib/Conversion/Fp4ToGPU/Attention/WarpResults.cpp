@@ -340,12 +340,14 @@ Value WarpAttention::addressOf(Int32 row, int64_t headBytes) {
 }
 
 void WarpAttention::storeRow(const WarpState &state, int64_t row, Value inverse) {
-  int64_t tile = row / kRowsOfLane, half = row % kRowsOfLane, chunk = values.chunk();
+  int64_t tile = row / kRowsOfLane, half = row % kRowsOfLane;
+  int64_t chunk = sizes.valueElements / kLanesOfValue;
   Values elements((size_t(chunk)));
   for (int64_t i = 0; i < sizes.valueTiles(); ++i)
     for (int64_t upper : {0, 1}) {
       auto place = size_t((tile * sizes.valueTiles() + i) * kWarpSums + 2 * upper + half);
-      elements[size_t(values.elementOfRows(2 * i + upper))] =
+      int64_t word = 2 * i + upper;
+      elements[size_t(values ? values->elementOfRows(word) : word)] =
           s.multiply(state.results[place], inverse);
     }
   Int32 number = rowOfLane(row);

@@ -28,7 +28,7 @@ public:
 
   /// Powers are 2^`exponent` times too large, and so are all sums of them.
   WarpState(Scalars &s, mlir::ImplicitLocOpBuilder &b, int64_t tiles, int64_t valueTiles,
-            int exponent)
+            float exponent)
       : tiles(tiles), valueTiles(valueTiles), exponent(exponent), s(s), b(b) {}
 
   /// Makes the state of no keys.
@@ -56,7 +56,7 @@ public:
   mlir::Value logSumOf(int64_t row);
 
   int64_t tiles, valueTiles;
-  int exponent;
+  float exponent;
   Values maxima, sums; ///< maxima and sums of the lane's rows: tile j has rows 2 j and 2 j + 1
   Values results;      ///< accumulators by tile, tile of values, and place in an accumulator
 

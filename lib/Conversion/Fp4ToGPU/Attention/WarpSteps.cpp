@@ -146,10 +146,11 @@ WarpAttention::Values WarpAttention::raised(Int32 number, const Step &step) {
 /// keys. Keys in front of a window need no condition: a row that they are hidden from has seen
 /// none, and all scores exceed its maximum of -infinity.
 Value WarpAttention::mayHide(Int32 number) {
-  if (!op.getCausal() && !op.getLengths() && sizes.keys % kKeys == 0)
+  if (!op.getCausal() && !op.getLengths() && sizes.keys % sizes.keysOfStep == 0)
     return {};
   Int32 seen(b, work->keys);
   if (op.getCausal())
     seen = seen + work->firstRow / sizes.headsOfGroup() + (1 - sizes.tokens);
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, number * kKeys + kKeys, seen);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::sgt,
+                               number * sizes.keysOfStep + sizes.keysOfStep, seen);
 }
