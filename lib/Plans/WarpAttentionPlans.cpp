@@ -192,11 +192,24 @@ struct CtaShape {
 };
 } // namespace
 
+/// The fastest predicted for an RTX 5090 (notebook/attention.md). Steps of values with scales have
+/// so many keys that few warps read as fast as memory does, and their states are added in the end:
+/// CTAs are as large as lets all run at a time.
+static CtaShape shapeOfValueRows(AttentionOp op, const hw::TargetModel &target) {
+  constexpr int64_t threads = 256, mostCtas = 4;
+  int64_t ctas = 1;
+  while (ctas < mostCtas && worksOf(op) > ctas * target.sms)
+    ctas *= 2;
+  return {threads / ctas, ctas};
+}
+
 /// The fastest on an H200 (notebook/attention.md). One CTA has all registers of an SM if all run at
 /// a time; else the next one begins while one ends. Codes of several heads, which lie together, are
 /// read faster than those of one, and CTAs of so many heads run at a time. Bytes with scales in
 /// pages spill with 128 registers.
 static CtaShape shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
+  if (op.hasValueRows())
+    return shapeOfValueRows(op, target);
   if (rowsOfWarpTile(op) > kInstructionRows || !hasHeadsUpTo(op, kMostElementsOfMostRows))
     return {256, 1};
   bool isOneWave = worksOf(op) <= target.sms;

@@ -394,8 +394,11 @@ WarpState WarpAttention::passKeys() {
 void WarpAttention::addKeys(Int32 step, ArrayRef<Value> words, WarpState &state) {
   auto ofKeys = size_t(countOf(OfKeys));
   SmallVector<Values> scores = scoresOf(words.take_front(ofKeys), step), powers;
-  for (auto [tile, ofTile] : llvm::enumerate(scores))
-    hide(int64_t(tile), step, ofTile);
+  if (scaledValues)
+    hideSome(step, scores);
+  else
+    for (auto [tile, ofTile] : llvm::enumerate(scores))
+      hide(int64_t(tile), step, ofTile);
   raise(scores, state);
   Values distances = distancesOf(scores, state);
   for (auto [tile, ofTile] : llvm::enumerate(scores)) {

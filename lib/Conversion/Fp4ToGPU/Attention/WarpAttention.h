@@ -125,6 +125,8 @@ private:
   Int32 elementOfRow(Int32 row);
   Values loadScaledValues(Int32 step);
   WarpState passBlocks();
+  Values loadKeysOfStep(Int32 step);
+  void hideSome(Int32 step, llvm::SmallVector<Values> &scores);
   Values quantizedPowers(int64_t tile, llvm::ArrayRef<Value> distances, WarpState &state);
   Values asOperand(llvm::ArrayRef<Value> codes, llvm::ArrayRef<Value> scales);
   void addScaledValues(llvm::ArrayRef<Value> words, llvm::ArrayRef<Values> powers,

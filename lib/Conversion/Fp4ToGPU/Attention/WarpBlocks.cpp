@@ -69,6 +69,14 @@ WarpAttention::Values WarpAttention::loadScaledKeys(Int32 first, int64_t number)
   return loaded;
 }
 
+/// The words of the keys of a step.
+WarpAttention::Values WarpAttention::loadKeysOfStep(Int32 step) {
+  Values words;
+  for (int64_t i = 0; i < instructionsOfStep(); ++i)
+    llvm::append_range(words, loadScaledKeys(step * sizes.keysOfStep, i));
+  return computeHere(b, b.getLoc(), words);
+}
+
 /// Products of operands with scales, of one instruction of keys behind another.
 WarpAttention::Values WarpAttention::scaledProductsOf(int64_t tile, ArrayRef<Value> words) {
   Values all;
@@ -119,29 +127,57 @@ WarpAttention::Values WarpAttention::loadScaledValues(Int32 step) {
     Int32 element = elementOfRow(hw::scaleRowOfA(*lane)) + first / rows * elements;
     loaded.push_back(scaledValues->loadScalesOfStep(head, element, step));
   }
-  return loaded;
+  return computeHere(b, b.getLoc(), loaded);
 }
 
-/// Passes over the warp's steps, whose words are loaded as they come: a step has many.
+/// Passes over the warp's steps. Values are loaded as their step begins, and the keys of the next
+/// one with them; keys of steps behind the last one are those of the last one.
 WarpState WarpAttention::passBlocks() {
-  loadQueries();
+  Int32 last = Int32(b, arith::MaxUIOp::create(b, work->end, constI32(b, 1))) - 1;
+  Int32 first = work->begin + *warp / sizes.strip;
   WarpState state = makeState();
   state.clear();
-  ValueRange results = kernel.forEachItem(
-      work->begin + *warp / sizes.strip, work->end, constI32(b, sizes.warpsOfHead()), state.flat(),
-      [&](Value number, ValueRange before) {
-        Int32 step(b, number);
-        state.assign(before);
-        Values words;
-        for (int64_t i = 0; i < instructionsOfStep(); ++i)
-          llvm::append_range(words, loadScaledKeys(step * sizes.keysOfStep, i));
-        llvm::append_range(words, loadScaledValues(step));
-        addKeys(step, computeHere(b, b.getLoc(), words), state);
-        return state.flat();
-      });
-  state.assign(results);
+  Values carried = state.flat();
+  auto size = size_t(state.size());
+  llvm::append_range(carried, loadKeysOfStep(minimum(first, last)));
+  loadQueries(); // keys are on their way
+  ValueRange results =
+      kernel.forEachItem(first, work->end, constI32(b, sizes.warpsOfHead()), carried,
+                         [&](Value number, ValueRange before) {
+                           Int32 step(b, number);
+                           state.assign(before.take_front(size));
+                           Values words = loadScaledValues(step);
+                           Values next = loadKeysOfStep(minimum(step + sizes.warpsOfHead(), last));
+                           words.insert(words.begin(), before.begin() + size, before.end());
+                           addKeys(step, words, state);
+                           Values after = state.flat();
+                           llvm::append_range(after, next);
+                           return after;
+                         });
+  state.assign(results.take_front(size));
   state.addLanes();
   return state;
+}
+
+/// Hides keys where a row may not see all of a step: a window may begin in any.
+void WarpAttention::hideSome(Int32 step, SmallVector<Values> &scores) {
+  auto flat = [&](bool isHidden) {
+    Values all;
+    for (auto [tile, ofTile] : llvm::enumerate(scores)) {
+      Values some = ofTile;
+      if (isHidden)
+        hide(int64_t(tile), step, some);
+      llvm::append_range(all, some);
+    }
+    return all;
+  };
+  Value may = mayHide(step);
+  Values all = flat(bool(op.getWindow()));
+  if (may && !op.getWindow())
+    all = chooseValues(
+        b, TypeRange(ValueRange(all)), may, [&] { return flat(true); }, [&] { return all; });
+  for (auto [tile, ofTile] : llvm::enumerate(scores))
+    ofTile = Values(ArrayRef(all).slice(tile * ofTile.size(), ofTile.size()));
 }
 
 /// The exponent of 2 of the factor of powers.
@@ -157,6 +193,7 @@ float WarpAttention::powerExponent() {
 WarpAttention::Values WarpAttention::quantizedPowers(int64_t tile, ArrayRef<Value> distances,
                                                      WarpState &state) {
   bool isPacked = scaledValues->isPacked();
+  int64_t nearest = isPacked ? 8 : 4, farthest = isPacked ? 8 : 16; // lanes that share a block
   std::string_view decisions = isPacked ? numerics::kPowerRecipe : numerics::kBytePowerRecipe;
   BlockQuantizer quantizer(s, b, *numerics::parseRecipe(decisions));
   quantizer.setTensorAmax({});
@@ -171,7 +208,7 @@ WarpAttention::Values WarpAttention::quantizedPowers(int64_t tile, ArrayRef<Valu
       sum = s.add(sum, power);
       amax = amax ? s.maximumNumber(amax, power) : power;
     }
-    for (int64_t distance : isPacked ? ArrayRef<int64_t>{8} : ArrayRef<int64_t>{4, 8, 16})
+    for (int64_t distance = nearest; distance <= farthest; distance *= 2)
       amax = s.maximumNumber(amax, valueOfPartner(b, amax, distance));
     BlockQuantizer::Block block = quantizer.quantize(powers, amax);
     codes.push_back(block.codes.front());
