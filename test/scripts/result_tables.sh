@@ -47,6 +47,13 @@ sed -i 's/| 2.5 |/| 2.4 |/' "$tree/docs/Page.md"
 expect 'error: docs/Page.md: a table is not current: run docgen/result_tables.py'
 python3 "$program" --root "$tree" >/dev/null
 
+# The notebook has tables of results that are current, too, beside others.
+printf '# Note\n\n<!-- table: sum H200 -->\n<!-- end of table -->\n' >"$tree/notebook/Note.md"
+expect 'error: notebook/Note.md: a table is not current: run docgen/result_tables.py'
+python3 "$program" --root "$tree" | grep -qx 'notebook/Note.md is written'
+expect ''
+rm "$tree/notebook/Note.md"
+
 # The newer one of two results has a row, and two of one date do not agree.
 result 2026-11-25 3.5 older
 sed -i 's/"rows": 1,/"rows": 2,/' "$tree/benchmarks/results/older_h200_2026-11-25.json"
