@@ -232,7 +232,7 @@ class Model:
 
     def compiled(self, kind: str) -> np.ndarray:
         """The rates of the constant `kind` of the compiler, in the order of its struct."""
-        text = (ROOT / "lib/ISA" / self.file).read_text()
+        text = re.sub(r"//.*", "", (ROOT / "lib/ISA" / self.file).read_text())
         block = text[text.index(f"Rates {kind} = {{"):]
         return np.array(re.findall(r"(?<![\w.])\d[\d.]*", block[:block.index(".mark")]), dtype=float)
 
