@@ -18,8 +18,10 @@ The exit code of `run` is 1 where something that is there failed.
   --shape KIND:MxNxK  in place of the usual problems; may be repeated, also beside --random; that of
                       "contiguous" ends with its number of groups
   --libraries A,B     only these
-  --space             prepare: besides, fp4's GEMMs with each legal plan of plan_space.py: the
-                      compiler's regret is what the fastest of them saves
+  --space [MOST]      prepare: besides, fp4's GEMMs with each legal plan of plan_space.py, or with
+                      so many that the model expects to be the fastest: the compiler's regret is
+                      what the fastest of them saves
+  --device NAME       prepare: besides, fp4's GEMMs with the plans for this GPU, such as h200
   --settle MS         run: what is timed runs for so long before, in each round, and is timed for as
                       long: from a few hundred on, the clock of GEMMs that power limits is their
                       own, and not that of what ran before
@@ -188,7 +190,7 @@ def machine(torch: Any) -> dict[str, Any]:
 def chosen(options: argparse.Namespace) -> list[Library]:
     names = options.libraries.split(",") if options.libraries else [library.name for library in ALL]
     plans = [(part, ranges, plan) for part, ranges, plan in (p.split(":", 2) for p in options.plan)]
-    return [library(plans, options.space) if library.name == table.OURS else library() for library in ALL if library.name in names]
+    return [library(plans, options.space, options.device) if library.name == table.OURS else library() for library in ALL if library.name in names]
 
 
 def asked(options: argparse.Namespace) -> list[Problem]:
@@ -207,7 +209,8 @@ def main() -> int:
     parser.add_argument("--shape", action="append", default=[], metavar="KIND:MxNxK")
     parser.add_argument("--libraries", default="", metavar="A,B")
     parser.add_argument("--plan", action="append", default=[], metavar="PART:RANGES:PLAN")
-    parser.add_argument("--space", action="store_true")
+    parser.add_argument("--space", type=int, nargs="?", const=-1, default=0, metavar="MOST")
+    parser.add_argument("--device", default="", metavar="NAME")
     parser.add_argument("--settle", type=float, default=0, metavar="MS")
     parser.add_argument("--rounds", type=int, default=9, metavar="N")
     parser.add_argument("--json", type=pathlib.Path)

@@ -2,9 +2,11 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from plan_space import candidates
+from plan_space import candidates, likely
 from problems import BLOCK, PACKED, Operands, Problem, scale_type
 from programs_of_fp4 import (
     FAST,
@@ -36,41 +38,59 @@ class Ours(Library):
     name = "fp4"
     source = "a build folder with bin/fp4-runner and lib/libfp4rt.so"
 
-    def __init__(self, plans: Sequence[tuple[str, str, str]] = (), space: bool = False) -> None:
+    def __init__(self, plans: Sequence[tuple[str, str, str]] = (), space: int = 0, device: str = "") -> None:
         """`plans` are cases beside the usual ones: a part of the names of problems, split-K or
-        stream-K as `split_of` takes it, and a plan. `space`: the legal ones of plan_space.py
-        too."""
-        self.plans, self.space = plans, space
+        stream-K as `split_of` takes it, and a plan. `space`: so many legal ones of plan_space.py
+        too, -1 for all. `device`: besides, the plan that the compiler chooses for this GPU."""
+        self.plans, self.space, self.device = plans, space, device
 
     def prepare(self, source: pathlib.Path | None, folder: pathlib.Path, problems: Sequence[Problem]) -> None:
         if source is None or not (source / "bin" / "fp4-runner").exists():
             raise Missing("bin/fp4-runner of a build folder")
         cases: dict[str, dict[str, str]] = {}
-        work: dict[pathlib.Path, tuple[str, str]] = {}
-        tried: dict[pathlib.Path, tuple[str, str]] = {}
+        work: dict[pathlib.Path, tuple[str, Sequence[str]]] = {}
         for problem in problems:
             cases[problem.name] = {}
             for form in forms_of(problem):
-                asked = [(CHOSEN, ""), *self._plans_of(problem, form)]
-                others = [case for case in candidates(problem) if case not in asked] if self.space else []
-                for ranges, plan in [*asked, *others]:
+                for label, (text, options) in self._programs_of(source, problem, form).items():
                     library = f"{problem.name}_{len(cases[problem.name])}.so"
-                    cases[problem.name][label_of(form, ranges, plan)] = library
-                    (tried if (ranges, plan) in others else work)[folder / library] = program(problem, ranges, form), plan
+                    cases[problem.name][label] = library
+                    work[folder / library] = text, options
                 if problem.kind in BLOCK:
-                    work[folder / _prepack_library(problem, form)] = prepack_program(problem, form), ""
+                    work[folder / _prepack_library(problem, form)] = prepack_program(problem, form), ()
             if problem.kind in PACKED:
-                work |= {folder / _tile_library(problem, rows): (tile_program(problem, rows), "")
+                work |= {folder / _tile_library(problem, rows): (tile_program(problem, rows), ())
                          for rows in (problem.m, problem.n)}
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda item: _compile(source, item[0], *item[1]), work.items()))
-            legal = dict(zip(tried, pool.map(lambda item: _compiles(source, item[0], *item[1]), tried.items())))
-        cases = {name: {label: library for label, library in found.items() if legal.get(folder / library, True)}
-                 for name, found in cases.items()}
         known = folder / "cases.json"
         before = json.loads(known.read_text()) if known.exists() else {}
         known.write_text(json.dumps(before | cases, indent=1))
         _copy_package(source, folder)
+
+    def _programs_of(self, source: pathlib.Path, problem: Problem, form: str) -> dict[str, tuple[str, Sequence[str]]]:
+        """The text of the program of each case, and the options of its compiler. Plans of the space
+        are legal, and other ones than those before."""
+        found = {label_of(form, ranges, plan): (program(problem, ranges, form), ("--plan", plan) if plan else ())
+                 for ranges, plan in [(CHOSEN, ""), *self._plans_of(problem, form)]}
+        if self.device:
+            chosen = label_of(form, CHOSEN, "")
+            found[f"{chosen} for {self.device}"] = found[chosen][0], ("--plan-device", self.device)
+        if not self.space:
+            return found
+        known = {_planned(source, *case): label for label, case in reversed(found.items())}
+        found = {label: case for label, case in found.items() if label in known.values()}
+
+        def planned(ranges: str, plan: str) -> str:
+            return _planned(source, program(problem, ranges, form), ("--plan", plan))
+
+        if self.space < 0:
+            space = [case for case in candidates(problem, form) if planned(*case)]
+        else:
+            space = likely(problem, form, self.space, lambda *case: bool(planned(*case)))
+        others = {planned(*case): case for case in reversed(space)}
+        return found | {label_of(form, ranges, plan): (program(problem, ranges, form), ("--plan", plan))
+                        for gemm, (ranges, plan) in reversed(others.items()) if gemm not in known}
 
     def _plans_of(self, problem: Problem, form: str) -> list[tuple[str, str]]:
         """The plans of the command line. With e4m3 and MXFP4, only GEMMs with fast accumulation
@@ -161,24 +181,24 @@ def _offsets(problem: Problem) -> Any:
     return torch.tensor(begins)
 
 
-def _compile(build: pathlib.Path, library: pathlib.Path, text: str, plan: str) -> None:
-    source, text = library.with_suffix(".mlir"), f"// {plan or 'the chosen plan'}\n{text}"
+def _compile(build: pathlib.Path, library: pathlib.Path, text: str, options: Sequence[str]) -> None:
+    source, text = library.with_suffix(".mlir"), f"// {' '.join(options) or 'the chosen plan'}\n{text}"
     compiler = build / "bin" / "fp4-runner"
     if library.exists() and source.read_text() == text and library.stat().st_mtime > compiler.stat().st_mtime:
         return
     source.write_text(text)
-    command = [compiler, source, "--target=sm_90a", "--emit=so", "-o", library]
-    found = subprocess.run(command + (["--plan", plan] if plan else []), capture_output=True, text=True)
+    found = subprocess.run([compiler, source, "--target=sm_90a", "--emit=so", "-o", library, *options],
+                           capture_output=True, text=True)
     if found.returncode:
         raise Missing(f"a program that compiles: {source}: {found.stderr.strip()}")
 
 
-def _compiles(build: pathlib.Path, library: pathlib.Path, text: str, plan: str) -> bool:
-    try:
-        _compile(build, library, text, plan)
-    except Missing:
-        return False
-    return True
+@functools.cache
+def _planned(build: pathlib.Path, text: str, options: tuple[str, ...]) -> str:
+    """The GEMM with its plan; empty where this is not legal."""
+    command = [build / "bin" / "fp4-runner", "-", "--target=sm_90a", "--emit=mlir", "--compile-to=planned", *options]
+    found = subprocess.run(command, input=text, capture_output=True, text=True)
+    return "" if found.returncode else "\n".join(re.findall(r".*fp4\.matmul.*", found.stdout))
 
 
 def _copy_package(build: pathlib.Path, folder: pathlib.Path) -> None:
