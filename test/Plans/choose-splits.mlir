@@ -292,6 +292,28 @@ func.func @one_wave(%x: tensor<2x7168xf8E4M3FN>, %w: !u) -> tensor<2x33792xbf16>
 
 // -----
 
+// Promoted sums, too: 40 columns of tiles have one wave of 64 rows, 70.1 us of an H200, and three ranges of 96 rows two,
+// 64.5 us. A fifth of K is not cut.
+!w = tensor<40x200x8704xi8, #fp4.weight_layout<wgmma>>
+!v = tensor<40x40x8704xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @promoted_waves
+// CHECK: work = #fp4.work<split_k = 3>
+// PLAN-LABEL: @promoted_waves
+// PLAN: tile = [96, 128, 256]
+// CHECK-LABEL: @promoted_wave
+// CHECK-NOT: split_k
+// CHECK: return
+func.func @promoted_waves(%x: tensor<192x25600xf8E4M3FN>, %w: !w) -> tensor<192x5120xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<192x25600xf8E4M3FN>, !w) -> tensor<192x5120xbf16>
+  return %y : tensor<192x5120xbf16>
+}
+func.func @promoted_wave(%x: tensor<192x5120xf8E4M3FN>, %w: !v) -> tensor<192x5120xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<192x5120xf8E4M3FN>, !v) -> tensor<192x5120xbf16>
+  return %y : tensor<192x5120xbf16>
+}
+
+// -----
+
 // A policy is no factor yet.
 // RUN: not fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OPEN
 // OPEN: error: {{.*}}must have factors of 'split_k' before it is planned, but got fastest
