@@ -4,6 +4,8 @@
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 using namespace mlir;
 using namespace fp4::pipe;
 
@@ -31,4 +33,9 @@ LogicalResult fp4::pipe::verifyInRoles(gpu::GPUFuncOp kernel) {
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
+}
+
+int64_t fp4::pipe::ctasPerSm(gpu::GPUFuncOp kernel) {
+  auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
+  return attr ? std::max<int64_t>(attr.getInt(), 1) : 1;
 }

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 #include "Schedule.h"
 
+#include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/Schedule/Passes.h"
 #include "fp4/Routes/Route.h"
 
@@ -63,11 +64,11 @@ bool MmaLoop::add(Operation &op) {
 /// Finds the MMAs of a loop that may go on between iterations; MMAs of other kinds, or of tiles
 /// that may not exist, never do. An iteration has several parts: the registers with the weights of
 /// one are written again while the tensor core reads those of another. GEMMs of 32 columns and more
-/// are faster that way, and those of 16 if there are many stages
-/// (notebook/gemm-weights.md).
-static std::optional<MmaLoop> findMmaLoop(scf::ForOp loop) {
-  constexpr int64_t fewestStages = 3, fewestParts = 2, fewestOfMany = 32;
-  constexpr int64_t mostOfFew = 16, fewestStagesOfFew = 6;
+/// are faster that way, and those of 16 if there are many stages; not those of 32 columns that
+/// share an SM, whose two CTAs hide each other's waits (notebook/gemm-weights.md).
+static std::optional<MmaLoop> findMmaLoop(scf::ForOp loop, bool sharesSm) {
+  constexpr int64_t fewestStages = 3, fewestParts = 2, mostOfFew = 16, fewestStagesOfFew = 6;
+  int64_t fewestOfMany = sharesSm ? 40 : 32;
   MmaLoop found;
   found.loop = loop;
   for (Operation &op : *loop.getBody()) {
@@ -123,7 +124,7 @@ static void deferReleases(gpu::GPUFuncOp kernel, const hw::TargetModel &target) 
   if (!route::hasCore(target, route::Core::Wgmma))
     return; // MMAs are complete when their instructions are
   kernel.walk([&](scf::ForOp loop) {
-    std::optional<MmaLoop> found = findMmaLoop(loop);
+    std::optional<MmaLoop> found = findMmaLoop(loop, ctasPerSm(kernel) > 1);
     auto counter = found ? dyn_cast<BlockArgument>(countedIteration(found->release.getIteration()))
                          : BlockArgument();
     if (!counter || counter.getOwner() != loop.getBody() || counter.getArgNumber() == 0)

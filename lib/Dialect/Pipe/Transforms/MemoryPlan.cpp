@@ -7,6 +7,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/KernelForm.h"
 #include "fp4/Dialect/Pipe/IR/PipeWarps.h"
 #include "fp4/Dialect/Pipe/IR/Rings.h"
 #include "fp4/Dialect/Pipe/IR/ScaleWarps.h"
@@ -14,7 +15,6 @@
 #include "fp4/ISA/TargetModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
@@ -292,8 +292,7 @@ int64_t fp4::pipe::sharedBytesOfEach(const hw::TargetModel &target, int64_t bloc
 }
 
 Capacity fp4::pipe::capacityOf(gpu::GPUFuncOp kernel, const hw::TargetModel &target) {
-  auto attr = kernel->getAttrOfType<IntegerAttr>(NVVM::NVVMDialect::getMinctasmAttrName());
-  int64_t blocks = attr ? std::max<int64_t>(attr.getInt(), 1) : 1;
+  int64_t blocks = ctasPerSm(kernel);
   int64_t share = sharedBytesOfEach(target, blocks);
   return {std::min<int64_t>(target.limits.sharedBytesPerCta, share),
           target.limits.tmemColumns / blocks};

@@ -13,4 +13,7 @@ bool belongsToRole(mlir::Operation *op);
 /// none.
 llvm::LogicalResult verifyInRoles(mlir::gpu::GPUFuncOp kernel);
 
+/// The CTAs that an SM holds at a time, as the kernel's attribute nvvm.minctasm says; else one.
+int64_t ctasPerSm(mlir::gpu::GPUFuncOp kernel);
+
 } // namespace fp4::pipe

@@ -1,6 +1,8 @@
-// A deep ring is released behind the next MMAs; a ring of two is not.
+// A deep ring is released behind the next MMAs; a ring of two is not, and neither is that of a CTA of 32 rows which
+// shares its SM with another one.
 // RUN: fp4-opt %s --fp4-set-target=target=sm_90a --pipe-defer-releases | FileCheck %s
 // RUN: sed 's/depth 4/depth 2/' %s | fp4-opt --fp4-set-target=target=sm_90a --pipe-defer-releases | FileCheck %s --check-prefix=TWO
+// RUN: sed 's/kernel {/kernel attributes {nvvm.minctasm = 2 : i32} {/' %s | fp4-opt --fp4-set-target=target=sm_90a --pipe-defer-releases | FileCheck %s --check-prefix=TWO
 
 // CHECK: pipe.mma {{.*}} chain until_iteration
 // CHECK: scf.if
@@ -8,7 +10,7 @@
 // CHECK: scf.yield
 // CHECK: scf.if
 // CHECK: pipe.consumer_release
-// TWO-NOT: looped
+// TWO-NOT: until_iteration
 // TWO-NOT: scf.if
 
 !weights = !pipe.shared<4x4608xi8>
