@@ -33,13 +33,15 @@ SMS, WARPGROUPS, DEPTH = 132, 128, 128
 MOST_DIRECT_TILES, FIVE_STAGES = 4 * SMS, 52.7
 #: A start for each rate of WeightRates, in the order of the struct; two kernels of one SM share its
 #: clock.
-WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "three": 0.9, "shared": 1.7, "slice": 0.7, "epilogueRow": 15,
+WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "three": 0.9, "shared": 1.7, "ahead": 0.95, "slice": 0.7, "epilogueRow": 15,
            "launch": 2000, "overlapped": 1000, "memoryBytes": 2000, "workspace": 3000, "workspaceRow": 20,
            "cluster": 2000, "clusterRow": 10, "clusterRange": 200, "share": 5000, "shareRow": 80}
 #: Besides the rates of the struct: a kernel that dequantizes the activations before.
 PREPARATION = 2100.0
 #: The time of the MMAs of three warpgroups (WeightTiles.cpp).
 MULTIPLY_OF_THREE = 0.96
+#: Rows of narrow tiles whose MMAs go on between k tiles and leave time beside the conversion.
+AHEAD = range(32, 49)
 #: The same of PromotedRates.
 PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
             "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
@@ -155,7 +157,10 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
         cycles = max(wide * of_convert * (rate["convert"] + rate["convertRow"] * rows) * of_slices,
                      slices * wide * of_multiply * rate["multiplyRow"] * rows)
         stored = (WARPGROUPS * DEPTH // 2 + WARPGROUPS * DEPTH // kernel.block) / along
-        return joined(4, cycles * (rate["shared"] if running > SMS else 1), running * slices * stored * wide / memory)
+        of_memory = running * slices * stored * wide / memory
+        if rate["ahead"] and running <= SMS and rows in AHEAD and wide == slices == 1:
+            return max(rate["ahead"] * cycles, of_memory)
+        return joined(4, cycles * (rate["shared"] if running > SMS else 1), of_memory)
 
     k_tiles = kernel.k / (DEPTH * kernel.splits)
     prepared = rate["launch"] + PREPARATION * kernel.converted

@@ -161,7 +161,7 @@ static bool mayShareTiles(BlockScaledMatmulOp op, const hw::TargetModel &target)
 }
 
 /// Workers and the tile that they share, where they take fewer cycles than `factor`, the fastest:
-/// under `fastest`, of a GEMM with more tiles than SMs and without a plan.
+/// under `fastest`, of a GEMM without a plan.
 static SmallVector<int64_t> chooseShares(BlockScaledMatmulOp op, int64_t factor,
                                          const hw::TargetModel &target) {
   auto lhs = cast<RankedTensorType>(op.getLhs().getType());

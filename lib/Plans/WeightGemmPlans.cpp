@@ -244,14 +244,13 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
 
 SharedTile fp4::fastestSharedTile(BlockScaledMatmulOp product, MatmulSize size,
                                   const hw::TargetModel &target) {
+  constexpr int64_t mostSharers = 3; // of a tile: the model has the parts of more too fast
   hw::WeightRates rates = ratesOf(product, target);
-  if (!rates.share) // not measured
-    return {{}, INFINITY};
   size.sharers = target.sms;
   auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
     return columns != kUnevenTileN && rows % int64_t(numerics::streamUnit) == 0 &&
            mostResident(rows, columns) == 1 &&
-           tilesOfRows(size, rows) * (size.n / columns) > size.sharers &&
+           mostSharers * tilesOfRows(size, rows) * (size.n / columns) >= size.sharers &&
            hasShape(product, rows, columns, target);
   });
   return {tile, tile[0] ? cyclesOfWeights(size, tile, rates, target) : INFINITY};

@@ -112,11 +112,13 @@ static constexpr double kMultiplyOfThree = 0.96;
 
 /// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM and of the
 /// weights from memory, `bytesOfTile` for each 128 columns, which wait for each other where both
-/// take nearly as long. One curve of CTAs and bytes has them (notebook/gemm-weights.md).
+/// take nearly as long. One curve of CTAs and bytes has them (notebook/gemm-weights.md). MMAs that
+/// go on between k tiles hide that wait, where they leave time beside the conversion.
 static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t slices,
                             double bytesOfTile, const hw::WeightRates &rates,
                             const hw::TargetModel &target) {
   constexpr double power = 4;
+  constexpr int64_t fewestAhead = 32, mostAhead = 48;
   auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
   bool hasThree = tile[1] == kUnevenTileN;
   double wide = hasThree ? rates.three : columns > 1 ? rates.wide : 1;
@@ -124,10 +126,12 @@ static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t s
                                timeOfSlices(slices, tile[0], rates),
                            double(slices) * columns * rates.multiplyRow * rows *
                                (hasThree ? kMultiplyOfThree : 1));
-  if (ctas > int64_t(target.sms))
-    cycles *= rates.shared;
   double memory = double(ctas * slices) * bytesOfTile * columns / rates.memoryBytes;
-  return joinedTime({cycles, memory}, power);
+  bool isShared = ctas > int64_t(target.sms);
+  if (!isShared && rates.ahead && tile[0] >= fewestAhead && tile[0] <= mostAhead &&
+      tile[1] == kTileN && slices == 1)
+    return std::max(rates.ahead * cycles, memory);
+  return joinedTime({isShared ? rates.shared * cycles : cycles, memory}, power);
 }
 
 /// Cycles of a tile because of its k slices: more channels that fill before the first k tile, and
@@ -148,10 +152,10 @@ static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> t
   if (ranges == 1)
     return 0;
   if (rows <= kMostReducedRows && columns == kTileN && haveRoomForClusters(ranges, ctas, places))
-    return rates.cluster + rates.clusterRow * double(rows * size.sliced) +
+    return rates.cluster.once + rates.cluster.row * double(rows * size.sliced) +
            rates.clusterRange * double(ranges - 2) + (size.sliced > 1 ? ofSlices : 0);
-  return rates.workspace +
-         rates.workspaceRow * double(rows * columns / kTileN) * double(size.splits);
+  return rates.workspace.once +
+         rates.workspace.row * double(rows * columns / kTileN) * double(size.splits);
 }
 
 static int64_t countCtas(const MatmulSize &size, std::array<int64_t, 2> tile) {
@@ -166,7 +170,7 @@ static double cyclesOfShares(const MatmulSize &size, std::array<int64_t, 2> tile
   return rates.launch +
          double(countCtas(size, tile)) / double(size.sharers) *
              (cyclesOfTile + rates.epilogueRow * rows) +
-         rates.share + rates.shareRow * rows;
+         rates.share.once + rates.share.row * rows;
 }
 
 double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,

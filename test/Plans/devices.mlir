@@ -16,8 +16,8 @@
 // H100: #fp4.target<sm_90a, device = h100>
 // H200: #fp4.target<sm_90a, device = h200>
 // CHECK-LABEL: @rows
-// H100: dispatch = [#fp4.case<m = [1, 16], split_k = 2 : tile_gemm>, #fp4.case<m = [17, 32], split_k = 4 : tile_gemm>,
-// H200: dispatch = [#fp4.case<m = [1, 32], split_k = 4 : tile_gemm>, #fp4.case<m = [33, 128], split_k = 2 : tile_gemm>,
+// H100: dispatch = [#fp4.case<m = [1, 128], split_k = 2 : tile_gemm>,
+// H200: dispatch = [#fp4.case<m = [1, 16], split_k = 4 : tile_gemm>, #fp4.case<m = [17, 128], split_k = 2 : tile_gemm>,
 !w = tensor<48x64x4608xi8, #fp4.weight_layout<wgmma>>
 func.func @rows(%x: tensor<?x4096xbf16>, %w: !w) -> tensor<?x6144xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>}

@@ -14,6 +14,11 @@ namespace fp4::hw {
 
 struct TargetModel;
 
+/// Cycles of a part of a GEMM, and of each row of 128 columns.
+struct CyclesOfRows {
+  double once, row;
+};
+
 /// Cycles of the parts of a GEMM. A k tile has 128 elements of K, and a warpgroup's 128 columns of
 /// the result; rows are those of the tile.
 struct WeightRates {
@@ -22,17 +27,17 @@ struct WeightRates {
   double wide;                ///< time of each half of a tile of 256 columns, by that of 128
   double three;               ///< that of the conversions of three warpgroups, by that of two
   double shared;              ///< time of two CTAs that share an SM, by that of one
+  double ahead;               ///< that of a CTA alone whose MMAs go on between k tiles, by that of
+                              ///< one that waits, where few rows leave time; 0 where none goes on
   double slice;               ///< time of a further k slice of few rows, by that of the first
   double epilogueRow;         ///< the epilogue of 128 columns, for each row
   double launch;              ///< a kernel besides its tiles
   double overlapped;          ///< the part of it beside which the next kernel has its own SMs
   double memoryBytes;         ///< bytes that memory delivers to all SMs in a cycle
-  double workspace, workspaceRow; ///< a reduction of split-K in a workspace, and for each row of
-                                  ///< 128 columns and each range
-  double cluster, clusterRow;     ///< a reduction in a cluster, and for each row
-  double clusterRange;            ///< each range of it behind the second
-  double share, shareRow; ///< the parts of tiles that CTAs share (stream-K), and for each row of
-                          ///< 128 columns; 0 where they are not measured
+  CyclesOfRows workspace;     ///< a reduction of split-K in a workspace, rows of each range
+  CyclesOfRows cluster;       ///< a reduction in a cluster
+  double clusterRange;        ///< each range of it behind the second
+  CyclesOfRows share;         ///< the parts of tiles that CTAs share (stream-K)
   Mark mark;
   std::string_view source;
 };
