@@ -80,4 +80,23 @@ gpu.func @reads_behind(%a: !a, %b: !b, %it: i32) kernel attributes {known_block_
   }
   gpu.return
 }
+
+// Tiles of 160 columns begin at multiples of 32 in a scale block of 128. So columns 32 to 127 lie in
+// either of two, 32 at a time: three selections for each of a thread's two rows, and not one for
+// each 8 columns.
+// CHECK-LABEL: llvm.func @selections
+// CHECK-COUNT-6: llvm.select
+// CHECK-NOT: llvm.select
+// CHECK: llvm.return
+gpu.func @selections(%sa: !pipe.shared<128x4xf32>, %sb: !pipe.shared<2x4xf32>, %column: i32) kernel
+    attributes {known_block_size = array<i32: 256, 1, 1>} {
+  %c0 = arith.constant 0 : i32
+  pipe.role math warps 0 to 8 drives [tensor, threads] {
+    %acc = pipe.accumulator : !pipe.fragment<64x160xf32, wgmma>
+    %sums = pipe.accumulator : !pipe.fragment<64x160xf32, wgmma>
+    %s = pipe.scales %sa[0], %sb block %c0 : !pipe.shared<128x4xf32>, !pipe.shared<2x4xf32> -> vector<4xf32>
+    pipe.promote %acc, %sums scaled %s at %column : !pipe.fragment<64x160xf32, wgmma>, !pipe.fragment<64x160xf32, wgmma>, vector<4xf32>
+  }
+  gpu.return
+}
 }

@@ -2,8 +2,8 @@
 //
 // A thread has elements of two rows of a fragment and so two scales of A. The thread has one scale
 // of B for each scale block of 128 columns that its tile reaches into. Tiles whose columns are no
-// divisor or multiple of 128 begin anywhere in a scale block, so each part of 8 columns selects
-// between two.
+// divisor or multiple of 128 begin anywhere in a scale block, so threads select one of two for each
+// step of columns that lies in either.
 //
 //===----------------------------------------------------------------------===//
 #include "Common/BufferLines.h"
@@ -398,6 +398,7 @@ private:
   struct Scales {
     ImplicitLocOpBuilder &b;
     SmallVector<Value> ofRow[2]; ///< scales by scale block of columns
+    llvm::SmallDenseMap<int64_t, std::array<Value, 2>> selected; ///< scales of a step, by column
     Int32 start;                 ///< start of the tile in its scale block
     int64_t columns;
 
@@ -409,14 +410,21 @@ private:
                                                      vector::ExtractOp::create(b, scales, 2 + i)));
     }
 
-    /// The scale of row `half` and part `part` of 8 columns.
-    Value of(int64_t part, int64_t half) const {
-      int64_t offset = part * hw::fragmentTileColumns;
+    /// The scale of row `half` and part `part` of 8 columns, one selection for all parts of a step.
+    Value of(int64_t part, int64_t half) {
+      int64_t step = std::gcd(columns, pipe::kPromotedBlock),
+              offset = part * hw::fragmentTileColumns / step * step;
       auto [least, most] = pipe::promotedBlocksAt(columns, offset);
       if (least == most)
         return ofRow[half][least];
-      Value isFormer = start < most * pipe::kPromotedBlock - offset;
-      return arith::SelectOp::create(b, isFormer, ofRow[half][least], ofRow[half][most]);
+      auto [found, isNew] = selected.try_emplace(offset);
+      if (isNew) {
+        Value isFormer = start < most * pipe::kPromotedBlock - offset;
+        for (int64_t row : {0, 1})
+          found->second[row] =
+              arith::SelectOp::create(b, isFormer, ofRow[row][least], ofRow[row][most]);
+      }
+      return found->second[half];
     }
   };
 };
