@@ -28,8 +28,14 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMS, WARPGROUPS, DEPTH = 132, 128, 128
-#: Tiles of a GEMM up to which wide ones had five stages when they were measured, of which a warp
-#: finds its own by a division; and the cycles of a k tile that it takes.
+#: From this day on, kernels of FP8 select a scale for each step of their columns, have scales of
+#: any K in shared memory, and no five stages.
+BY_STEPS = "2026-12-01"
+#: Cycles of a wave behind the first with rows of scales in sets: kSetCycles of
+#: PromotedGemmPlans.cpp.
+SET_CYCLES = 1400
+#: Tiles of a GEMM up to which wide ones had five stages before, of which a warp finds its own by a
+#: division; and the cycles of a k tile that it takes.
 MOST_DIRECT_TILES, FIVE_STAGES = 4 * SMS, 52.7
 #: A start for each rate of WeightRates, in the order of the struct; two kernels of one SM share its
 #: clock.
@@ -89,6 +95,7 @@ class Kernel:
     cycles: float
     us: float
     card: str
+    by_steps: bool = False  # measured since BY_STEPS
 
 
 def collect(target: pathlib.Path, sources: list[pathlib.Path]) -> None:
@@ -127,10 +134,11 @@ def read(paths: list[pathlib.Path], kind: str) -> list[Kernel]:
             plain = row["kind"].startswith(("e4m3", "bf16", "fp8")) or row["form"] == "prepacked"
             if row["kind"] not in KINDS[kind] or fast != (kind == "bytes") or not plain:
                 continue
-            name = f"{report['card']} {row['kind']} {row['m']} {row['n']} {row['k']}"
+            era = BY_STEPS if kind == "fp8" and report["date"] >= BY_STEPS else ""
+            name = f"{report['card']} {row['kind']} {row['m']} {row['n']} {row['k']} {era}"
             kernel = Kernel(name, row["form"] == "prepacked", 16 if row["kind"].endswith("nvfp4") else 32, row["m"],
                             row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"], row.get("workers", 0), row.get("slices", 1),
-                            row["us"] * row["mhz"], row["us"], report["card"])
+                            row["us"] * row["mhz"], row["us"], report["card"], report["date"] >= BY_STEPS)
             key = name, *(row.get(part, 0) for part in ("rows", "columns", "splits", "workers", "slices")), row["depth"] if kind == "fp8" else 0
             if key not in best or kernel.us < best[key].us:
                 best[key] = kernel
@@ -185,25 +193,28 @@ def of_reduction(kernel: Kernel, rate: dict[str, float], ctas: int, places: int)
     return rate["workspace"] + rate["workspaceRow"] * kernel.rows * wide * kernel.splits
 
 
-def selecting(columns: int) -> int:
-    """Parts of eight columns of a tile whose threads select one of two scales of 128 columns."""
-    last = DEPTH - math.gcd(columns, DEPTH)
-    return sum(column // DEPTH != (last + column) // DEPTH for column in range(0, columns, 8))
+def selections(columns: int, by_steps: bool) -> int:
+    """Selections of one of two scales of 128 columns by the threads of a tile: selectionsOf of
+    PromotedGemmPlans.cpp. Before, each part of eight columns had one, but where all begin at 0 or
+    64."""
+    step = math.gcd(columns, DEPTH)
+    last, apart = DEPTH - step, step if by_steps or 2 * step == DEPTH else 8
+    return sum(column // DEPTH != (last + column) // DEPTH for column in range(0, columns, apart))
 
 
 def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
-    """Predicts cycles: cyclesOf of lib/Plans/PromotedGemmPlans.cpp. In the kernels measured so far
-    threads load scales where K is no multiple of 512."""
+    """Predicts cycles: cyclesOf of lib/Plans/PromotedGemmPlans.cpp. In the kernels measured before
+    BY_STEPS threads load scales where K is no multiple of 512."""
     m, n = kernel.rows, kernel.columns
     along, across = -(-kernel.m // m), -(-kernel.n // n)
     tiles = along * across * kernel.splits
     waves = -(-tiles // SMS)
-    is_many = kernel.m > 128 and m > 64 and n % 32 == 0 and kernel.splits == 1 and kernel.k % 512 == 0
+    is_many = kernel.m > 128 and m > 64 and n % 32 == 0 and kernel.splits == 1 and (kernel.by_steps or kernel.k % 512 == 0)
     name = {64: "deep" if kernel.depth == 256 else "alone", 128: "many" if is_many else "beside",
             256: "manyTall" if is_many else "tall"}[m]
     warps = rate[name + "Wait"] + rate[name + "Column"] * n
-    warps += rate["manySelect" if is_many else "select"] * selecting(n) * -(-m // 128)
-    if m == 128 < n and tiles <= MOST_DIRECT_TILES:
+    warps += rate["manySelect" if is_many else "select"] * selections(n, kernel.by_steps) * -(-m // 128)
+    if m == 128 < n and tiles <= MOST_DIRECT_TILES and not kernel.by_steps:
         warps += FIVE_STAGES
 
     def block(running: int) -> float:
@@ -220,7 +231,8 @@ def predict_promoted(kernel: Kernel, rate: dict[str, float]) -> float:
     elif kernel.splits > 1:
         of_tile += rate["workspace"] + rate["workspaceColumn"] * n * kernel.splits * m / 128
     blocks = kernel.k / (DEPTH * kernel.splits)
-    return (rate["launch" if waves == 1 else "overlapped"] + waves * of_tile
+    of_sets = SET_CYCLES * (waves - 1) if kernel.by_steps and kernel.splits == 1 and kernel.k % 512 else 0
+    return (of_sets + rate["launch" if waves == 1 else "overlapped"] + waves * of_tile
             + blocks * ((waves - 1) * block(SMS) + block(tiles - (waves - 1) * SMS)))
 
 

@@ -25,6 +25,8 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace fp4;
 
@@ -152,10 +154,11 @@ static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::Tar
 // The cost of a tile
 //===----------------------------------------------------------------------===//
 
-/// Parts of eight columns of a tile whose threads select one of two scales.
-static int64_t selectingParts(int64_t columns) {
-  int64_t count = 0;
-  for (int64_t column = 0; column < columns; column += kColumnStep) {
+/// Selections of one of two scales by the threads of a tile, one for each step of its columns that
+/// lies in either of two scale blocks (Promotion.cpp).
+static int64_t selectionsOf(int64_t columns) {
+  int64_t count = 0, step = std::gcd(columns, pipe::kPromotedBlock);
+  for (int64_t column = 0; column < columns; column += step) {
     auto [first, last] = pipe::promotedBlocksAt(columns, column);
     count += first != last;
   }
@@ -175,7 +178,7 @@ static double warpgroupCycles(const MatmulSize &size, const Tile &tile, bool loa
                            &of = m == kTileMs[0] ? deep : (parts > 1 ? tall : beside);
   double select = isMany ? rates.manySelect : rates.select,
          columns = double(m == kTileMs[0] ? n * size.products : n); // rates of one part of 64 rows
-  return of.wait + of.column * columns + select * double(parts * selectingParts(n));
+  return of.wait + of.column * columns + select * double(parts * selectionsOf(n));
 }
 
 /// Cycles of a scale block of K in each of `running` tiles: of the warpgroups, the tensor core, L2,

@@ -260,6 +260,21 @@ func.func @least_work(%a: tensor<256x5120xf8E4M3FN>, %sa: tensor<256x40xf32>, %b
 
 // -----
 
+// Threads of 128 x 160 select three scales, one for each 32 columns, and not one for each 8.
+!lhs = !fp4.scaled<fp8_block128, tensor<4096x2048xf8E4M3FN>, tensor<4096x16xf32>>
+!rhs = !fp4.scaled<fp8_block128, tensor<7168x2048xf8E4M3FN>, tensor<56x16xf32>>
+
+// CHECK-LABEL: func.func @selections
+// CHECK: tile = [128, 160, 128], store = tma, {{.*}} stages = 4
+func.func @selections(%a: tensor<4096x2048xf8E4M3FN>, %sa: tensor<4096x16xf32>, %b: tensor<7168x2048xf8E4M3FN>, %sb: tensor<56x16xf32>) -> tensor<4096x7168xbf16> {
+  %a_scaled = fp4.scaled %a, %sa : !lhs
+  %b_scaled = fp4.scaled %b, %sb : !rhs
+  %y = fp4.matmul %a_scaled, %b_scaled : (!lhs, !rhs) -> tensor<4096x7168xbf16>
+  return %y : tensor<4096x7168xbf16>
+}
+
+// -----
+
 // Both GEMMs of a dual one have accumulators in a tile of 128 rows, and a stage has the tiles of both weights. Threads that
 // quantize have 128 rows and whole blocks; where they read nothing else, a tile may have two parts.
 !x = tensor<4096x7168xf8E4M3FN>
