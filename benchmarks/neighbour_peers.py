@@ -3,7 +3,7 @@
 torch.compile.
 
   benchmarks/neighbour_peers.py run FOLDER [--json=FILE] [--kinds=... --cells=ROWSxCOLUMNS,...]
-      [--compiled=ROWSxCOLUMNS,... --processes=N]
+      [--pairs=KIND:ROWSxCOLUMNS,... --compiled=ROWSxCOLUMNS,... --processes=N]
 
 FOLDER is what `neighbours.py pack` or `norms.py pack` made, with libraries of peers:
 
@@ -303,10 +303,10 @@ def compiled(kind, rows, columns, torch):
     return functools.partial(function, *(value for value, _ in chain.arguments(rows, columns, torch)))
 
 
-def compile_before(folder, kinds, cells, processes):
+def compile_before(folder, pairs, cells, processes):
     """Has other processes compile what `compiled` will, into the cache of this one."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.path.abspath(folder), "inductor")
-    pairs = [f"{kind}:{rows}x{columns}" for kind in kinds for rows, columns in cells if rows > norms.FEW]
+    pairs = [f"{kind}:{rows}x{columns}" for kind, (rows, columns) in pairs if rows > norms.FEW and (rows, columns) in cells]
     running = [subprocess.Popen([sys.executable, os.path.abspath(__file__), "compile", folder, f"--pairs={','.join(part)}"])
                for part in (pairs[first::processes] for first in range(processes)) if part]
     for process in running:
@@ -351,25 +351,24 @@ def time_graphs(calls_of_set, torch):
     return {name: statistics.median(found) for name, found in times.items()}
 
 
-def measure(folder, kinds, cells, compiled_cells):
+def measure(folder, pairs, compiled_cells):
     torch = kit.open_package(folder)
     libraries = load(folder, torch)
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
-    for rows, columns in cells:
-        for kind in kinds:
-            both = lambda: {**ours(folder, kind, rows, columns, torch), **calls_of(libraries, kind, rows, columns, torch)}
-            row = {"kind": kind, "rows": rows, "columns": columns}
-            try:
-                if rows <= norms.FEW:
-                    yield {**row, **time_graphs(both, torch)}
-                else:
-                    calls = both()
-                    made = compiled(kind, rows, columns, torch) if (rows, columns) in compiled_cells else None
-                    calls.update({"compiled": made} if made else {})
-                    yield {**row, **time_by_turns(calls, flush, torch)}
-            except Exception as error:
-                yield {**row, "error": str(error)[:500]}
-            torch.cuda.empty_cache()
+    for kind, (rows, columns) in pairs:
+        both = lambda: {**ours(folder, kind, rows, columns, torch), **calls_of(libraries, kind, rows, columns, torch)}
+        row = {"kind": kind, "rows": rows, "columns": columns}
+        try:
+            if rows <= norms.FEW:
+                yield {**row, **time_graphs(both, torch)}
+            else:
+                calls = both()
+                made = compiled(kind, rows, columns, torch) if (rows, columns) in compiled_cells else None
+                calls.update({"compiled": made} if made else {})
+                yield {**row, **time_by_turns(calls, flush, torch)}
+        except Exception as error:
+            yield {**row, "error": str(error)[:500]}
+        torch.cuda.empty_cache()
 
 
 def main():
@@ -386,9 +385,10 @@ def main():
     options = parser.parse_args()
     if options.command == "compile":
         return compile_pairs(options.folder, options.pairs)
+    pairs = options.pairs or [(kind, cell) for cell in options.cells for kind in options.kinds]
     if options.processes:
-        compile_before(options.folder, options.kinds, options.compiled, options.processes)
-    norms.report(measure(options.folder, options.kinds, options.cells, options.compiled), options.json)
+        compile_before(options.folder, pairs, options.compiled, options.processes)
+    norms.report(measure(options.folder, pairs, options.compiled), options.json)
 
 
 if __name__ == "__main__":
