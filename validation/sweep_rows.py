@@ -11,12 +11,12 @@ some columns ("partial"), behind a norm of the row or not, and what follows it: 
 scales, codes behind the amax of the tensor or of each row, codes that are rounded stochastically,
 or FP8 under one scale for each row or for 128 elements. The elements in bf16 are a result besides,
 or not. One CTA has a row, or several CTAs of a cluster, or as many as the compiler chooses. A CTA
-takes one row, or the four of a strip, of which the next one waits in registers or, "staged", in
-shared memory, and the last rows have a CTA each ("ends"). The reference executes the operations of
-the program one by one, and every result must be equal bit by bit, also for infinite, subnormal and
-NaN inputs. Each library runs under every schedule of the simulator with its strict hazard check.
-Programs whose operations did not become one kernel count as failed; the amax of a tensor has
-another one.
+takes one row, or the four of a strip, or "eight" where scales are not tiled, of which the next one
+waits in registers or, "staged", in shared memory, and the last rows have a CTA each ("ends"). The
+reference executes the operations of the program one by one, and every result must be equal bit by
+bit, also for infinite, subnormal and NaN inputs. Each library runs under every schedule of the
+simulator with its strict hazard check. Programs whose operations did not become one kernel count as
+failed; the amax of a tensor has another one.
 """
 import itertools
 import subprocess
@@ -35,7 +35,8 @@ ROWS = ["1", "5", "130", "?0", "?1", "?37"]  # dynamic ones with the number that
 COLUMNS = [3, 17, 40, 96, 512, 560, 1056, 4672, 9232, 16411, 17424]
 CLUSTER = [0, 1, 2, 3, 8, 16]  # 0: the compiler decides
 THREADS = [0, 32, 96, 256]
-STRIP = {"": "", "strip": "strip = 4", "staged": "strip = 4, stages = 1", "ends": "strip = 4, stages = 1, single_rows = 3"}
+STRIP = {"": "", "strip": "strip = 4", "staged": "strip = 4, stages = 1", "ends": "strip = 4, stages = 1, single_rows = 3",
+         "eight": "strip = 8, stages = 1, single_rows = 1"}
 DIST = ["gaussian", "adversarial", "zeros"]
 TARGET = ["sm_90a", "sm_100a", "sm_120a"]
 SCHEDULES = sweeping.schedules(1)
@@ -256,8 +257,10 @@ def program(case):
 
 def takes_strip(case):
     """Returns true when all threads of a CTA keep a row and, with stages, copies find it whole."""
-    kind, after, _, _, element, _, columns, strip, cluster, threads, *_ = case
-    if after in ("none", "amax") or cluster > 1 or not threads:
+    kind, after, layout, _, element, _, columns, strip, cluster, threads, *_ = case
+    if after == "amax" or cluster > 1 or not threads:
+        return False
+    if strip == "eight" and layout == "tiled" and after != "none" and not after.startswith("fp8"):
         return False
     chunks, matrices = -(-columns // 16), 2 if kind in ("residual", "exact", "gradient") else 1
     each, words = -(-(-(-chunks // 8) * 8) // threads), 16 if element == "f32" else 8

@@ -13,11 +13,16 @@ using namespace fp4;
 namespace {
 
 /// Rows of a strip, and the fewest chunks of a row of a CTA.
-constexpr int64_t kRows = 4, kFewest = 128;
+constexpr int64_t kRows = 4, kMostRows = 64, kFewest = 128;
 /// CTAs of an SM among which some load while others wait for their threads.
 constexpr int64_t kManyCtas = 8;
 /// Bytes of rows for which a CTA has room.
 constexpr int64_t kMostStageBytes = 32768;
+
+bool hasTiledScales(Operation *op) {
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  return quantize && scaleLayout(cast<RankedTensorType>(quantize.getScales().getType()));
+}
 
 /// Returns true when a CTA may take rows of a quantizer of one matrix one after the other: the
 /// scales of a tile of rows, or fp32, where threads compute what other targets convert.
@@ -25,8 +30,7 @@ bool mayGainFromStrips(Operation *op, const hw::TargetModel &target) {
   auto quantize = dyn_cast<QuantizeOp>(op);
   return quantize && quantizesOneMatrix(op) && !target.features.hasFp4Convert &&
          !quantize.getRng() && !amaxOfRows(quantize) && !readsGather(op) &&
-         (quantize.hasF32Scales() ||
-          scaleLayout(cast<RankedTensorType>(quantize.getScales().getType())));
+         (quantize.hasF32Scales() || hasTiledScales(op));
 }
 
 /// Returns true when nobody asks for other threads, and the row is long enough for a CTA.
@@ -200,10 +204,13 @@ LogicalResult fp4::checkStrip(Operation *op, const KernelPlan &plan) {
   if (!plan.strip)
     return checkNoStrip(op, plan);
   std::string found = std::to_string(*plan.strip);
-  if (!isa<QuantizeOp>(op) || !isRowKernel(op) || !whyNotRowKernel(op).empty())
+  if (!isa<QuantizeOp, linalg::GenericOp>(op) || topKOf(op) || !isRowKernel(op) ||
+      !whyNotRowKernel(op).empty())
     return misfit(op, "strip", "is left out for this operation", found);
-  if (*plan.strip != kRows)
-    return misfit(op, "strip", "is 4", found);
+  if (*plan.strip != kRows && hasTiledScales(op))
+    return misfit(op, "strip", "is 4 with tiled scales", found);
+  if (*plan.strip < 2 || *plan.strip > kMostRows)
+    return misfit(op, "strip", "is 2 to 64", found);
   int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1)), threads = *plan.threads;
   int64_t perThread = llvm::divideCeil(llvm::alignTo(uint64_t(chunks), aligned), threads);
   if (readsGather(op))

@@ -1,6 +1,6 @@
 //===- RowStripPlans.h - Plans of rows that a CTA takes one by one --------===//
 //
-// A CTA may take four rows of a quantizer one after the other (RowStrip.h of lib/Conversion). The
+// A CTA may take rows of a kernel one after the other (RowStrip.h of lib/Conversion). The
 // next one waits in shared memory or in registers. The choice follows from registers and shared
 // memory of a row, CTAs on an SM, and how often threads wait for each other. Strips pay where there
 // are so many rows that all SMs have CTAs to the end.

@@ -1,15 +1,30 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels -verify-diagnostics
 
-// A CTA takes four rows one after the other, or one.
+// A CTA takes up to 64 rows one after the other.
 func.func @rows(%x: tensor<256x4096xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>) {
   %a0 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
   %q0, %s0 = fp4.quantize %x amax %a0 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128>}
       : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
   %a1 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
-  // expected-error @+2 {{must have a plan whose 'strip' is 4, but got 8}}
+  // expected-error @+2 {{must have a plan whose 'strip' is 2 to 64, but got 128}}
+  // expected-note @+1 {{leave 'strip' out, and fp4-plan-kernels decides it}}
+  %q1, %s1 = fp4.quantize %x amax %a1 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 128, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+  return %q0, %q1 : tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>
+}
+
+// -----
+
+// Scales of four rows follow each other in a tile.
+func.func @tiles(%x: tensor<256x4096xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>) {
+  %a0 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  %q0, %s0 = fp4.quantize %x amax %a0 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 4, threads = 128>}
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
+  %a1 = fp4.amax %x {per_row, fp4.prologue} : tensor<256x4096xf32> -> tensor<256xf32>
+  // expected-error @+2 {{must have a plan whose 'strip' is 4 with tiled scales, but got 8}}
   // expected-note @+1 {{leave 'strip' out, and fp4-plan-kernels decides it}}
   %q1, %s1 = fp4.quantize %x amax %a1 {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.plan = #fp4.plan<reduce_rows, strip = 8, threads = 128>}
-      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN>)
+      : (tensor<256x4096xf32>, tensor<256xf32>) -> (tensor<256x4096xf4E2M1FN>, tensor<256x256xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>)
   return %q0, %q1 : tensor<256x4096xf4E2M1FN>, tensor<256x4096xf4E2M1FN>
 }
 
@@ -75,24 +90,12 @@ func.func @several(%x: tensor<256x4096xf32>) -> (tensor<256x4096xf4E2M1FN>, tens
 
 // -----
 
-#all = affine_map<(i, j) -> (i, j)>
-#row = affine_map<(i, j) -> (i)>
-
-// Only quantizers take rows one after the other.
-func.func @sum(%x: tensor<64x8192xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
-  %zeros = arith.constant dense<0.0> : tensor<64xf32>
-  %0 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x8192xf32>) outs(%zeros : tensor<64xf32>) attrs = {fp4.plan = #fp4.plan<reduce_rows, threads = 256>} {
-  ^bb0(%a: f32, %o: f32):
-    %t = arith.addf %o, %a : f32
-    linalg.yield %t : f32
-  } -> tensor<64xf32>
+// A kernel that only has the amaxes of rows takes one row.
+func.func @amax(%x: tensor<64x8192xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+  %0 = fp4.amax %x {per_row, fp4.plan = #fp4.plan<reduce_rows, threads = 256>} : tensor<64x8192xf32> -> tensor<64xf32>
   // expected-error @+2 {{must have a plan whose 'strip' is left out for this operation, but got 4}}
   // expected-note @+1 {{leave 'strip' out, and fp4-plan-kernels decides it}}
-  %1 = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x8192xf32>) outs(%zeros : tensor<64xf32>) attrs = {fp4.plan = #fp4.plan<reduce_rows, threads = 256, strip = 4>} {
-  ^bb0(%a: f32, %o: f32):
-    %t = arith.addf %o, %a : f32
-    linalg.yield %t : f32
-  } -> tensor<64xf32>
+  %1 = fp4.amax %x {per_row, fp4.plan = #fp4.plan<reduce_rows, threads = 256, strip = 4>} : tensor<64x8192xf32> -> tensor<64xf32>
   return %0, %1 : tensor<64xf32>, tensor<64xf32>
 }
 

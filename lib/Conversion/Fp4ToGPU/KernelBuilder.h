@@ -72,6 +72,7 @@ public:
   int64_t ctasPerSm() const { return *plan.stream.grid; }
   /// CTAs of a kernel by rows take several, one after the other (RowStrip.h).
   bool hasStrips() const { return plan.strip.has_value(); }
+  int64_t rowsOfStrip() const { return *plan.strip; }
   /// The next row of a strip waits in shared memory, else in registers.
   bool hasStages() const { return plan.pipeline.stages.has_value(); }
   /// Rows at the end that have a CTA each.

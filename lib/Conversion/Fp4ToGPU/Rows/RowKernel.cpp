@@ -11,6 +11,7 @@
 #include "Rows/RowElements.h"
 #include "Rows/RowQuantizer.h"
 #include "Rows/RowTopK.h"
+#include "Rows/RowTurns.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
@@ -43,9 +44,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
     quantizer.computeAmax(ofRows.getNan());
   quantizer.beginStrip(hostRows);
   quantizer.beginRow();
-  int barriers = row.team().barriers();
   row.begin(hostRows, [&] { quantizer.beginTensor(); });
-  quantizer.copyNext(barriers);
   bool isAmaxRead = ofRows && isReadElsewhere(ofRows, context);
   RankedTensorType amaxes = ofRows ? typeOf(ofRows.getAmax()) : RankedTensorType();
   RowElements::ResultRows ofData = row.rowsOfResult(op.getData());
@@ -54,6 +53,7 @@ static void lowerQuantizer(QuantizeOp op, LoweringContext &context) {
   quantizer.setResults({data, ofData}, {kernel.output(op.getScales(), hostRows), ofScales});
   Value placeOfAmaxes = isAmaxRead ? kernel.output(ofRows.getAmax(), hostRows) : Value();
   quantizer.begin();
+  quantizer.copyNext();
   if (isAmaxRead)
     row.team().forEachRow([&] {
       row.storeNumber(placeOfAmaxes, amaxes, quantizer.tensorAmax(), row.ownRow());
@@ -92,6 +92,9 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
                   context.noArithmetic);
   if (before)
     RowTopK(kernel, before, rows, context.noArithmetic).emit(row, hostRows);
+  RowTurns turns(kernel, row);
+  turns.begin({hostRows}, [] { return false; });
+  turns.take();
   row.begin(hostRows);
   SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
   SmallVector<Value> outputs;
@@ -100,13 +103,15 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
     rowsOfOutputs.push_back(row.rowsOfResult(result));
     outputs.push_back(kernel.output(result, hostRows));
   }
-  if (reduces) {
-    SmallVector<Value> numbers = row.reduce(op);
+  SmallVector<Value> numbers;
+  if (reduces)
+    numbers = row.reduce(op);
+  turns.copyNext();
+  if (reduces)
     row.team().forEachRow([&] {
       row.storeNumber(outputs.front(), types.front(), numbers[row.team().selectedRow()],
                       row.selectedOf(rowsOfOutputs.front()));
     });
-  }
   row.forEachChunk([&](const RowElements::Chunk &chunk) {
     row.storeChunk(chunk);
     if (reduces)
@@ -118,7 +123,8 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
       row.store(base, type, value, chunk, row.selectedOf(to));
   });
   row.storeNumbers();
-  row.team().launch(hostRows);
+  turns.end();
+  row.team().launch(turns.ctas(hostRows));
 }
 
 LogicalResult fp4::lowerRows(Operation *op, LoweringContext &context) {

@@ -45,9 +45,9 @@ Value RowQuantizer::paddedRows(QuantizeOp op, ImplicitLocOpBuilder &host, Value 
 
 RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &row,
                            const LoweringContext &context, Value rows, Value amax)
-    : op(op), kernel(kernel), b(kernel.body()), row(row), input(op.getInput()), s(b, context.target),
-      element(typeOf(op.getInput()).getElementType()), noArithmetic(context.noArithmetic),
-      rows(rows) {
+    : op(op), kernel(kernel), b(kernel.body()), row(row), turns(kernel, row), input(op.getInput()),
+      s(b, context.target), element(typeOf(op.getInput()).getElementType()),
+      noArithmetic(context.noArithmetic), rows(rows) {
   s.clampRandom();
   if (op.hasF32Scales())
     ofTensor = {s.constant(0)};
@@ -80,8 +80,7 @@ void RowQuantizer::beginRow() {
     ofMatrix = scf::IfOp::create(b, row.team().isRow(), /*withElseRegion=*/true);
     b.setInsertionPointToStart(ofMatrix.thenBlock());
   }
-  if (kernel.hasStages())
-    row.keep(row.copiedRow(strip.rows->turn()));
+  turns.take();
 }
 
 bool RowQuantizer::skipsPadding() const {
@@ -89,7 +88,7 @@ bool RowQuantizer::skipsPadding() const {
 }
 
 Value RowQuantizer::hostCtas(Value hostRows) {
-  return strip.rows ? strip.rows->ctas() : paddedRows(op, kernel.host(), hostRows);
+  return turns.ctas(paddedRows(op, kernel.host(), hostRows));
 }
 
 /// The amaxes of rows are under way while these are reduced.
@@ -102,72 +101,24 @@ void RowQuantizer::loadAmaxes() {
 }
 
 void RowQuantizer::beginStrip(Value hostRows) {
-  if (!kernel.hasStrips())
-    return loadAmaxes();
   bool isTiled = hasTiledScales(op);
-  strip.rows.emplace(kernel, isTiled, hostRows);
-  if (kernel.hasStages()) {
-    row.beginCopies();
-    copyRow(strip.rows->firstRow(), {});
-    row.shareColumns();
-  }
-  beginTensor();
-  if (factors.table || kernel.hasStages())
-    NVVM::Barrier0Op::create(b);
-  RowTeam &team = row.team();
-  if (kernel.hasStages())
-    strip.rows->begin({});
-  else
-    loadRows();
-  team.take(strip.rows->row(), strip.rows->turn());
-  loadAmaxes();
-  if (isTiled)
-    strip.scales.emplace(kernel, RowBlocks::countPerRow(shapeOf(op.getBlockSize())) /
-                                     hw::scaleBlockColumns);
-}
-
-/// Has the next row wait in registers.
-void RowQuantizer::loadRows() {
-  RowTeam &team = row.team();
-  team.take(strip.rows->firstRow(), Int32(b, 0));
-  row.shareColumns();
-  strip.rows->begin(row.loadRow());
-  team.take(strip.rows->nextRow(), strip.rows->turn());
-  strip.nextWords = row.loadRow();
-  row.keep(strip.rows->carried());
-}
-
-/// Begins the copy of a row to shared memory, unless it pads scales: nobody waits for those.
-void RowQuantizer::copyRow(Int32 number, Value isTurn) {
-  Value begins = isTurn;
-  if (skipsPadding()) {
-    Value isRow = number < Int32(b, rows);
-    begins = isTurn ? arith::AndIOp::create(b, isTurn, isRow).getResult() : isRow;
-  }
-  row.team().withRow(number, [&] {
-    if (begins)
-      emitWhen(b, begins, [&] { row.copyRow(); });
-    else
-      row.copyRow();
+  turns.begin({hostRows, isTiled, skipsPadding() ? rows : Value()}, [&] {
+    beginTensor();
+    return factors.table.has_value();
   });
-}
-
-void RowQuantizer::copyNext(int barriersBefore) {
-  if (!kernel.hasStages())
-    return;
-  if (row.team().barriers() == barriersBefore)
-    NVVM::Barrier0Op::create(b);
-  copyRow(strip.rows->nextRow(), strip.rows->turn() + 1 < strip.rows->turns());
+  loadAmaxes();
+  if (turns.strip && isTiled)
+    stripScales.emplace(kernel,
+                        RowBlocks::countPerRow(shapeOf(op.getBlockSize())) / hw::scaleBlockColumns);
 }
 
 void RowQuantizer::endRow() {
   endMatrix();
-  if (strip.rows) {
-    strip.rows->hoist(scales->base);
-    strip.rows->close(strip.nextWords);
-  }
-  if (strip.scales)
-    strip.scales->store(scales->base, *strip.rows);
+  if (turns.strip)
+    turns.strip->hoist(scales->base);
+  turns.end();
+  if (stripScales)
+    stripScales->store(scales->base, *turns.strip);
 }
 
 /// Ends the branch for rows of the matrix. Rows that pad scales are the last of a strip, so that no
@@ -218,7 +169,7 @@ void RowQuantizer::begin() {
   if (noArithmetic)
     return;
   if (factors.table) {
-    if (!strip.rows && row.team().barriers() == factors.barriersBefore)
+    if (!turns.strip && row.team().barriers() == factors.barriersBefore)
       NVVM::Barrier0Op::create(b);
     return quantizer().useTable(*factors.table);
   }
@@ -349,14 +300,14 @@ void RowQuantizer::storeScale(Value scale, const Chunk &chunk, const RowElements
   RowBlocks::Position at = positionOf(shape, chunk, chunk.number / lanesOfBlock(), to);
   if (lanesOfBlock() > 1)
     at.isMine = arith::AndIOp::create(b, at.isMine, chunk.number % lanesOfBlock() < 1);
-  if (!strip.scales)
+  if (!stripScales)
     return RowBlocks(b, shape, rows).storeScale(scales->base, at, scale);
   if (at.isMatrix) {
     Value zero = arith::ConstantOp::create(b, b.getIntegerAttr(b.getI8Type(), 0));
     scale = arith::SelectOp::create(b, at.isMatrix, scale, zero);
   }
   emitWhen(b, at.isMine,
-           [&] { strip.scales->leave(scale, strip.rows->turn(), {b, at.paddedColumn}); });
+           [&] { stripScales->leave(scale, turns.strip->turn(), {b, at.paddedColumn}); });
 }
 
 void RowQuantizer::storeF32Scale(Value bits, const Chunk &chunk) {

@@ -9,8 +9,7 @@
 
 #include "BlockQuantizer.h"
 #include "Philox.h"
-#include "Rows/RowElements.h"
-#include "Rows/RowStrip.h"
+#include "Rows/RowTurns.h"
 #include "Rowwise/RowBlocks.h"
 #include "ScaleTable.h"
 
@@ -49,10 +48,9 @@ public:
   /// Has the CTA take several rows, one after the other, where the plan says so. endRow() closes
   /// the loop. `hostRows` (an index) are the rows of the matrix.
   void beginStrip(mlir::Value hostRows);
-  /// Begins the copy of the next row to shared memory, where the plan says so, behind the sums and
-  /// a barrier of the CTA, of which there were so many before them: all threads have taken the
-  /// words of the row.
-  void copyNext(int barriersBefore);
+  /// Begins the copy of the next row to shared memory, where the plan says so and no barrier came
+  /// since beginRow().
+  void copyNext() { turns.copyNext(); }
   /// The CTAs (an index) of the launch.
   mlir::Value hostCtas(mlir::Value hostRows);
   /// Emits what only needs the amax of the tensor, while the row is loaded: its scale, or the
@@ -77,9 +75,7 @@ private:
   RowBlocks::Position positionOf(const RowBlocks::Shape &shape, const Chunk &chunk, Int32 block,
                                  const RowElements::ResultRow &to);
   void loadAmaxes();
-  void loadRows();
   bool skipsPadding() const;
-  void copyRow(Int32 number, mlir::Value isTurn);
   void endMatrix();
   bool looksFactorsUp();
   void quantizeTogether();
@@ -94,6 +90,7 @@ private:
   KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;
   RowElements &row;
+  RowTurns turns;
   mlir::Value input; ///< the operand as it is before it has a buffer
   Scalars s;
   mlir::Type element;
@@ -116,13 +113,7 @@ private:
     int barriersBefore = 0;
     llvm::SmallVector<Waiting> waiting;
   } factors;
-  /// Rows that a CTA takes one after the other, scales where they are tiled, and the words of the
-  /// next row.
-  struct Strip {
-    std::optional<RowStrip> rows;
-    std::optional<StripScales> scales;
-    llvm::SmallVector<mlir::Value> nextWords;
-  } strip;
+  std::optional<StripScales> stripScales; ///< tiled scales of the rows of a strip
 };
 
 } // namespace fp4

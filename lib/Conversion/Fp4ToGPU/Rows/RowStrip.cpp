@@ -10,14 +10,13 @@
 using namespace mlir;
 using namespace fp4;
 
-static constexpr int64_t kTile = hw::scaleBlockRows, kStrips = kTile / RowStrip::kRows;
-
-static_assert(hw::scaleUnitRowStep == kStrips);
+static constexpr int64_t kTile = hw::scaleBlockRows;
 
 RowStrip::RowStrip(KernelBuilder &kernel, bool hasTiledScales, Value hostRows)
-    : b(kernel.body()), step(hasTiledScales ? kStrips : 1) {
+    : b(kernel.body()), step(hasTiledScales ? hw::scaleUnitRowStep : 1) {
   ImplicitLocOpBuilder &host = kernel.host();
-  int64_t unit = hasTiledScales ? kTile : kRows, ofUnit = unit / kRows;
+  int64_t ofCta = kernel.rowsOfStrip(), unit = hasTiledScales ? kTile : ofCta,
+          ofUnit = unit / ofCta;
   Value units = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, unit));
   Value singles = arith::MinUIOp::create(
       host, units, constIndex(host, llvm::divideCeil(kernel.singleRows(), unit)));
@@ -27,12 +26,12 @@ RowStrip::RowStrip(KernelBuilder &kernel, bool hasTiledScales, Value hostRows)
                                   arith::MulIOp::create(host, singles, constIndex(host, unit)));
   Int32 cta(b, NVVM::BlockIdXOp::create(b, b.getI32Type()));
   first = cta / ofUnit * unit + cta % ofUnit;
-  numTurns = Int32(b, kRows);
+  numTurns = Int32(b, ofCta);
   if (!kernel.singleRows())
     return;
   Int32 ofStrips(b, kernel.scalar(strips));
   isStrip = cta < ofStrips;
-  first = select(isStrip, *first, cta + ofStrips * (kRows - 1));
+  first = select(isStrip, *first, cta + ofStrips * (ofCta - 1));
   numTurns = select(isStrip, *numTurns, Int32(b, 1));
 }
 

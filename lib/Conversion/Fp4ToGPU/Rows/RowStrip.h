@@ -1,9 +1,9 @@
 //===- RowStrip.h - Rows that a CTA takes one after the other -------------===//
 //
-// A CTA that takes four rows computes once what is the same for all of them, and loads a row while
-// it computes the one before. With tiled scales these are rows r, r + 32, r + 64 and r + 96 of a
-// scale tile, whose scales are 16 bytes that follow each other: they wait in shared memory, because
-// a store of four bytes takes the L2 cache as long as one of a sector.
+// A CTA that takes several rows computes once what is the same for all of them, and loads a row
+// while it computes the one before. With tiled scales these are four, rows r, r + 32, r + 64 and r
+// + 96 of a scale tile, whose scales are 16 bytes that follow each other: they wait in shared
+// memory, because a store of four bytes takes the L2 cache as long as one of a sector.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -20,8 +20,6 @@ namespace fp4 {
 /// A loop over the rows of a CTA.
 class RowStrip {
 public:
-  static constexpr int64_t kRows = 4;
-
   /// For `hostRows` (an index) rows, of which the last have a CTA each (KernelBuilder::singleRows).
   /// Rows behind those of the matrix, up to a multiple of 128, have turns too.
   RowStrip(KernelBuilder &kernel, bool hasTiledScales, mlir::Value hostRows);
@@ -38,7 +36,7 @@ public:
   void hoist(mlir::Value argument) { argument.getDefiningOp()->moveBefore(loop); }
 
   Int32 firstRow() const { return *first; }
-  /// The CTA has kRows rows (i1), or one; null: always.
+  /// The CTA has all rows of a strip (i1), or one; null: always.
   mlir::Value hasAll() const { return isStrip; }
   /// Rows of the CTA.
   Int32 turns() const { return *numTurns; }

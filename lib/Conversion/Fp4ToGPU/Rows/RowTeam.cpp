@@ -345,10 +345,17 @@ void RowTeam::waitForSegments() {
   ++numBarriers;
   if (ctas == 1) {
     NVVM::Barrier0Op::create(b);
-    return;
+  } else {
+    NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
+    NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
   }
-  NVVM::ClusterArriveOp::create(b, b.getUnitAttr());
-  NVVM::ClusterWaitOp::create(b, b.getUnitAttr());
+  if (behindBarrier)
+    std::exchange(behindBarrier, nullptr)();
+}
+
+void RowTeam::expectBarrier() {
+  if (behindBarrier)
+    waitForSegments();
 }
 
 Value RowTeam::loadSegment(Value segments, Int32 number) {

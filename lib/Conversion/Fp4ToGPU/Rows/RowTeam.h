@@ -63,6 +63,10 @@ public:
   int64_t chunksPerThread() const { return perThread; }
   /// Barriers of all threads of the CTA that were emitted.
   int barriers() const { return numBarriers; }
+  /// Has `body` emitted behind the next of these barriers. expectBarrier() is where no other one
+  /// comes: it emits a barrier if `body` still waits for one.
+  void atBarrier(std::function<void()> body) { behindBarrier = std::move(body); }
+  void expectBarrier();
   /// Elements of the chunk within which a row ends; 0 where rows are whole chunks.
   int64_t residue() const { return numColumns % kChunk; }
 
@@ -170,6 +174,7 @@ private:
   size_t selected = 0;
   int reductions = 0; ///< emitted; each has shared memory of its own
   int numBarriers = 0;
+  std::function<void()> behindBarrier;
 };
 
 } // namespace fp4

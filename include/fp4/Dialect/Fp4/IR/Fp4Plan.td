@@ -94,7 +94,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | store | tma: results leave through tiles in shared memory, which TMA stores. direct, and in a complete plan without it: threads write them from their registers |
     | epilogue_warps | 4 or 8 warps that read accumulators in tensor memory, 8 in two halves of the columns; without it, 4 |
     | mma_warps | 2: a second warp copies scales to tensor memory; 1: one does both. Only for block-scaled GEMMs with tcgen05, whose roles have as many |
-    | strip | tiles along the rows that a CTA takes in turn. reduce_rows: 4 rows. warp_attention: heads of keys |
+    | strip | tiles along the rows that a CTA takes in turn. reduce_rows: rows. warp_attention: heads of keys |
     | schedule | sharing of tiles among CTAs: `#pipe.static_persistent<along_m>`, or in tile_gemm on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | assignment of warps to engines, a `#pipe.role_plan` |
     | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8. reduce_rows: 1 row |
