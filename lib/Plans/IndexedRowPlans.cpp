@@ -56,23 +56,34 @@ bool fp4::addsManyShortRows(Operation *op, int64_t chunks) {
 }
 
 /// Heads of a thread that rotates many of them: they have the angles of their token together. An
-/// H200 takes 104 us in place of 117 for NVFP4 of 16384 rows of 8192 elements with four, 106 in
-/// place of 123 for FP8, and behind a norm of heads 134 in place of 147 with two; bf16 takes as
-/// long with one.
+/// H200 takes 13.1 us in place of 14.4 for FP8 of 4096 rows of 2048 elements with two, and 13.7
+/// with four; 32.6, 36.9 and 33.3 of 16384; behind a norm of heads 134 in place of 147 with two;
+/// bf16 takes as long with one.
 static int64_t headsOfThread(Operation *op) {
   constexpr unsigned byte = 8;
+  constexpr int64_t heads = 2;
   bool hasCodes = getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth() <= byte;
-  int64_t heads = readsOtherColumnsAlone(op) ? (hasCodes ? 4 : 1) : 2;
   bool haveToken = llvm::any_of(sourcesOf(op), [&](const RowSource &source) {
     return sharesRows(std::get<1>(source), heads);
   });
-  return haveToken && keptWordsOfChunk(op, heads) <= kMostRowWords ? heads : 1;
+  bool gains = hasCodes || !readsOtherColumnsAlone(op);
+  return gains && haveToken && keptWordsOfChunk(op, heads) <= kMostRowWords ? heads : 1;
 }
 
-/// Threads and CTAs on an SM for the registers of a thread with several heads. CTAs of four warps
-/// take 144 us in place of 140.5 for NVFP4 behind a norm of heads, and 150.5 in place of 147 for
-/// bf16.
-static constexpr int64_t kThreadsOfHeads = 64, kCtasOfHeads = 6;
+/// Threads of a CTA whose threads have several heads. CTAs of four warps take 144 us in place of
+/// 140.5 for NVFP4 behind a norm of heads, and 150.5 in place of 147 for bf16.
+static constexpr int64_t kThreadsOfHeads = 64;
+
+/// CTAs on an SM for the registers of a thread with several heads: an H200 takes 32.6 us in place
+/// of 34.8 for FP8 of 16384 rows of 2048 elements with ten, not six, but 36.3 in place of 33.6 for
+/// NVFP4 with ten, not eight.
+static int64_t ctasOfHeads(Operation *op) {
+  constexpr int64_t normed = 6, packed = 8, bytes = 10;
+  auto quantize = dyn_cast<QuantizeOp>(op);
+  if (!readsOtherColumnsAlone(op))
+    return normed;
+  return quantize && hasPackedData(quantize.getFormat()) ? packed : bytes;
+}
 
 /// The fewest heads with which threads that have several of them fill all SMs.
 int64_t fp4::fewestOfHeads(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {
@@ -90,7 +101,7 @@ void fp4::planRotation(Operation *op, KernelPlan &plan, const KernelPlan &partia
   KernelPlan several = plan;
   several.stream.itemsPerThread = headsOfThread(op);
   several.threads = kThreadsOfHeads;
-  several.ctasPerSm = kCtasOfHeads;
+  several.ctasPerSm = ctasOfHeads(op);
   bool gains = *several.stream.itemsPerThread > 1 && !partial.stream.itemsPerThread;
   if (gains && mostRows.value_or(INT64_MAX) >= fewestOfHeads(op, several, target)) {
     plan = several;

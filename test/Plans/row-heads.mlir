@@ -1,12 +1,12 @@
 // RUN: fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-generalize-elementwise -fp4-fuse -fp4-plan-kernels | FileCheck %s
-// A thread that stores bytes rotates four heads, which have the angles of their token together, where such threads
+// A thread that stores bytes rotates two heads, which have the angles of their token together, where such threads
 // fill all SMs. Fewer heads have a thread each, and launches of the fewest overlap.
 
 #all = affine_map<(i, j) -> (i, j)>
 #half = affine_map<(i, j) -> (i, (j + 64) mod 128)>
 #cosines = affine_map<(i, j) -> (i floordiv 16, j mod 64)>
 // CHECK-LABEL: func @bytes(
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, rows_per_thread = 1, pdl = both>, #fp4.case<m = [4225, 50687] : reduce_rows, threads = 128, rows_per_thread = 1>], fp4.plan = #fp4.plan<reduce_rows, threads = 64, rows_per_thread = 4, ctas_per_sm = 6>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, rows_per_thread = 1, pdl = both>, #fp4.case<m = [4225, 42239] : reduce_rows, threads = 128, rows_per_thread = 1>], fp4.plan = #fp4.plan<reduce_rows, threads = 64, rows_per_thread = 2, ctas_per_sm = 10>
 func.func @bytes(%heads: tensor<?x128xbf16>, %positions: tensor<?x1xi64>, %table: tensor<4096x128xf32>) -> tensor<?x128xf8E4M3FN> {
   %c0 = arith.constant 0 : index
   %height = tensor.dim %heads, %c0 : tensor<?x128xbf16>
