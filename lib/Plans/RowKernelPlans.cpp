@@ -56,20 +56,6 @@ bool mayHaveCluster(Operation *op) {
   return isRowKernel(op) && !isa<TopKOp, ExpertOrderOp>(op) && !topKOf(op);
 }
 
-/// Exponentials that are an instruction take less than exact ones.
-enum class Exponentials { Any, Exact };
-
-/// Returns true when an element takes such an exponential.
-bool takesExponentials(Operation *op, Exponentials which) {
-  return llvm::any_of(stepsOf(op), [&](Operation *step) {
-    auto generic = dyn_cast<linalg::GenericOp>(step);
-    return generic &&
-           llvm::any_of(generic.getBody()->getOps<math::ExpOp>(), [&](math::ExpOp exp) {
-             return which == Exponentials::Any || !isApproximateExp(exp);
-           });
-  });
-}
-
 /// Returns true when codes of FP4 are of rows that are gathered.
 bool quantizesGather(Operation *op) {
   auto quantize = dyn_cast<QuantizeOp>(op);
@@ -125,15 +111,6 @@ int64_t ctasOfRow(Operation *op, int64_t chunks, int64_t threads, const hw::Targ
     return 2;
   int64_t registers = registersOf(words + perThread * sharedWordsOfChunk(op));
   return 2 * threads * registers > int64_t(target.limits.registersPerSM) ? 1 : 2;
-}
-
-/// Returns true for the last reduction of a row whose elements take approximate exponentials.
-bool sumsApproximations(Operation *op) {
-  return isRowReduction(op) && llvm::any_of(stepsOf(op), [](Operation *step) {
-           return isRowReduction(step) &&
-                  llvm::any_of(step->getRegion(0).getOps(),
-                               [](Operation &inner) { return isApproximateExp(&inner); });
-         });
 }
 
 /// CTAs of a row on an SM, for which ptxas is to save registers; none where it needs no limit. An

@@ -1,6 +1,7 @@
 //===- RowSources.cpp - Tensors that a row kernel reads ---------------------===//
 #include "RowSources.h"
 
+#include "fp4/Dialect/Fp4/IR/Elementwise.h"
 #include "fp4/Dialect/Fp4/IR/Fp4Dialect.h"
 #include "fp4/Dialect/Fp4/IR/IndexExpressions.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
@@ -9,6 +10,7 @@
 #include "fp4/Plans/RowTeams.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -122,4 +124,21 @@ bool fp4::readsGather(Operation *op) {
 bool fp4::quantizesOneMatrix(Operation *op) {
   constexpr int64_t words = kRowChunk / 2;
   return isa<QuantizeOp>(op) && keptWordsOfChunk(op) <= words;
+}
+
+bool fp4::takesExponentials(Operation *op, Exponentials which) {
+  return llvm::any_of(stepsOf(op), [&](Operation *step) {
+    auto generic = dyn_cast<linalg::GenericOp>(step);
+    return generic && llvm::any_of(generic.getBody()->getOps<math::ExpOp>(), [&](math::ExpOp exp) {
+             return which == Exponentials::Any || !isApproximateExp(exp);
+           });
+  });
+}
+
+bool fp4::sumsApproximations(Operation *op) {
+  return isRowReduction(op) && llvm::any_of(stepsOf(op), [](Operation *step) {
+           return isRowReduction(step) &&
+                  llvm::any_of(step->getRegion(0).getOps(),
+                               [](Operation &inner) { return isApproximateExp(&inner); });
+         });
 }

@@ -44,6 +44,15 @@ bool needsRow(mlir::Operation *op);
 /// Returns true when a quantizer gives each row one scale in fp32.
 bool hasScaleOfRow(mlir::Operation *op);
 
+/// Exponentials that are an instruction take less than exact ones.
+enum class Exponentials { Any, Exact };
+
+/// Returns true when an element takes such an exponential.
+bool takesExponentials(mlir::Operation *op, Exponentials which);
+
+/// Returns true for the last reduction of a row whose elements take approximate exponentials.
+bool sumsApproximations(mlir::Operation *op);
+
 /// Returns true when rows of a matrix are gathered.
 bool readsGather(mlir::Operation *op);
 

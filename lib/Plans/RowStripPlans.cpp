@@ -160,11 +160,41 @@ int64_t singleRowsOf(const StripShape &shape, bool hasStage, const hw::TargetMod
   return int64_t(target.sms) * shape.ctas * ofCta / tile * tile;
 }
 
+/// Proposes a strip where nothing is quantized: for two sums of a row that has four chunks of a
+/// thread, and for the sum of exponentials of one with two. An H200 takes 68.5 us in place of 71.4
+/// for LayerNorm to bf16 of 4096 rows of 16384 elements, and 256 in place of 265 of 16384 rows,
+/// but 131 in place of 128 of rows of 8192; and 249.9 in place of 257.3 for cross entropies of
+/// 65536 rows of 8192 elements, and 25.5 in place of 26.4 of 4096.
+std::optional<KernelPlan> stripOfElements(Operation *op, int64_t chunks,
+                                          const hw::TargetModel &target) {
+  constexpr int64_t threads = 256, ofLoss = 3;
+  int64_t waits = llvm::count_if(stepsOf(op), isRowReduction);
+  if (target.features.hasFp4Convert || waits < 2 || readsGather(op) || !whyNoStage(op).empty() ||
+      2 * keptWordsOfChunk(op) > kRowChunk)
+    return std::nullopt;
+  bool isLoss = sumsApproximations(op);
+  if (!isLoss && (isRowReduction(op) || takesExponentials(op, Exponentials::Any)))
+    return std::nullopt;
+  if (threadsOfChunks(llvm::divideCeil(chunks, isLoss ? 2 : 4)) != threads)
+    return std::nullopt;
+  KernelPlan plan = planOfFamily(KernelFamily::ReduceRows);
+  plan.threads = threads;
+  plan.ctasPerSm = isLoss ? 5 : 2;
+  plan.strip = isLoss ? 2 * kRows : kRows;
+  plan.pipeline.stages = 1;
+  plan.stream.singleRows = int64_t(target.sms) * *plan.ctasPerSm * (isLoss ? ofLoss : 1);
+  return plan;
+}
+
 } // namespace
 
 std::optional<KernelPlan> fp4::planWithStrip(Operation *op, const KernelPlan &partial,
                                              int64_t chunks, const hw::TargetModel &target) {
-  if (!mayHaveStrip(partial, chunks) || !mayGainFromStrips(op, target))
+  if (!mayHaveStrip(partial, chunks))
+    return std::nullopt;
+  if (isa<linalg::GenericOp>(op))
+    return topKOf(op) ? std::nullopt : stripOfElements(op, chunks, target);
+  if (!mayGainFromStrips(op, target))
     return std::nullopt;
   StripWork work = workOf(cast<QuantizeOp>(op));
   StripShape shape = stagedShapeOf(chunks, work);
@@ -186,7 +216,7 @@ std::optional<KernelPlan> fp4::planWithStrip(Operation *op, const KernelPlan &pa
 
 int64_t fp4::fewestOfStrips(const KernelPlan &plan, const hw::TargetModel &target) {
   int64_t wave = int64_t(target.sms) * *plan.ctasPerSm * *plan.strip;
-  bool hasMany = plan.pipeline.stages && *plan.ctasPerSm >= kManyCtas;
+  bool hasMany = plan.pipeline.stages && (*plan.ctasPerSm >= kManyCtas || *plan.strip > kRows);
   return hasMany ? wave * 3 / 4 : wave * 3 / 2;
 }
 
