@@ -19,13 +19,12 @@
 #include "RolePlans.h"
 
 #include "fp4/Dialect/Pipe/IR/Engines.h"
+#include "fp4/Dialect/Pipe/IR/PromotedColumns.h"
 #include "fp4/ISA/PromotedRates.h"
 #include "fp4/Plans/StagedScales.h"
 #include "fp4/Plans/WarpFragment.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
-
-#include <numeric>
 
 using namespace mlir;
 using namespace fp4;
@@ -157,7 +156,7 @@ static bool isStored(const MatmulSize &size, int64_t m, int64_t n, const hw::Tar
 /// Selections of one of two scales by the threads of a tile, one for each step of its columns that
 /// lies in either of two scale blocks (Promotion.cpp).
 static int64_t selectionsOf(int64_t columns) {
-  int64_t count = 0, step = std::gcd(columns, pipe::kPromotedBlock);
+  int64_t count = 0, step = pipe::promotedStep(columns);
   for (int64_t column = 0; column < columns; column += step) {
     auto [first, last] = pipe::promotedBlocksAt(columns, column);
     count += first != last;

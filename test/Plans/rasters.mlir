@@ -121,7 +121,7 @@ func.func @bytes(%x: tensor<4096x8192xf8E4M3FN>, %p: !w) -> tensor<4096x8192xbf1
 !lhs = !fp4.scaled<fp8_block128, tensor<4096x16384xf8E4M3FN>, tensor<4096x128xf32>>
 !rhs = !fp4.scaled<fp8_block128, tensor<7168x16384xf8E4M3FN>, tensor<56x128xf32>>
 // CHECK-LABEL: @fp8
-// CHECK: tile = [256, 128, 128], schedule = #pipe.static_persistent<panels<16>>
+// CHECK: tile = [128, 160, 128], store = tma, schedule = #pipe.static_persistent<panels<8>>
 func.func @fp8(%a: tensor<4096x16384xf8E4M3FN>, %sa: tensor<4096x128xf32>, %b: tensor<7168x16384xf8E4M3FN>, %sb: tensor<56x128xf32>) -> tensor<4096x7168xbf16> {
   %a_scaled = fp4.scaled %a, %sa : !lhs
   %b_scaled = fp4.scaled %b, %sb : !rhs

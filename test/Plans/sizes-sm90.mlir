@@ -11,9 +11,10 @@
 // CHECK: dispatch = [
 // CHECK-NOT: k_unit
 // CHECK-SAME: tile = [64, 64, 128], schedule
-// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 128, 128]
-// CHECK-SAME: #fp4.case<m = [1, 128], k_unit = 512 : {{[^>]*>}}, tile = [64, 32, 256]
 // CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 192, 128], store = tma
+// CHECK-SAME: #fp4.case<m = [1, 128], k_unit = 512 : {{[^>]*>}}, tile = [64, 32, 256]
+// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 128, 128]
+// CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [128, 160, 128], store = tma
 // CHECK-SAME: #fp4.case<k_unit = 512 : {{[^>]*>}}, tile = [256, 128, 128]
 // CHECK-SAME: #fp4.case<any : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128]
 func.func @fp8(%a: !a, %sa: !s, %b: !a, %sb: !s) -> tensor<?x?xbf16> {

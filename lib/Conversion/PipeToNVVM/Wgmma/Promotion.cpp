@@ -13,6 +13,7 @@
 #include "InlinePtx.h"
 #include "SmallBuilders.h"
 
+#include "fp4/Dialect/Pipe/IR/PromotedColumns.h"
 #include "fp4/ISA/FragmentLayout.h"
 #include "fp4/ISA/SmemDescriptor.h"
 
@@ -412,7 +413,7 @@ private:
 
     /// The scale of row `half` and part `part` of 8 columns, one selection for all parts of a step.
     Value of(int64_t part, int64_t half) {
-      int64_t step = std::gcd(columns, pipe::kPromotedBlock),
+      int64_t step = pipe::promotedStep(columns),
               offset = part * hw::fragmentTileColumns / step * step;
       auto [least, most] = pipe::promotedBlocksAt(columns, offset);
       if (least == most)

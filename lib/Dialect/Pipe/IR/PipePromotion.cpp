@@ -11,11 +11,10 @@
 #include "fp4/Dialect/Pipe/IR/Fragments.h"
 #include "fp4/Dialect/Pipe/IR/Layouts.h"
 #include "fp4/Dialect/Pipe/IR/PipeMatrices.h"
+#include "fp4/Dialect/Pipe/IR/PromotedColumns.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
-
-#include <numeric>
 
 using namespace mlir;
 using namespace fp4;
@@ -29,7 +28,7 @@ int64_t fp4::pipe::promotedBlocks(int64_t columns) {
 }
 
 std::pair<int64_t, int64_t> fp4::pipe::promotedBlocksAt(int64_t columns, int64_t column) {
-  int64_t lastFirst = kPromotedBlock - std::gcd(columns, kPromotedBlock);
+  int64_t lastFirst = kPromotedBlock - promotedStep(columns);
   return {column / kPromotedBlock, (lastFirst + column) / kPromotedBlock};
 }
 
