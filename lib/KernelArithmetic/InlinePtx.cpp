@@ -220,6 +220,13 @@ SmallVector<Value> fp4::loadUnder(ImplicitLocOpBuilder &b, Value policy, Value p
   return fieldsOf(b, b.getLoc(), access.getRes(), types.size());
 }
 
+void fp4::prefetchWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer) {
+  Value flag = LLVM::ZExtOp::create(b, b.getI32Type(), condition);
+  emit(b, b.getLoc(), LLVM::LLVMVoidType::get(b.getContext()),
+       ValueRange{integerOf(b, pointer), flag},
+       "{\n.reg .pred p;\nsetp.ne.b32 p, $1, 0;\n@p prefetch.global.L2 [$0];\n}", "l,r");
+}
+
 void fp4::storeOnce(ImplicitLocOpBuilder &b, ValueRange words, Value pointer) {
   SmallVector<Value> operands(words);
   operands.push_back(integerOf(b, pointer));

@@ -90,6 +90,9 @@ mlir::Value lastingPolicy(mlir::ImplicitLocOpBuilder &b, mlir::Value isLarge);
 llvm::SmallVector<mlir::Value> loadUnder(mlir::ImplicitLocOpBuilder &b, mlir::Value policy,
                                          mlir::Value pointer);
 
+/// Asks the L2 cache for the sector at `pointer`, in global memory, where `condition` (i1) holds.
+void prefetchWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer);
+
 /// Two or four words to global memory that nobody reads soon.
 void storeOnce(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange words, mlir::Value pointer);
 

@@ -26,6 +26,11 @@ bool fp4::readsOtherColumnsAlone(Operation *op) {
   return !llvm::any_of(stepsOf(op), isRowReduction) && !needsRow(op) && readsOtherColumns(op);
 }
 
+bool fp4::isOfHeads(Operation *op) {
+  constexpr int64_t most = kThreadsOfIndexed / 2;
+  return readsOtherColumns(op) && chunksOfRow(widestMatrixOf(op).getDimSize(1)) <= most;
+}
+
 /// Words of a chunk of some rows that are gathered: 32 are in registers beside what they take.
 static constexpr double kSomeGathered = 32;
 

@@ -19,6 +19,10 @@ inline constexpr int64_t kCtasOfManyRows = 6;
 /// no other thread: nothing is combined along rows.
 bool readsOtherColumnsAlone(mlir::Operation *op);
 
+/// Returns true when rows are heads, elements of which are computed of other columns than their
+/// own.
+bool isOfHeads(mlir::Operation *op);
+
 /// Returns true when a thread of a row of `chunks` should have one chunk, so that no loop parts the
 /// loads of the rows that it adds.
 bool addsSomeLongRows(mlir::Operation *op, int64_t chunks);

@@ -138,9 +138,10 @@ std::optional<int64_t> ctasOfTeam(Operation *op, int64_t chunks, int64_t perThre
 void planIndexed(Operation *op, KernelPlan &plan, const KernelPlan &partial,
                  const hw::TargetModel &target) {
   int64_t chunks = chunksOfRow(widestMatrixOf(op).getDimSize(1));
+  int64_t perThread = llvm::divideCeil(chunks, kMost);
   plan.threads = addsSomeLongRows(op, chunks) ? kMost : kThreadsOfIndexed;
   if (hasFewRows(op, partial, target))
-    plan.threads = std::clamp(threadsOfChunks(chunks), kFew, kMost);
+    plan.threads = std::max(kFew, threadsOfChunks(llvm::divideCeil(chunks, perThread)));
   else if (addsManyShortRows(op, chunks))
     plan.ctasPerSm = kCtasOfManyRows;
   planRotation(op, plan, partial, mostRowsOf(op, partial), target);
@@ -188,20 +189,25 @@ KernelPlan proposeAnyRows(Operation *op, const KernelPlan &partial, const hw::Ta
 /// Rows up to which the launches of rotations overlap: 32 heads for each SM.
 int64_t mostOfRotations(const hw::TargetModel &target) { return 32 * int64_t(target.sms); }
 
-/// Launches of few rows whose threads wait for each other overlap: an H200 takes 2.35 us for
-/// RMSNorm of 64 x 7168 bf16 in place of 2.76, and 2.77 in place of 3.19 to NVFP4; a rotation
-/// takes 2.29 in place of 2.85, with CTAs of 64 threads.
+/// Launches of few rows overlap: an H200 takes 2.35 us for RMSNorm of 64 x 7168 bf16 in place of
+/// 2.76, and 2.77 in place of 3.19 to NVFP4; a rotation takes 2.29 in place of 2.85, with CTAs of
+/// 64 threads, and a norm of heads with a rotation to NVFP4 2.50 in place of 2.71 with those of
+/// 128. Rows that are scattered, whatever their number, wait for the kernel before them in their
+/// CTAs.
 KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::TargetModel &target) {
   KernelPlan plan = proposeAnyRows(op, partial, target);
-  if (!partial.guard.m.most || !mayHaveCluster(op))
+  if (!mayHaveCluster(op))
     return plan;
-  bool rotates = readsOtherColumnsAlone(op) && isa<linalg::GenericOp>(op);
-  if (rotates && *partial.guard.m.most <= mostOfRotations(target)) {
+  if (llvm::any_of(stepsOf(op), isScattered))
+    plan.pdl = PdlMode::Waits;
+  if (!partial.guard.m.most)
+    return plan;
+  bool areFewHeads = isOfHeads(op) && *partial.guard.m.most <= mostOfRotations(target);
+  if (areFewHeads) {
     plan.threads = kFew / 2;
-    plan.pdl = PdlMode::Both;
+    plan.ctasPerSm = std::nullopt;
   }
-  bool waits = llvm::any_of(stepsOf(op), isRowReduction) || needsRow(op);
-  if (waits && hasFewRows(op, partial, target))
+  if (areFewHeads || hasFewRows(op, partial, target))
     plan.pdl = PdlMode::Both;
   return plan;
 }
@@ -305,13 +311,12 @@ static SmallVector<Attribute> proposeCases(Operation *op, const KernelPlan &last
     return {};
   bool hasHeads = !last.strip && last.stream.itemsPerThread.value_or(1) > 1;
   KernelPlan few = planOfFamily(KernelFamily::ReduceRows);
-  bool rotates = readsOtherColumnsAlone(op) && isa<linalg::GenericOp>(op);
   int64_t fewest = last.strip ? fewestOfStrips(last, target)
                    : hasHeads ? fewestOfHeads(op, last, target)
                               : 0;
-  few.guard.m.most = rotates    ? mostOfRotations(target)
-                     : hasHeads ? fewest - 1
-                                : int64_t(target.sms);
+  few.guard.m.most = isOfHeads(op) ? mostOfRotations(target) : int64_t(target.sms);
+  if (hasHeads)
+    few.guard.m.most = std::min(*few.guard.m.most, fewest - 1);
   few = few.orElse(proposeRows(op, few, target));
   KernelPlan apart = few;
   apart.pdl = last.pdl; // launches that overlap are not worth another kernel

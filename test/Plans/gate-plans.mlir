@@ -1,5 +1,5 @@
 // Gates begin while the kernel before them ends, and with few rows let the next one begin, too; what only adds or selects
-// does not. CTAs that compute blocks of 16 are smaller than those of blocks of 32.
+// does not. CTAs that compute blocks of 16 are smaller than those of blocks of 32. Lanes of few rows have a block together.
 // RUN: fp4-opt %s --target=sm_90a --compile-to=planned | FileCheck %s
 // RUN: fp4-opt %s --target=sm_100a --compile-to=planned | FileCheck %s
 
@@ -34,7 +34,7 @@ func.func @sum(%g: !x, %u: !x) -> !x {
 }
 
 // CHECK-LABEL: func.func @nvfp4
-// CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{150|169}}] : stream_blocks, threads = 64, blocks_per_thread = 1, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 64, blocks_per_thread = 1, pdl = waits>
+// CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{75|84}}] : stream_blocks, threads = 128, blocks_per_thread = 1, lanes_per_block = 2, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 64, blocks_per_thread = 1, pdl = waits>
 func.func @nvfp4(%g: !x, %a: tensor<f32>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>}
@@ -43,14 +43,33 @@ func.func @nvfp4(%g: !x, %a: tensor<f32>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x
 }
 
 // CHECK-LABEL: func.func @mxfp8
-// CHECK: fp4.quantize
-// CHECK-NOT: fp4.dispatch
-// CHECK-SAME: #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, pdl = waits>
+// CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{75|84}}] : stream_blocks, threads = 128, blocks_per_thread = 1, lanes_per_block = 4, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, pdl = waits>
 func.func @mxfp8(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>}
       : (!x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>)
   return %q, %s : tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>
+}
+
+// A row that is a block has a thread for each 16 elements.
+// CHECK-LABEL: func.func @fp8_rows
+// CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{132|148}}] : stream_blocks, threads = 448, blocks_per_thread = 1, lanes_per_block = 448, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, pdl = waits>
+func.func @fp8_rows(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x1xf32>) {
+  %y = math.exp %g : !x
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 7168>}
+      : (!x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x1xf32>)
+  return %q, %s : tensor<?x7168xf8E4M3FN>, tensor<?x1xf32>
+}
+
+// Static rows are few or many, here, too.
+// CHECK-LABEL: func.func @mxfp4
+// CHECK-NOT: fp4.dispatch
+// CHECK: fp4.quantize {{.*}}#fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, lanes_per_block = 4, ctas_per_sm = 6, pdl = both>
+func.func @mxfp4(%g: tensor<64x7168xbf16>) -> (tensor<64x7168xf4E2M1FN>, tensor<64x224xf8E8M0FNU>) {
+  %y = math.exp %g : tensor<64x7168xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>}
+      : (tensor<64x7168xbf16>) -> (tensor<64x7168xf4E2M1FN>, tensor<64x224xf8E8M0FNU>)
+  return %q, %s : tensor<64x7168xf4E2M1FN>, tensor<64x224xf8E8M0FNU>
 }
 
 // A quantizer of what memory has does not wait for other kernels than its amax.

@@ -312,6 +312,40 @@ func.func @threads(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
 
 // -----
 
+// Lanes have a block together, or threads a row that is one.
+func.func @lanes(%x: tensor<64x64xbf16>, %z: tensor<64x128xbf16>, %a: tensor<f32>) {
+  %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, lanes_per_block = 2>}
+      : (tensor<64x64xbf16>, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'lanes_per_block' is a power of two up to 2, but got 4}}
+  // expected-note @+1 {{leave 'lanes_per_block' out}}
+  %q1, %s1 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, lanes_per_block = 4>}
+      : (tensor<64x64xbf16>, tensor<f32>) -> (tensor<64x64xf4E2M1FN>, tensor<64x4xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'lanes_per_block' is a power of two up to 4, but got 3}}
+  // expected-note @+1 {{leave 'lanes_per_block' out}}
+  %q2, %s2 = fp4.quantize %z {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>, fp4.plan = #fp4.plan<stream_blocks, lanes_per_block = 3>}
+      : (tensor<64x128xbf16>) -> (tensor<64x128xf4E2M1FN>, tensor<64x4xf8E8M0FNU>)
+  return
+}
+
+// -----
+
+func.func @threads_of_rows(%x: tensor<64x256xbf16>) {
+  %y = math.exp %x : tensor<64x256xbf16>
+  %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 256>, fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 16>}
+      : (tensor<64x256xbf16>) -> (tensor<64x256xf8E4M3FN>, tensor<64x1xf32>)
+  // expected-error @+2 {{must have a plan whose 'lanes_per_block' are whole warps, or a part of one, and divide threads, but got 48}}
+  // expected-note @+1 {{leave 'lanes_per_block' out}}
+  %p, %t = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 256>, fp4.plan = #fp4.plan<stream_blocks, threads = 96, lanes_per_block = 48>}
+      : (tensor<64x256xbf16>) -> (tensor<64x256xf8E4M3FN>, tensor<64x1xf32>)
+  // expected-error @+2 {{must have a plan whose 'lanes_per_block' are whole warps, or a part of one, and divide threads, but got 64}}
+  // expected-note @+1 {{leave 'lanes_per_block' out}}
+  %r, %u = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 256>, fp4.plan = #fp4.plan<stream_blocks, threads = 96, lanes_per_block = 64>}
+      : (tensor<64x256xbf16>) -> (tensor<64x256xf8E4M3FN>, tensor<64x1xf32>)
+  return
+}
+
+// -----
+
 func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   %q, %s = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, ctas_per_sm = 8>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
@@ -322,6 +356,10 @@ func.func @quantizers(%x: tensor<64x32xbf16>, %a: tensor<f32>) {
   // expected-error @+2 {{must have a plan whose 'blocks_per_thread' is at most 16, but got 17}}
   // expected-note @+1 {{leave 'blocks_per_thread' out}}
   %q5, %s5 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, blocks_per_thread = 17>}
+      : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
+  // expected-error @+2 {{must have a plan whose 'lanes_per_block' is 1 for this operation, but got 2}}
+  // expected-note @+1 {{leave 'lanes_per_block' out}}
+  %q7, %s7 = fp4.quantize %x amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, fp4.plan = #fp4.plan<stream_blocks, lanes_per_block = 2>}
       : (tensor<64x32xbf16>, tensor<f32>) -> (tensor<64x32xf4E2M1FN>, tensor<64x2xf8E4M3FN>)
   // expected-error @+2 {{must have a plan whose 'strip' is at most 1, but got 2}}
   // expected-note @+1 {{leave 'strip' out}}

@@ -41,6 +41,10 @@ public:
   using Load = llvm::function_ref<llvm::SmallVector<mlir::Value>(const Input &)>;
 
   bool isComputed() const { return static_cast<bool>(prologue); }
+  /// The tensors of which a run has elements of its own.
+  auto inputsOfRuns() const {
+    return llvm::make_filter_range(inputs, [](const Input &input) { return input.hasColumns; });
+  }
   /// Every input has an element for each of the matrix, and rows follow each other.
   bool isFlat() const;
   /// The matrix, which is in memory.

@@ -96,6 +96,16 @@ Value KernelBuilder::policyOfLoads(Value units, int64_t bytes) {
       bodyBuilder, arith::CmpIOp::create(bodyBuilder, arith::CmpIPredicate::uge, units, fewest));
 }
 
+void KernelBuilder::prefetch(Value pointer, int64_t bytes, Value condition) {
+  constexpr int64_t sector = 32;
+  if (!takesTurns())
+    return;
+  if (!condition)
+    condition = arith::ConstantIntOp::create(bodyBuilder, 1, 1);
+  for (int64_t at = 0; at < bytes; at += sector)
+    prefetchWhen(bodyBuilder, condition, advance(bodyBuilder, pointer, at));
+}
+
 Value KernelBuilder::buffer(Value tensor) {
   return deviceBuffer(hostBuilder, hostBuilder.getLoc(), tensor);
 }

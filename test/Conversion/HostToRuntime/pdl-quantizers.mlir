@@ -136,7 +136,7 @@ gpu.module @other {
   }
 }
 
-// A kernel that takes turns with the next one waits, and lets that begin behind its loads in front of the first barrier.
+// A kernel that waits may let the next one begin behind its loads in front of the first barrier.
 // CHECK-LABEL: gpu.module @rows
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol wait
@@ -164,7 +164,7 @@ gpu.module @rows {
   }
 }
 
-// Without a barrier, the next one begins behind the wait.
+// A kernel that takes turns lets the next one begin behind the wait.
 // CHECK-LABEL: gpu.module @streams
 // CHECK: llvm.func @kernel
 // CHECK-NEXT: nvvm.griddepcontrol wait
@@ -190,6 +190,34 @@ gpu.module @blocks {
   llvm.func @kernel(%x: !llvm.ptr<1>) attributes {gpu.kernel, nvvm.kernel} {
     %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
     llvm.store %v, %x : i32, !llvm.ptr<1>
+    llvm.return
+  }
+}
+
+// A kernel asks the L2 cache for what it will load, and then waits. Prefetches of a branch are behind the wait.
+// CHECK-LABEL: gpu.module @ahead
+// CHECK: llvm.func @kernel
+// CHECK-NEXT: llvm.getelementptr
+// CHECK-NEXT: llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];"
+// CHECK-NEXT: llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];"
+// CHECK-NEXT: nvvm.griddepcontrol wait
+// CHECK-NEXT: nvvm.griddepcontrol launch_dependents
+// CHECK-NEXT: llvm.cond_br
+// CHECK: llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];"
+// CHECK-NEXT: llvm.load %{{.*}} : !llvm.ptr<1> -> i32
+// CHECK-NOT: griddepcontrol
+gpu.module @ahead {
+  llvm.func @kernel(%x: !llvm.ptr<1>, %c: i1) attributes {gpu.kernel, nvvm.kernel} {
+    %next = llvm.getelementptr %x[8] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+    llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];", "l" %x : (!llvm.ptr<1>) -> ()
+    llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];", "l" %next : (!llvm.ptr<1>) -> ()
+    llvm.cond_br %c, ^bb1, ^bb2
+  ^bb1:
+    llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];", "l" %next : (!llvm.ptr<1>) -> ()
+    %v = llvm.load %x invariant : !llvm.ptr<1> -> i32
+    llvm.store %v, %x : i32, !llvm.ptr<1>
+    llvm.br ^bb2
+  ^bb2:
     llvm.return
   }
 }
@@ -228,16 +256,19 @@ func.func @views(%x: memref<64xf32>) {
 // CHECK: gpu.launch_func @stores::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @waiting::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @rows::@kernel {{.*}}fp4.dependent
+// CHECK: gpu.launch_func @ahead::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @streams::@kernel {{.*}}fp4.dependent
 // CHECK: gpu.launch_func @blocks::@kernel {{.*}}fp4.dependent
 func.func @alone(%x: memref<64xf32>) {
+  %true = arith.constant true
   %c1 = arith.constant 1 : index
   %p = pipe.view %x : memref<64xf32> -> !pipe.global<64xf32>
   gpu.launch_func @short::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<before_wait>}
   gpu.launch_func @stores::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<before_wait>}
   gpu.launch_func @silent::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<before_wait>}
   gpu.launch_func @waiting::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<at_end>}
-  gpu.launch_func @rows::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<in_turn>}
+  gpu.launch_func @rows::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<behind_loads>}
+  gpu.launch_func @ahead::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>, %true : i1) {fp4.pdl = #fp4.launch_dependents<in_turn>}
   gpu.launch_func @streams::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<in_turn>}
   gpu.launch_func @blocks::@kernel blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%p : !pipe.global<64xf32>) {fp4.pdl = #fp4.launch_dependents<behind_loads>}
   return

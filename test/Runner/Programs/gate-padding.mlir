@@ -8,7 +8,6 @@
 // CHECK: hazards {{.*}}none
 // PTX: griddepcontrol.wait;
 // PTX-NOT: ld.global
-// PTX: setp.{{ge|lt|gt|le}}.u32
 // PTX: bra
 // PTX: ld.global
 

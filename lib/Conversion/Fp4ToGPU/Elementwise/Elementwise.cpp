@@ -71,6 +71,7 @@ public:
       outputs.push_back(kernel.output(output, rows, lastColumns));
     Value items = countItems({rows, lastColumns});
     Value count = kernel.scalar(items);
+    prefetch(inputs, count);
     policy = kernel.policyOfLoads(count, bytesOfRun());
     kernel.forEachItem(count, {}, [&](Value item, ValueRange) {
       lowerRun(inputs, outputs, item);
@@ -116,6 +117,22 @@ private:
     for (Value size : dynamicSizes)
       items = size ? arith::MulIOp::create(host, size, items).getResult() : items;
     return items;
+  }
+
+  /// Asks for the elements of its own that the first item of the thread will load.
+  void prefetch(ValueRange inputs, Value count) {
+    if (!kernel.takesTurns())
+      return;
+    Int32 item(b, kernel.globalThread());
+    Value exists = item < Int32(b, count);
+    for (auto [operand, pointer] : llvm::zip_equal(op.getDpsInputOperands(), inputs)) {
+      RankedTensorType type = typeOf(operand->get());
+      if (!op.getMatchingIndexingMap(operand).isIdentity())
+        continue;
+      Value from = address(b, pointer, firstOfRun(item), bytesOf(type));
+      for (int64_t piece = 0; piece < run / width; ++piece)
+        kernel.prefetch(pieceOf(from, piece, type), width * bytesOf(type), exists);
+    }
   }
 
   /// Computes a run piece by piece. All operands are loaded before the first is widened: ptxas

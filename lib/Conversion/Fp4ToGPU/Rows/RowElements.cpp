@@ -26,6 +26,8 @@ constexpr int64_t kAccessBytes = 16;
 /// Words up to which columns are kept, too, which only the last loop needs: their loads then do not
 /// begin behind the sums.
 constexpr int64_t kFewWords = 24;
+/// Bytes of the number of a row that is gathered (InputRows::table).
+constexpr int64_t kRowNumberBytes = 8;
 /// Words of a thread, of chunks that a step of a loop loads together.
 constexpr int64_t kWordsOfStep = 32;
 
@@ -89,10 +91,41 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
                             rowTeam.chunksPerThread() * rowTeam.rowsOfThread());
   keepsColumns = kept && (rowTeam.rowsOfThread() > 1 ||
                           wordsOfThread(/*ofRowsAlone=*/false) <= kFewWords);
+  prefetch();
   if (!kept)
     loadTogether();
   else if (streamsRows())
     policy = kernel.policyOfLoads(rows, bytesOfRows());
+}
+
+/// Asks for what the thread will load at places that it knows: elements of its rows, and in the
+/// first thread of a row numbers of it, also those of the rows that it gathers. The first row asks
+/// for columns.
+void RowElements::prefetch() {
+  auto prefetchNumber = [&](const Source &source, Value base, int64_t bytes) {
+    Value isFirst = rowTeam.lane() < 1;
+    Value mine = source.operand.hasRows ? rowTeam.isRow() : Value(rowTeam.paddedRow() < 1);
+    kernel.prefetch(source.operand.hasRows ? address(b, base, rowIndexOf(source.operand), bytes)
+                                           : base,
+                    bytes, arith::AndIOp::create(b, isFirst, mine));
+  };
+  for (auto &[key, source] : sources) {
+    if (!kernel.takesTurns() || !kept || (source.operand.column && !source.rows.table))
+      continue;
+    int64_t bytes = bytesOf(source.type);
+    rowTeam.forEachRow([&, &source = source] {
+      if (source.rows.table)
+        return prefetchNumber(source, source.rows.table, kRowNumberBytes);
+      if (!source.operand.hasColumns)
+        return prefetchNumber(source, source.rows.base, bytes);
+      Value mine = source.operand.hasRows ? rowTeam.isRow() : Value(rowTeam.paddedRow() < 1);
+      rowTeam.forEachChunk(/*unrolled=*/true, [&](const Chunk &chunk) {
+        kernel.prefetch(placeOf(source, chunk, 0), kChunk * bytes,
+                        chunk.exists ? arith::AndIOp::create(b, mine, chunk.exists).getResult()
+                                     : mine);
+      });
+    });
+  }
 }
 
 /// Has loops over chunks load the rows of several chunks at once: as many as registers take, where

@@ -141,6 +141,7 @@ private:
   void visitTogether(int64_t count);
   std::optional<Chunk> halfOf(const Operand &operand, const Chunk &chunk);
   void keepWords();
+  void prefetch();
   bool isKeptRow(const Source &source) const {
     return kept && source.operand.hasColumns && source.operand.hasRows;
   }

@@ -51,10 +51,14 @@ RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &ro
   s.clampRandom();
   if (op.hasF32Scales())
     ofTensor = {s.constant(0)};
-  if (amax && !op.getPerRow()) // under way while the row is reduced
+  if (amax && !op.getPerRow()) { // under way while the row is reduced
+    RowTeam &team = row.team();
+    kernel.prefetch(amax, /*bytes=*/4,
+                    arith::AndIOp::create(b, team.paddedRow() < 1, team.lane() < 1));
     ofTensor = {load(b, b.getF32Type(), amax, 4)};
-  else
+  } else {
     amaxes = amax;
+  }
   if (op.getRng() && !noArithmetic)
     random.emplace(
         b, kernel.input(op.getRng()),
@@ -199,7 +203,7 @@ Value RowQuantizer::blockAmax(ArrayRef<Value> words) {
 
 void RowQuantizer::quantize(ArrayRef<Value> words, const Chunk &chunk) {
   if (noArithmetic) {
-    Value number = op.hasF32Scales() ? s.constant(0) : Value();
+    Value number = ofTensor.empty() ? Value() : ofTensor.front(); // a load that the twin keeps
     BlockQuantizer::Block mixed = mixBits(b, words, number, kChunk * codeBits(op) / 32);
     if (op.hasF32Scales())
       mixed.scale = words.back();

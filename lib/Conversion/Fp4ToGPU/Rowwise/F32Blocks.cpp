@@ -116,15 +116,29 @@ private:
     return address(b, data.at(b, chunk.row), chunk.column, 1);
   }
 
+  Value placeOf(const ElementSource::Input &input, const Int32 &row, const Int32 &column) {
+    Value ofRow = input.hasRows ? input.rows.at(b, row) : input.rows.base;
+    return address(b, ofRow, column, input.elementBytes());
+  }
+
+  /// Asks for the elements of a chunk that the thread will load.
+  void prefetch(const Chunk &chunk) {
+    if (!kernel.takesTurns())
+      return;
+    for (const ElementSource::Input &input : source->inputsOfRuns())
+      if (input.hasRows)
+        kernel.prefetch(placeOf(input, chunk.row, chunk.column), kChunk * input.elementBytes(),
+                        chunk.exists);
+  }
+
   /// The words of a chunk, zeros where it does not exist.
   void load(Chunk &chunk) {
     int64_t count = kChunk * type.getElementTypeBitWidth() / 32;
     SmallVector<Type> types(count, b.getI32Type());
     auto loaded = [&]() -> SmallVector<Value> {
       return source->words(chunk.row, kChunk, [&](const ElementSource::Input &input) {
-        int64_t bytes = input.elementBytes();
-        Value row = input.hasRows ? input.rows.at(b, chunk.row) : input.rows.base;
-        return loadWords(b, address(b, row, chunk.column, bytes), kChunk * bytes / 4, kAccessBytes);
+        return loadWords(b, placeOf(input, chunk.row, chunk.column),
+                         kChunk * input.elementBytes() / 4, kAccessBytes);
       });
     };
     auto zeros = [&] { return SmallVector<Value>(count, s.integer(0)); };
@@ -175,6 +189,7 @@ private:
     auto [row, inRow] = split(Int32(b, kernel.globalThread()), perRow, blocks * kChunksPerBlock);
     Chunk chunk{row, inRow * kChunk, {}, {}};
     chunk.exists = isInside(chunk);
+    prefetch(chunk);
     load(chunk);
     Value bits = shuffleMax(amaxBits(chunk), kChunksPerBlock);
     BlockQuantizer quantizer(s, b, op.getRecipe().getDecisions());
@@ -213,9 +228,11 @@ private:
     kernel.launch(arith::MulIOp::create(kernel.host(), hostBands, hostBlocks));
   }
 
-  /// The threads of a row: few enough that each has some chunks, many enough that these fit in its
-  /// registers. A row has a part of a warp, or several warps.
+  /// The threads of a row: those of the plan, or few enough that each has some chunks, and many
+  /// enough that these fit in its registers. A row has a part of a warp, or several warps.
   int64_t threadsOfRow() {
+    if (std::optional<int64_t> planned = kernel.lanesOfBlock())
+      return *planned;
     int64_t some = llvm::divideCeil(columns / kChunk, kChunksInFlight);
     int64_t power = int64_t(llvm::PowerOf2Ceil(uint64_t(some)));
     return kernel.numThreads() % power == 0 ? power : kernel.numThreads();
@@ -237,6 +254,10 @@ private:
   Chunk chunkOf(Int32 row, Int32 number) {
     Chunk chunk{row, number * kChunk, {}, {}};
     chunk.exists = isInside(chunk);
+    return chunk;
+  }
+  Chunk loadedChunk(Int32 row, Int32 number) {
+    Chunk chunk = chunkOf(row, number);
     load(chunk);
     return chunk;
   }
@@ -250,8 +271,12 @@ private:
   /// Every thread keeps its chunks until their maxima have met. The bits of the scale.
   Value encodeKept(Int32 row, Int32 lane, int64_t perThread, int64_t lanes) {
     SmallVector<Chunk> chunks;
-    for (int64_t i = 0; i < perThread; ++i)
+    for (int64_t i = 0; i < perThread; ++i) {
       chunks.push_back(chunkOf(row, lane + i * lanes));
+      prefetch(chunks.back());
+    }
+    for (Chunk &chunk : chunks)
+      load(chunk);
     Value amax = rowMax(amaxBits(chunks), lanes);
     BlockQuantizer quantizer = rowQuantizer();
     Value scale;
@@ -264,13 +289,14 @@ private:
   Value encodeTwice(Int32 row, Int32 lane, int64_t lanes) {
     Value end = s.integer(columns / kChunk), step = s.integer(lanes), none = s.integer(0);
     Value bits = kernel.forEachItem(lane, end, step, none, [&](Value number, ValueRange most) {
-      Value larger = arith::MaxUIOp::create(b, most[0], amaxBits(chunkOf(row, Int32(b, number))));
+      Value larger =
+          arith::MaxUIOp::create(b, most[0], amaxBits(loadedChunk(row, Int32(b, number))));
       return SmallVector<Value>{larger};
     })[0];
     Value amax = rowMax(bits, lanes);
     return kernel.forEachItem(lane, end, step, none, [&](Value number, ValueRange) {
       BlockQuantizer quantizer = rowQuantizer();
-      return SmallVector<Value>{encode(quantizer, chunkOf(row, Int32(b, number)), amax)};
+      return SmallVector<Value>{encode(quantizer, loadedChunk(row, Int32(b, number)), amax)};
     })[0];
   }
 

@@ -210,9 +210,13 @@ int64_t RowBlocks::chunkBytes() const {
   return std::gcd(shape.columns * shape.elementBytes, accessBytes());
 }
 
+Value RowBlocks::elementsAt(const InputRows &input, const Position &at) {
+  return shape.strided ? address(b, input.at(b, at.row), at.column, blockBytes())
+                       : elementPlace(input.base, at);
+}
+
 SmallVector<Value> RowBlocks::load(const InputRows &input, const Position &at) {
-  Value start = shape.strided ? address(b, input.at(b, at.row), at.column, blockBytes())
-                              : elementPlace(input.base, at);
+  Value start = elementsAt(input, at);
   if (shape.isWhole() && shape.usedOnce) {
     SmallVector<Value> words;
     for (int64_t byte = 0; byte < blockBytes(); byte += 16)

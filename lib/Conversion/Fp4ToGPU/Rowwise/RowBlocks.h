@@ -63,6 +63,9 @@ public:
   /// `isGuarded`: there may be fewer scale blocks than threads ask for.
   Position position(mlir::Value index, bool isGuarded);
 
+  /// The address of the elements of a block, and the bytes that these are.
+  mlir::Value elementsAt(const InputRows &input, const Position &position);
+  int64_t blockBytes() const { return shape.blockSize * shape.elementBytes; }
   /// The elements of a block as i32 words.
   llvm::SmallVector<mlir::Value> load(const InputRows &input, const Position &position);
   /// The position in the first row, where an input has one.
@@ -89,7 +92,6 @@ private:
   /// Bytes of the codes of a block, and of those of a row.
   int64_t codeBytes() const { return shape.blockSize * shape.codeBits / 8; }
   int64_t codePitch() const;
-  int64_t blockBytes() const { return shape.blockSize * shape.elementBytes; }
   /// Elements of the last block of a row.
   int64_t residueElements() const {
     return shape.isDynamic() ? shape.blockSize

@@ -12,11 +12,12 @@
 #include "Rowwise/RowBlocks.h"
 #include "SideQuantizer.h"
 
-#include "fp4/Plans/KernelPlans.h"
-#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
+#include "fp4/Dialect/Utils/StridedArguments.h"
 #include "fp4/ISA/BufferShape.h"
 #include "fp4/ISA/ScaleLayout.h"
+#include "fp4/Plans/BlockLanes.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -115,9 +116,6 @@ static SmallVector<Value> loadAmaxes(ImplicitLocOpBuilder &b, Value pointer, boo
   return amaxes;
 }
 
-/// Elements of a block that a thread has where another lane has as many.
-static constexpr int64_t kSharedElements = 16;
-
 /// Bits that a code takes in memory.
 static int64_t codeBits(Format format) { return hasPackedData(format) ? 4 : 8; }
 
@@ -145,24 +143,12 @@ static RowBlocks::Shape rowShape(QuantizeOp op, bool cacheHints) {
           bool(stridedRowsOf(op.getInput()))};
 }
 
-/// Returns true when two lanes share a block. If a thread had 32 codes of a byte, each of its two
-/// stores would write half of every sector that it touches; 16 codes are one store, and those of a
-/// warp are whole sectors.
-static bool sharesBlocks(QuantizeOp op) {
-  int64_t columns = cast<RankedTensorType>(op.getInput().getType()).getDimSize(1);
-  bool isWhole =
-      ShapedType::isDynamic(columns) || columns % (op.getBlockSize() * hw::scaleBlockColumns) == 0;
-  return codeBits(op.getFormat()) == 8 && op.getBlockSize() == 2 * kSharedElements && isWhole &&
-         !op.getHadamard() && !op.getRng();
-}
-
-/// The shape of what a thread has.
-static RowBlocks::Shape threadShape(QuantizeOp op, bool cacheHints) {
-  RowBlocks::Shape shape = rowShape(op, cacheHints);
-  if (sharesBlocks(op)) {
-    shape.blockSize = kSharedElements;
-    shape.tileBlocks = 2 * hw::scaleBlockColumns;
-  }
+/// The shape of what a thread has: a block, or a part of one that lanes have together.
+static RowBlocks::Shape threadShape(QuantizeOp op, const KernelPlan &plan) {
+  RowBlocks::Shape shape = rowShape(op, plan.stream.cacheHints);
+  int64_t lanes = lanesOfBlock(op, plan);
+  shape.blockSize /= lanes;
+  shape.tileBlocks *= lanes;
   return shape;
 }
 
@@ -197,7 +183,8 @@ static Value hostSms(ImplicitLocOpBuilder &host, ModuleOp module) {
 
 Value fp4::fitsAtOnce(QuantizeOp op, ImplicitLocOpBuilder &host, const hw::TargetModel &target,
                       Value rows, Value columns) {
-  Value blocks = RowBlocks::count(host, threadShape(op, /*cacheHints=*/false), rows, columns);
+  auto plan = op->getAttrOfType<PlanAttr>(Fp4Dialect::kPlanAttr);
+  Value blocks = RowBlocks::count(host, threadShape(op, plan.getPlan()), rows, columns);
   Value ctas = arith::CeilDivUIOp::create(host, blocks,
                                           constIndex(host, kAmaxThreads * kAmaxBlocksPerThread));
   Value eighths = arith::MulIOp::create(host, hostSms(host, op->getParentOfType<ModuleOp>()),
@@ -244,11 +231,15 @@ public:
       s.saveRegisters();
     data = kernel.pointer(results[0], cast<RankedTensorType>(op.getData().getType()));
     scales = kernel.pointer(results[1], cast<RankedTensorType>(op.getScales().getType()));
-    shape = threadShape(op, context.plan.stream.cacheHints);
+    shape = threadShape(op, context.plan);
+    lanes = lanesOfBlock(op, context.plan);
     grid.emplace(kernel, context.plan, shape, rows, columns);
     positions = grid->positions();
+    prefetch();
     if (skipsPadding())
       beginMatrix();
+    if (source.isComputed() && !context.withAmax.contains(op))
+      amaxes = loadAmaxes(b, amax, op.getPerRow(), positions);
     for (const RowBlocks::Position &position : positions)
       words.push_back(loadBlock(position));
   }
@@ -256,7 +247,7 @@ public:
   /// Emits the quantizer with its amax operand, if there is one. The kernel is launched where
   /// `condition` (i1) holds; null: always.
   void emit(Value condition) {
-    quantize(loadAmaxes(b, amax, op.getPerRow(), positions));
+    quantize(amaxes.empty() ? loadAmaxes(b, amax, op.getPerRow(), positions) : amaxes);
     if (ofMatrix)
       b.setInsertionPointAfter(ofMatrix);
     launch(condition, /*cooperative=*/false);
@@ -272,10 +263,11 @@ public:
 private:
   /// Returns true when a thread whose scale pads the matrix stores that alone, and does not compute
   /// the elements of a row that exists: an H200 takes 2.67 us for SiLU(g) * u of 64 x 7168 to NVFP4
-  /// in place of 2.90. Lanes that exchange values stay together.
+  /// in place of 2.90. Lanes that exchange values stay together: a warp has lanes of one row.
   bool skipsPadding() {
-    return source.isComputed() && shape.paddedRows && positions.size() == 1 && !sharesBlocks(op) &&
-           !op.getHadamard() && !context.withAmax.contains(op);
+    bool isOfOneRow = !columns && RowBlocks::countPerRow(shape) % kWarp == 0;
+    return source.isComputed() && shape.paddedRows && positions.size() == 1 &&
+           (lanes == 1 || isOfOneRow) && !op.getHadamard() && !context.withAmax.contains(op);
   }
 
   /// Begins the branch of threads whose block the matrix has; others store a scale of zero.
@@ -284,18 +276,40 @@ private:
     ofMatrix = scf::IfOp::create(b, position.isMatrix, /*withElseRegion=*/true);
     b.setInsertionPointToStart(ofMatrix.elseBlock());
     position.isMatrix = {};
-    Value zero = arith::ConstantOp::create(b, b.getI8IntegerAttr(0));
-    grid->blocks().storeScale(scales, position, zero);
+    storeScale(position, arith::ConstantOp::create(b, b.getI8IntegerAttr(0)));
     b.setInsertionPointToStart(ofMatrix.thenBlock());
+  }
+
+  /// The blocks of an input of the matrix.
+  RowBlocks blocksOf(const ElementSource::Input &input) {
+    RowBlocks::Shape its = shape;
+    its.elementBytes = input.elementBytes();
+    its.strided = static_cast<bool>(input.rows.pitch);
+    its.usedOnce &= input.hasRows;
+    return grid->inShape(its);
+  }
+
+  /// Asks for the elements that the thread will load, and in one thread for what all of them need.
+  void prefetch() {
+    if (!kernel.takesTurns())
+      return;
+    for (const RowBlocks::Position &position : positions)
+      for (const ElementSource::Input &input : source.inputsOfRuns())
+        if (input.hasRows) {
+          RowBlocks blocks = blocksOf(input);
+          kernel.prefetch(blocks.elementsAt(input.rows, position), blocks.blockBytes(),
+                          position.isMatrix);
+        }
+    Value isFirst = Int32(b, positions.front().index) < 1;
+    if (amax && !op.getPerRow())
+      kernel.prefetch(amax, /*bytes=*/4, isFirst);
+    if (rng)
+      kernel.prefetch(rng, /*bytes=*/16, isFirst);
   }
 
   SmallVector<Value> loadBlock(const RowBlocks::Position &position) {
     auto load = [&](const ElementSource::Input &input) {
-      RowBlocks::Shape its = shape;
-      its.elementBytes = input.elementBytes();
-      its.strided = static_cast<bool>(input.rows.pitch);
-      its.usedOnce &= input.hasRows;
-      RowBlocks blocks = grid->inShape(its);
+      RowBlocks blocks = blocksOf(input);
       return blocks.load(input.rows, input.hasRows ? position : blocks.inFirstRow(position));
     };
     SmallVector<Value> block = source.words(position.row, shape.blockSize, load);
@@ -304,11 +318,11 @@ private:
     return block;
   }
 
-  void quantize(ArrayRef<Value> amaxes) {
+  void quantize(ArrayRef<Value> ofBlocks) {
     int64_t codeWords = shape.blockSize * shape.codeBits / 32;
     Value groups = rng ? randomGroups() : Value();
     std::optional<SideQuantizer> quantizer;
-    for (auto [position, elements, amax] : llvm::zip_equal(positions, words, amaxes)) {
+    for (auto [position, elements, amax] : llvm::zip_equal(positions, words, ofBlocks)) {
       if (!context.noArithmetic && (!quantizer || op.getPerRow()))
         quantizer.emplace(s, b, op, /*columnwise=*/false, amax, rng, groups);
       BlockPlace place{position.row, position.column, position.index};
@@ -329,25 +343,28 @@ private:
     return constI32(b, llvm::divideCeil(count, 16));
   }
 
-  /// The amax of a block that two lanes have; null where one has it.
+  /// The amax of a block that several lanes have; null where one has it.
   Value sharedAmax(SideQuantizer &quantizer, ArrayRef<Value> elements) {
-    if (!sharesBlocks(op))
+    if (lanes == 1)
       return {};
     BlockQuantizer &recipe = quantizer.recipe();
     Type element = cast<RankedTensorType>(op.getInput().getType()).getElementType();
-    Value mine = recipe.amax(elements, element);
-    Value other = valueOfPartner(b, mine, 1);
-    return recipe.keepsNaN() ? s.maximumOrNaN(mine, other) : s.maximumNumber(mine, other);
+    Value amax = recipe.amax(elements, element);
+    for (int64_t distance = lanes / 2; distance; distance /= 2) {
+      Value other = valueOfPartner(b, amax, distance);
+      amax = recipe.keepsNaN() ? s.maximumOrNaN(amax, other) : s.maximumNumber(amax, other);
+    }
+    return amax;
   }
 
-  /// Stores a scale. The first of two lanes that share a block stores it.
+  /// Stores a scale. The first of the lanes that share a block stores it.
   void storeScale(RowBlocks::Position position, Value scale) {
-    if (!sharesBlocks(op))
+    if (lanes == 1)
       return grid->blocks().storeScale(scales, position, scale);
-    Value isFirst = Int32(b, position.index) % 2 < 1;
+    Value isFirst = Int32(b, position.index) % lanes < 1;
     for (Value *number : {&position.index, &position.column, &position.paddedColumn})
       if (*number)
-        *number = Int32(b, *number) / 2;
+        *number = Int32(b, *number) / lanes;
     position.isMine =
         position.isMine ? arith::AndIOp::create(b, position.isMine, isFirst).getResult() : isFirst;
     grid->inShape(rowShape(op, /*cacheHints=*/false)).storeScale(scales, position, scale);
@@ -370,9 +387,11 @@ private:
   ElementSource source;
   Value amax, rng, data, scales;
   RowBlocks::Shape shape;
+  int64_t lanes = 1; ///< that have a block together
   std::optional<RowGrid> grid;
   scf::IfOp ofMatrix; ///< null unless padding is skipped
   SmallVector<RowBlocks::Position> positions;
+  SmallVector<Value> amaxes; ///< of computed blocks, under way while these are computed
   SmallVector<SmallVector<Value>> words;
 };
 

@@ -96,6 +96,8 @@ constexpr Field kFields[] = {
      of(TileQuantize, StreamBlocks, StreamItems, ReduceGrid, ReduceRows, Gemv, WarpAttention)},
     {"blocks_per_thread", member<&KernelPlan::stream, &StreamPlan::blocksPerThread>(),
      of(StreamBlocks)},
+    {"lanes_per_block", member<&KernelPlan::stream, &StreamPlan::itemsPerThread>(),
+     of(StreamBlocks), /*isOptional=*/true},
     {"items_per_thread", member<&KernelPlan::stream, &StreamPlan::itemsPerThread>(),
      of(StreamItems, ReduceGrid)},
     {"rows_per_thread", member<&KernelPlan::stream, &StreamPlan::itemsPerThread>(), of(ReduceRows),

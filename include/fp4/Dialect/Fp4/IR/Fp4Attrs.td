@@ -292,7 +292,7 @@ def Fp4_LaunchDependentsAttr : EnumAttr<Fp4_Dialect, Fp4_LaunchDependents, "laun
     | place | |
     |-------|-|
     | before_wait | before the wait: three launches may have CTAs |
-    | in_turn | behind the wait; if threads meet, behind the loads before their barrier |
+    | in_turn | behind the wait |
     | behind_loads | behind the loads, up to a barrier |
     | at_end | nowhere: this kernel ends first |
   }];

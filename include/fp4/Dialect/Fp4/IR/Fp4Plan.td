@@ -73,7 +73,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | tile_gemm | output tiles on the tensor core | route, tile, cluster, fallback, reduction, k_slices, sliced_k, pair, store, epilogue_warps, mma_warps, schedule, roles, stages, accumulators, ctas_per_sm, pdl, wave_cost |
     | tile_transform | quantizer whose transform runs on the tensor core | tile, strip, schedule, roles, stages, accumulators, ctas_per_sm |
     | tile_quantize | a CTA quantizes a tile along rows, columns or both | threads, ctas_per_sm, order |
-    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, ctas_per_sm, pdl, cache_hints, order, amax |
+    | stream_blocks | threads quantize or decode blocks of rows | threads, blocks_per_thread, lanes_per_block, ctas_per_sm, pdl, cache_hints, order, amax |
     | stream_items | threads take work items from a list | threads, items_per_thread, pdl |
     | reduce_grid | all threads reduce to one number | threads, items_per_thread, grid |
     | reduce_rows | a team of threads has a row (RowTeams.h), or a CTA its amax | cluster, threads, rows_per_thread, ctas_per_sm, pdl, strip, stages, single_rows |
@@ -102,6 +102,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |
     | threads | threads of a CTA |
     | blocks_per_thread | scale blocks of a thread |
+    | lanes_per_block | lanes that have a scale block together, or threads that have a row which is one; without it, as few as keep it in registers |
     | items_per_thread | work items of a thread |
     | rows_per_thread | rows that a thread has at once; without it, one |
     | ctas_per_sm | CTAs per SM; without it, as many as fit |
