@@ -51,6 +51,30 @@ func.func @mxfp8(%g: !x) -> (tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>) {
   return %q, %s : tensor<?x7168xf8E4M3FN>, tensor<?x224xf8E8M0FNU>
 }
 
+// Blocks that are rounded stochastically have a thread each, in CTAs of more threads for few rows.
+// CHECK-LABEL: func.func @random
+// CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{150|169}}] : stream_blocks, threads = 256, blocks_per_thread = 1, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 64, blocks_per_thread = 1, pdl = waits>
+func.func @random(%g: !x, %a: tensor<f32>, %r: tensor<2xi64>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>) {
+  %y = math.exp %g : !x
+  %q, %s = fp4.quantize %y amax %a rng %r {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, rounding = #fp4.rounding<stochastic>}
+      : (!x, tensor<f32>, tensor<2xi64>) -> (tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>)
+  return %q, %s : tensor<?x7168xf4E2M1FN>, tensor<?x448xf8E4M3FN>
+}
+
+// Rows that are scattered have one plan, which waits for the kernel before.
+// CHECK-LABEL: func.func @scattered
+// CHECK: fp4.quantize
+// CHECK-NOT: fp4.dispatch
+// CHECK-SAME: #fp4.plan<reduce_rows, {{.*}}pdl = waits>
+func.func @scattered(%k: tensor<?x256xbf16>, %slots: tensor<?x1xi64>) -> (tensor<96x256xf8E4M3FN>, tensor<96x1xf32>) {
+  %q, %s = fp4.quantize %k {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 256>} : (tensor<?x256xbf16>) -> (tensor<?x256xf8E4M3FN>, tensor<?x1xf32>)
+  %e = tensor.empty() : tensor<96x256xf8E4M3FN>
+  %f = tensor.empty() : tensor<96x1xf32>
+  %c = tensor.scatter %q into %e[%slots] scatter_dims([0]) unique : (tensor<?x256xf8E4M3FN>, tensor<96x256xf8E4M3FN>, tensor<?x1xi64>) -> tensor<96x256xf8E4M3FN>
+  %d = tensor.scatter %s into %f[%slots] scatter_dims([0]) unique : (tensor<?x1xf32>, tensor<96x1xf32>, tensor<?x1xi64>) -> tensor<96x1xf32>
+  return %c, %d : tensor<96x256xf8E4M3FN>, tensor<96x1xf32>
+}
+
 // A row that is a block has a thread for each 16 elements.
 // CHECK-LABEL: func.func @fp8_rows
 // CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{132|148}}] : stream_blocks, threads = 448, blocks_per_thread = 1, lanes_per_block = 448, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, pdl = waits>
