@@ -12,7 +12,6 @@
 #include "RowSources.h"
 
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
-#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/ISA/ScaleLayout.h"
 #include "fp4/Plans/BlockLanes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
