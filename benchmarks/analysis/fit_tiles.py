@@ -46,6 +46,8 @@ WEIGHTS = {"convert": 500, "convertRow": 4, "multiplyRow": 6, "wide": 0.9, "thre
 PREPARATION = 2100.0
 #: The time of the MMAs of three warpgroups (WeightTiles.cpp).
 MULTIPLY_OF_THREE = 0.96
+#: Rows of the tallest tile that a cluster reduces (WeightRates.h).
+REDUCED = {"bytes": 256}
 #: Rows of narrow tiles whose MMAs go on between k tiles and leave time beside the conversion.
 AHEAD = range(32, 49)
 #: The same of PromotedRates.
@@ -96,6 +98,7 @@ class Kernel:
     us: float
     card: str
     by_steps: bool = False  # measured since BY_STEPS
+    reduced: int = 128  # rows of the tallest tile that a cluster reduces
 
 
 def collect(target: pathlib.Path, sources: list[pathlib.Path]) -> None:
@@ -138,7 +141,8 @@ def read(paths: list[pathlib.Path], kind: str) -> list[Kernel]:
             name = f"{report['card']} {row['kind']} {row['m']} {row['n']} {row['k']} {era}"
             kernel = Kernel(name, row["form"] == "prepacked", 16 if row["kind"].endswith("nvfp4") else 32, row["m"],
                             row["n"], row["k"], row["rows"], row["columns"], row["depth"], row["splits"], row.get("workers", 0), row.get("slices", 1),
-                            row["us"] * row["mhz"], row["us"], report["card"], report["date"] >= BY_STEPS)
+                            row["us"] * row["mhz"], row["us"], report["card"], report["date"] >= BY_STEPS,
+                            REDUCED.get(kind, 128))
             key = name, *(row.get(part, 0) for part in ("rows", "columns", "splits", "workers", "slices")), row["depth"] if kind == "fp8" else 0
             if key not in best or kernel.us < best[key].us:
                 best[key] = kernel
@@ -187,7 +191,7 @@ def of_reduction(kernel: Kernel, rate: dict[str, float], ctas: int, places: int)
     if ranges == 1:
         return 0
     has_room = ranges == 2 or 14 * places <= 20 * ctas <= 17 * places
-    if wide == 1 and kernel.rows <= 128 and has_room:
+    if wide == 1 and kernel.rows <= kernel.reduced and has_room:
         return (rate["cluster"] + rate["clusterRow"] * kernel.rows * kernel.slices + rate["clusterRange"] * (ranges - 2)
                 + (1500 if kernel.slices > 1 else 0))
     return rate["workspace"] + rate["workspaceRow"] * kernel.rows * wide * kernel.splits

@@ -56,7 +56,8 @@ def _predicted(problem: Problem, form: str, ranges: str, plan: str) -> float:
     kernel = fit_tiles.Kernel(
         problem.name, form == PREPACKED, BLOCK.get(problem.kind, 0), problem.m, problem.n, problem.k, rows, columns, depth,
         splits=1 if is_stream(ranges) else int(ranges), workers=SMS if is_stream(ranges) else 0,
-        slices=int(sliced[1]) if sliced else 1, cycles=0, us=0, card="H200")
+        slices=int(sliced[1]) if sliced else 1, cycles=0, us=0, card="H200",
+        reduced=fit_tiles.REDUCED.get(kind, 128))
     model = fit_tiles.MODELS.get(kind, fit_tiles.OF_WEIGHTS)
     return model.predict(kernel, model.compiled(kind))
 

@@ -98,6 +98,7 @@ std::optional<WeightRates> weightRates(const TargetModel &target, WeightGemm kin
   if (!target.features.hasWgmma)
     return std::nullopt;
   WeightRates rates = ratesOf(kind);
+  rates.kind = kind;
   rates.memoryBytes *= memoryOfDevice(target, shareOfTarget * terabytesOfFit);
   return rates;
 }

@@ -73,10 +73,9 @@ static bool multipliesByWarps(const hw::TargetModel &target) {
   return !route::hasCore(target, route::Core::Wgmma);
 }
 
-/// The most rows of a tile that a cluster reduces. Beside stages of e4m3 whose sums are not
-/// promoted there is room for the sums that the tallest tile sends.
-static int64_t mostReducedRows(Operation *op) {
-  return cast<BlockScaledMatmulOp>(op).accumulatesFast() ? kMostWeightRows : kMostReducedRows;
+static hw::WeightGemm kindOf(Operation *op) {
+  using enum hw::WeightGemm;
+  return isPromoted(op) ? PromotedBytes : takesBytes(op) ? Bytes : Halves;
 }
 
 /// Returns true for a gated unit of a decoder: a dual GEMM of one matrix.
@@ -88,14 +87,19 @@ static bool isUnit(Operation *op) {
 /// The depth of a tile: as deep as leaves room for several stages. Beside e4m3 whose sums stay in
 /// the tensor core, two k tiles to a stage pay up to 176 rows, but not beyond 128 with
 /// split-K: 19.0 us instead of 21.6 for 160 rows and three ranges. Wide tiles gain 5 % from them
-/// (benchmarks/results/gemm_weight_tiles_h200_2026-11-29.json).
+/// (benchmarks/results/gemm_weight_tiles_h200_2026-11-29.json). A range of K of one or two such
+/// stages has twice as many: MMAs begin with the first (12 x 32768 x 512: 4.4 us in place of 4.9).
 static int64_t depthOf(Operation *op, int64_t rows, int64_t columns, int64_t splits = 1) {
-  constexpr int64_t mostDeepRows = 176, mostSplitRows = 128, mostDeepHalves = 64, smallM = 8;
+  constexpr int64_t mostDeepRows = 176, mostSplitRows = 128, mostDeepHalves = 64, smallM = 8,
+                    fewStages = 2;
   if (!isPrepacked(op) || (isPromoted(op) && rows == kResidentTileM))
     return kTileK;
   if (isPromoted(op))
     return kPrepackedTileK;
-  if (isUnit(op) && rows <= smallM) // stages of both weights are twice as large
+  int64_t k =
+      cast<RankedTensorType>(cast<BlockScaledMatmulOp>(op).getLhs().getType()).getDimSize(1);
+  bool isShort = !ShapedType::isDynamic(k) && k <= fewStages * kPrepackedTileK * splits;
+  if (isShort || (isUnit(op) && rows <= smallM)) // stages of both weights are twice as large
     return kTileK;
   if (takesBytes(op))
     return rows <= (splits == 1 ? mostDeepRows : mostSplitRows) ? kPrepackedTileK : kTileK;
@@ -195,8 +199,7 @@ static bool hasShape(Operation *op, int64_t rows, int64_t columns, const hw::Tar
 }
 
 static hw::WeightRates ratesOf(Operation *op, const hw::TargetModel &target) {
-  using enum hw::WeightGemm;
-  return *hw::weightRates(target, isPromoted(op) ? PromotedBytes : takesBytes(op) ? Bytes : Halves);
+  return *hw::weightRates(target, kindOf(op));
 }
 
 /// The tile that takes the fewest cycles, or zeros where rates say nothing: of dual GEMMs, groups
@@ -208,7 +211,7 @@ static std::array<int64_t, 2> chooseShape(Operation *op, const KernelPlan &parti
     return {};
   bool isNarrow =
       partial.cluster[0] > 1 || partial.split.kSlices.value_or(1) > 1 || size.sliced > 1;
-  int64_t most = partial.cluster[0] > 1 ? mostReducedRows(op) : kMostWeightRows;
+  int64_t most = partial.cluster[0] > 1 ? hw::mostReducedRows(kindOf(op)) : kMostWeightRows;
   return fastestTile(size, ratesOf(op, target), target, [&](int64_t rows, int64_t columns) {
     return (partial.tile[0] ? partial.tile[0] == rows : isKnown || llvm::isPowerOf2_64(rows)) &&
            (partial.tile[1]
@@ -244,12 +247,12 @@ double fp4::weightCycles(BlockScaledMatmulOp product, const MatmulSize &size,
 
 SharedTile fp4::fastestSharedTile(BlockScaledMatmulOp product, MatmulSize size,
                                   const hw::TargetModel &target) {
-  constexpr int64_t mostSharers = 3; // of a tile: the model has the parts of more too fast
+  constexpr int64_t mostSharers = 3; // of a tile: with more, or few rows, parts take longer
   hw::WeightRates rates = ratesOf(product, target);
   size.sharers = target.sms;
   auto tile = fastestTile(size, rates, target, [&](int64_t rows, int64_t columns) {
     return columns != kUnevenTileN && rows % int64_t(numerics::streamUnit) == 0 &&
-           mostResident(rows, columns) == 1 &&
+           mostResident(rows, kTileN) == 1 &&
            mostSharers * tilesOfRows(size, rows) * (size.n / columns) >= size.sharers &&
            hasShape(product, rows, columns, target);
   });
@@ -501,7 +504,7 @@ static KernelPlan proposeWeight(const PlannedGemm &given) {
     plan.cluster = partial.cluster;
     return plan;
   }
-  plan.cluster = proposeReduction(gemm, {plan.tile[0], mostReducedRows(op)},
+  plan.cluster = proposeReduction(gemm, {plan.tile[0], hw::mostReducedRows(kindOf(op))},
                                   (isKnown ? tilesM : 1) * llvm::divideCeil(size.n, kTileN),
                                   partial.ctasPerSm.value_or(*plan.ctasPerSm));
   return plan;
@@ -584,7 +587,8 @@ static LogicalResult checkWeight(const PlannedGemm &gemm) {
     return checkPreDequantizedWeights(gemm);
   auto [m, n, k] = gemm.plan.tile;
   if ((gemm.op.getStreamK() && failed(checkStream(gemm))) || failed(checkSlices(gemm)) ||
-      failed(checkTile(gemm)) || failed(checkReductionPlace(gemm, {m, mostReducedRows(gemm.op)})) ||
+      failed(checkTile(gemm)) ||
+      failed(checkReductionPlace(gemm, {m, hw::mostReducedRows(kindOf(gemm.op))})) ||
       failed(checkCtasPerSm(gemm, mostResident(m, n))) || failed(checkStages(gemm)))
     return failure();
   using enum pipe::Engine;

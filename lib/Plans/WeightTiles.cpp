@@ -151,7 +151,8 @@ static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> t
   int64_t ranges = size.splits / size.sliced;
   if (ranges == 1)
     return 0;
-  if (rows <= kMostReducedRows && columns == kTileN && haveRoomForClusters(ranges, ctas, places))
+  if (rows <= hw::mostReducedRows(rates.kind) && columns == kTileN &&
+      haveRoomForClusters(ranges, ctas, places))
     return rates.cluster.once + rates.cluster.row * double(rows * size.sliced) +
            rates.clusterRange * double(ranges - 2) + (size.sliced > 1 ? ofSlices : 0);
   return rates.workspace.once +

@@ -311,6 +311,42 @@ func.func @fewer_tiles(%x: tensor<256x32768xbf16>, %w: !v) -> tensor<256x5120xbf
 
 // -----
 
+// Tiles of few rows are not shared. A cluster reduces all rows of e4m3 whose sums stay in the tensor core. A K of two
+// deep stages has four of half as many elements.
+!few = tensor<280x40x8704xi8, #fp4.weight_layout<wgmma>>
+!tall = tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>
+!short = tensor<256x8x4352xi8, #fp4.weight_layout<wgmma>>
+!longer = tensor<256x16x4352xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @few_rows
+// CHECK-NOT: stream_k
+// CHECK-LABEL: @tall_cluster
+// CHECK: work = #fp4.work<split_k = 2>
+// PLAN-LABEL: @tall_cluster
+// PLAN: tile = [256, 128, 128], cluster = [2, 1]
+// PLAN-LABEL: @short_k
+// PLAN: tile = [16, 128, 128]
+// PLAN-LABEL: @longer_k
+// PLAN: tile = [16, 128, 256]
+func.func @few_rows(%x: tensor<32x5120xf8E4M3FN>, %w: !few) -> tensor<32x35840xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<32x5120xf8E4M3FN>, !few) -> tensor<32x35840xbf16>
+  return %y : tensor<32x35840xbf16>
+}
+func.func @tall_cluster(%x: tensor<256x16384xf8E4M3FN>, %w: !tall) -> tensor<256x7168xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<256x16384xf8E4M3FN>, !tall) -> tensor<256x7168xbf16>
+  return %y : tensor<256x7168xbf16>
+}
+func.func @short_k(%x: tensor<12x512xbf16>, %w: !short) -> tensor<12x32768xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<12x512xbf16>, !short) -> tensor<12x32768xbf16>
+  return %y : tensor<12x32768xbf16>
+}
+func.func @longer_k(%x: tensor<12x1024xbf16>, %w: !longer) -> tensor<12x32768xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<12x1024xbf16>, !longer) -> tensor<12x32768xbf16>
+  return %y : tensor<12x32768xbf16>
+}
+
+// -----
+
 // A policy is no factor yet.
 // RUN: not fp4-opt %s -split-input-file -fp4-set-target=target=sm_90a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=OPEN
 // OPEN: error: {{.*}}must have factors of 'split_k' before it is planned, but got fastest

@@ -14,6 +14,14 @@ namespace fp4::hw {
 
 struct TargetModel;
 
+/// Kinds of kernels: factors of 16 bits, e4m3 whose sums stay in the tensor core, and e4m3 whose
+/// sums are promoted after each k tile.
+enum class WeightGemm : uint8_t { Halves, Bytes, PromotedBytes };
+
+/// The most rows of a tile that a cluster reduces. Beside stages of e4m3 whose sums are not
+/// promoted there is room for the sums that the tallest tile sends.
+constexpr int64_t mostReducedRows(WeightGemm kind) { return kind == WeightGemm::Bytes ? 256 : 128; }
+
 /// Cycles of a part of a GEMM, and of each row of 128 columns.
 struct CyclesOfRows {
   double once, row;
@@ -40,11 +48,8 @@ struct WeightRates {
   CyclesOfRows share;         ///< the parts of tiles that CTAs share (stream-K)
   Mark mark;
   std::string_view source;
+  WeightGemm kind = WeightGemm::Halves;
 };
-
-/// Kinds of kernels: factors of 16 bits, e4m3 whose sums stay in the tensor core, and e4m3 whose
-/// sums are promoted after each k tile.
-enum class WeightGemm : uint8_t { Halves, Bytes, PromotedBytes };
 
 /// Returns the rates of `kind` on `target`, with the memory of its device; nothing where wgmma is
 /// missing.
