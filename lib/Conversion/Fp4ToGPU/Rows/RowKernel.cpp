@@ -81,6 +81,28 @@ static StringRef kindOf(linalg::GenericOp op) {
   return topKOf(op) ? "top_k" : isRowReduction(op) ? "reduce_rows" : "rows";
 }
 
+namespace {
+
+/// A result in memory, and the rows of it that a thread writes.
+struct Output {
+  RankedTensorType type;
+  RowElements::ResultRows rows;
+  Value base;
+};
+
+} // namespace
+
+static SmallVector<Output> outputsOf(linalg::GenericOp op, KernelBuilder &kernel, RowElements &row,
+                                     Value hostRows) {
+  SmallVector<Output> outputs;
+  for (Value result : op.getResults()) {
+    Output output{typeOf(result), row.rowsOfResult(result), {}};
+    output.base = kernel.output(result, hostRows); // from here on a buffer
+    outputs.push_back(output);
+  }
+  return outputs;
+}
+
 static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
   bool reduces = isRowReduction(op);
   KernelBuilder kernel = makeRowKernel(op, kindOf(op), context);
@@ -96,31 +118,25 @@ static void lowerGeneric(linalg::GenericOp op, LoweringContext &context) {
   turns.begin({hostRows}, [] { return false; });
   turns.take();
   row.begin(hostRows);
-  SmallVector<RankedTensorType> types = llvm::map_to_vector(op.getResults(), typeOf);
-  SmallVector<Value> outputs;
-  SmallVector<RowElements::ResultRows> rowsOfOutputs;
-  for (Value result : op.getResults()) {
-    rowsOfOutputs.push_back(row.rowsOfResult(result));
-    outputs.push_back(kernel.output(result, hostRows));
-  }
+  SmallVector<Output> outputs = outputsOf(op, kernel, row, hostRows);
   SmallVector<Value> numbers;
   if (reduces)
     numbers = row.reduce(op);
   turns.copyNext();
   if (reduces)
     row.team().forEachRow([&] {
-      row.storeNumber(outputs.front(), types.front(), numbers[row.team().selectedRow()],
-                      row.selectedOf(rowsOfOutputs.front()));
+      const Output &to = outputs.front();
+      row.storeNumber(to.base, to.type, numbers[row.team().selectedRow()], row.selectedOf(to.rows));
     });
   row.forEachChunk([&](const RowElements::Chunk &chunk) {
     row.storeChunk(chunk);
     if (reduces)
       return;
-    SmallVector<Value> values(types.size());
+    SmallVector<Value> values(outputs.size());
     if (!context.noArithmetic)
       values = row.results(op, chunk);
-    for (auto [value, base, type, to] : llvm::zip_equal(values, outputs, types, rowsOfOutputs))
-      row.store(base, type, value, chunk, row.selectedOf(to));
+    for (auto [value, to] : llvm::zip_equal(values, outputs))
+      row.store(to.base, to.type, value, chunk, row.selectedOf(to.rows));
   });
   row.storeNumbers();
   turns.end();

@@ -45,8 +45,8 @@ Value RowQuantizer::paddedRows(QuantizeOp op, ImplicitLocOpBuilder &host, Value 
 
 RowQuantizer::RowQuantizer(QuantizeOp op, KernelBuilder &kernel, RowElements &row,
                            const LoweringContext &context, Value rows, Value amax)
-    : op(op), kernel(kernel), b(kernel.body()), row(row), turns(kernel, row), input(op.getInput()),
-      s(b, context.target), element(typeOf(op.getInput()).getElementType()),
+    : op(op), kernel(kernel), b(kernel.body()), row(row), strip{{kernel, row}, {}},
+      input(op.getInput()), s(b, context.target), element(typeOf(op.getInput()).getElementType()),
       noArithmetic(context.noArithmetic), rows(rows) {
   s.clampRandom();
   if (op.hasF32Scales())
@@ -84,7 +84,7 @@ void RowQuantizer::beginRow() {
     ofMatrix = scf::IfOp::create(b, row.team().isRow(), /*withElseRegion=*/true);
     b.setInsertionPointToStart(ofMatrix.thenBlock());
   }
-  turns.take();
+  strip.turns.take();
 }
 
 bool RowQuantizer::skipsPadding() const {
@@ -92,7 +92,7 @@ bool RowQuantizer::skipsPadding() const {
 }
 
 Value RowQuantizer::hostCtas(Value hostRows) {
-  return turns.ctas(paddedRows(op, kernel.host(), hostRows));
+  return strip.turns.ctas(paddedRows(op, kernel.host(), hostRows));
 }
 
 /// The amaxes of rows are under way while these are reduced.
@@ -106,23 +106,23 @@ void RowQuantizer::loadAmaxes() {
 
 void RowQuantizer::beginStrip(Value hostRows) {
   bool isTiled = hasTiledScales(op);
-  turns.begin({hostRows, isTiled, skipsPadding() ? rows : Value()}, [&] {
+  strip.turns.begin({hostRows, isTiled, skipsPadding() ? rows : Value()}, [&] {
     beginTensor();
     return factors.table.has_value();
   });
   loadAmaxes();
-  if (turns.strip && isTiled)
-    stripScales.emplace(kernel,
-                        RowBlocks::countPerRow(shapeOf(op.getBlockSize())) / hw::scaleBlockColumns);
+  if (strip.turns.strip && isTiled)
+    strip.scales.emplace(kernel, RowBlocks::countPerRow(shapeOf(op.getBlockSize())) /
+                                     hw::scaleBlockColumns);
 }
 
 void RowQuantizer::endRow() {
   endMatrix();
-  if (turns.strip)
-    turns.strip->hoist(scales->base);
-  turns.end();
-  if (stripScales)
-    stripScales->store(scales->base, *turns.strip);
+  if (strip.turns.strip)
+    strip.turns.strip->hoist(scales->base);
+  strip.turns.end();
+  if (strip.scales)
+    strip.scales->store(scales->base, *strip.turns.strip);
 }
 
 /// Ends the branch for rows of the matrix. Rows that pad scales are the last of a strip, so that no
@@ -173,7 +173,7 @@ void RowQuantizer::begin() {
   if (noArithmetic)
     return;
   if (factors.table) {
-    if (!turns.strip && row.team().barriers() == factors.barriersBefore)
+    if (!strip.turns.strip && row.team().barriers() == factors.barriersBefore)
       NVVM::Barrier0Op::create(b);
     return quantizer().useTable(*factors.table);
   }
@@ -304,14 +304,14 @@ void RowQuantizer::storeScale(Value scale, const Chunk &chunk, const RowElements
   RowBlocks::Position at = positionOf(shape, chunk, chunk.number / lanesOfBlock(), to);
   if (lanesOfBlock() > 1)
     at.isMine = arith::AndIOp::create(b, at.isMine, chunk.number % lanesOfBlock() < 1);
-  if (!stripScales)
+  if (!strip.scales)
     return RowBlocks(b, shape, rows).storeScale(scales->base, at, scale);
   if (at.isMatrix) {
     Value zero = arith::ConstantOp::create(b, b.getIntegerAttr(b.getI8Type(), 0));
     scale = arith::SelectOp::create(b, at.isMatrix, scale, zero);
   }
   emitWhen(b, at.isMine,
-           [&] { stripScales->leave(scale, turns.strip->turn(), {b, at.paddedColumn}); });
+           [&] { strip.scales->leave(scale, strip.turns.strip->turn(), {b, at.paddedColumn}); });
 }
 
 void RowQuantizer::storeF32Scale(Value bits, const Chunk &chunk) {

@@ -50,7 +50,7 @@ public:
   void beginStrip(mlir::Value hostRows);
   /// Begins the copy of the next row to shared memory, where the plan says so and no barrier came
   /// since beginRow().
-  void copyNext() { turns.copyNext(); }
+  void copyNext() { strip.turns.copyNext(); }
   /// The CTAs (an index) of the launch.
   mlir::Value hostCtas(mlir::Value hostRows);
   /// Emits what only needs the amax of the tensor, while the row is loaded: its scale, or the
@@ -90,7 +90,11 @@ private:
   KernelBuilder &kernel;
   mlir::ImplicitLocOpBuilder &b;
   RowElements &row;
-  RowTurns turns;
+  /// Turns on the rows of a strip, and their scales where these are tiled.
+  struct Strip {
+    RowTurns turns;
+    std::optional<StripScales> scales;
+  } strip;
   mlir::Value input; ///< the operand as it is before it has a buffer
   Scalars s;
   mlir::Type element;
@@ -113,7 +117,6 @@ private:
     int barriersBefore = 0;
     llvm::SmallVector<Waiting> waiting;
   } factors;
-  std::optional<StripScales> stripScales; ///< tiled scales of the rows of a strip
 };
 
 } // namespace fp4

@@ -1,6 +1,6 @@
 //===- RowTurns.h - A CTA's turns on the rows of a strip ------------------===//
 //
-// Where the plan of a row kernel has a strip, its CTAs take rows one after the other (RowStrip.h):
+// CTAs of a row kernel whose plan has a strip take rows one after the other (RowStrip.h):
 //
 //   RowTurns turns(kernel, row);
 //   turns.begin({hostRows}, [] { return false; });
