@@ -60,18 +60,23 @@ bool fp4::addsManyShortRows(Operation *op, int64_t chunks) {
          gatheredWordsOf(op) > kSomeGathered;
 }
 
-/// Heads of a thread that rotates many of them: they have the angles of their token together. An
-/// H200 takes 13.1 us in place of 14.4 for FP8 of 4096 rows of 2048 elements with two, and 13.7
-/// with four; 32.6, 36.9 and 33.3 of 16384; behind a norm of heads 134 in place of 147 with two;
-/// bf16 takes as long with one.
-static int64_t headsOfThread(Operation *op) {
+/// Returns true when results of a rotation are bytes that no quantizer makes: FP8 under one scale.
+static bool rotatesToBytes(Operation *op) {
   constexpr unsigned byte = 8;
-  constexpr int64_t heads = 2;
-  bool hasCodes = getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth() <= byte;
+  return isa<linalg::GenericOp>(op) && readsOtherColumnsAlone(op) &&
+         getElementTypeOrSelf(op->getResult(0)).getIntOrFloatBitWidth() <= byte;
+}
+
+/// Heads of a thread that rotates many of them: they have the angles of their token together. An
+/// H200 takes 104 us in place of 117 for NVFP4 of 16384 rows of 8192 elements with four, and behind
+/// a norm of heads 134 in place of 147 with two; bf16 takes as long with one. Two are enough for
+/// FP8 under one scale: 13.1 us in place of 14.4 of 4096 rows of 2048 elements, 13.7 with four.
+static int64_t headsOfThread(Operation *op) {
+  int64_t heads = readsOtherColumnsAlone(op) && isa<QuantizeOp>(op) ? 4 : 2;
   bool haveToken = llvm::any_of(sourcesOf(op), [&](const RowSource &source) {
     return sharesRows(std::get<1>(source), heads);
   });
-  bool gains = hasCodes || !readsOtherColumnsAlone(op);
+  bool gains = isa<QuantizeOp>(op) || rotatesToBytes(op) || !readsOtherColumnsAlone(op);
   return gains && haveToken && keptWordsOfChunk(op, heads) <= kMostRowWords ? heads : 1;
 }
 
@@ -80,15 +85,8 @@ static int64_t headsOfThread(Operation *op) {
 static constexpr int64_t kThreadsOfHeads = 64;
 
 /// CTAs on an SM for the registers of a thread with several heads: an H200 takes 32.6 us in place
-/// of 34.8 for FP8 of 16384 rows of 2048 elements with ten, not six, but 36.3 in place of 33.6 for
-/// NVFP4 with ten, not eight.
-static int64_t ctasOfHeads(Operation *op) {
-  constexpr int64_t normed = 6, packed = 8, bytes = 10;
-  auto quantize = dyn_cast<QuantizeOp>(op);
-  if (!readsOtherColumnsAlone(op))
-    return normed;
-  return quantize && hasPackedData(quantize.getFormat()) ? packed : bytes;
-}
+/// of 34.8 for FP8 of 16384 rows of 2048 elements with ten, not six.
+static int64_t ctasOfHeads(Operation *op) { return rotatesToBytes(op) ? 10 : 6; }
 
 /// The fewest heads with which threads that have several of them fill all SMs.
 int64_t fp4::fewestOfHeads(Operation *op, const KernelPlan &plan, const hw::TargetModel &target) {

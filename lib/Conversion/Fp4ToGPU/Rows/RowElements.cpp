@@ -94,7 +94,7 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
   prefetch();
   if (!kept)
     loadTogether();
-  else if (streamsRows())
+  else if (streamsRows(op))
     policy = kernel.policyOfLoads(rows, bytesOfRows());
 }
 

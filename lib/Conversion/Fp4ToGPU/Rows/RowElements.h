@@ -135,7 +135,7 @@ private:
   void addStep(mlir::linalg::GenericOp op);
   void addSource(const Operand &operand);
   int64_t wordsOfThread(bool ofRowsAlone);
-  bool streamsRows();
+  bool streamsRows(mlir::Operation *op);
   int64_t bytesOfRows();
   int64_t chunksOf(const Operand &operand);
   void visitTogether(int64_t count);
