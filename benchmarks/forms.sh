@@ -57,7 +57,7 @@ product() {
 func.func @product(%a: $a, %s: $s, %b: $b, %t: $t) -> $y {
   %lhs = fp4.scaled %a, %s : !fp4.scaled<$1, $a, $s>
   %rhs = fp4.scaled %b, %t : !fp4.scaled<$1, $b, $t>
-  %y = fp4.matmul %lhs, %rhs {$5} : (!fp4.scaled<$1, $a, $s>, !fp4.scaled<$1, $b, $t>) -> $y
+  %y = fp4.matmul %lhs, %rhs {${5:-}} : (!fp4.scaled<$1, $a, $s>, !fp4.scaled<$1, $b, $t>) -> $y
   return %y : $y
 }
 X
