@@ -9,7 +9,16 @@
 
 #include <cuda_bf16.h>
 
-enum { Qk = 1, Pv = 2, Turns = 4, Softmax = 8, PvShared = 16 };
+enum { Qk = 1, Pv = 2, Turns = 4, Softmax = 8, PvShared = 16, Serial = 32, Phases = 64 };
+/// Clocks that a warpgroup notes in a block: at its begin, at its turn, behind the issue of both
+/// products, behind the wait for sums of keys, behind exponentials, behind the wait for the others.
+constexpr int phases = 7;
+constexpr int blocksNoted = 6;
+__device__ __forceinline__ unsigned long long clk() {
+  unsigned long long c;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(c)::"memory");
+  return c;
+}
 __device__ __forceinline__ float ex2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -54,10 +63,16 @@ __global__ void __launch_bounds__(256, 1)
     asm volatile("bar.arrive 2, 256;" ::: "memory");
   unsigned long long begin = 0;
   for (int t = 0; t < blocks + 2; ++t) {
+    const auto note = [&](int phase) {
+      if ((mode & Phases) && threadIdx.x % 128 == 0 && t < blocksNoted)
+        out[4 * gridDim.x + ((blockIdx.x * 2 + wg) * blocksNoted + t) * phases + phase] = clk();
+    };
     if (t == 2)
       begin = clk();
+    note(0);
     if ((mode & Turns) && groups == 2)
       asm volatile("bar.sync %0, 256;" ::"r"(2 + wg) : "memory");
+    note(1);
     if (mode & Qk) {
       keep(s);
       fence();
@@ -66,6 +81,11 @@ __global__ void __launch_bounds__(256, 1)
         multiply(s, q + (i / 4) * 512 + (i % 4) * 2, k + (i / 4) * (keys * 8) + (i % 4) * 2,
                  i != 0);
       commit();
+    }
+    note(2);
+    if (mode & Serial) {
+      wait<0>();
+      keep(s);
     }
     if (mode & Pv) {
       keep(o);
@@ -79,6 +99,7 @@ __global__ void __launch_bounds__(256, 1)
       }
       commit();
     }
+    note(3);
     if ((mode & Turns) && groups == 2)
       asm volatile("bar.arrive %0, 256;" ::"r"(2 + (1 - wg)) : "memory");
     if ((mode & Qk) && (mode & Pv))
@@ -86,6 +107,7 @@ __global__ void __launch_bounds__(256, 1)
     else
       wait<0>();
     keep(s);
+    note(4);
     float scale[2] = {1, 1};
     if (mode & Softmax) {
 #pragma unroll
@@ -110,10 +132,14 @@ __global__ void __launch_bounds__(256, 1)
           l[r] += s[(i / 2) * 4 + r * 2 + i % 2];
       }
     }
+    if (mode & Phases)
+      keep(s), keep(l);
+    note(5);
     if ((mode & Qk) && (mode & Pv)) {
       wait<0>();
     }
     keep(o);
+    note(6);
     if (mode & Softmax) {
 #pragma unroll
       for (int i = 0; i < keys / 16; ++i)
@@ -176,17 +202,42 @@ void measure(const char *what, unsigned long long *out, float *sink, bool quick)
     }
   }
 }
+/// Prints the clocks of blocks of two warpgroups of the first CTA.
+template <int keys, int mode> void note(const char *what, unsigned long long *out, float *sink) {
+  auto f = loop<keys, mode | Phases>;
+  CHECK(cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 << 10));
+  for (int groups : {1, 2}) {
+    static unsigned long long w[2 * blocksNoted * phases];
+    f<<<1, 256, 180 << 10>>>(8, groups, out, sink);
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaMemcpy(w, out + 4, sizeof w, cudaMemcpyDeviceToHost));
+    for (int g = 0; g < groups; ++g)
+      for (int t = 2; t < blocksNoted; ++t) {
+        printf("{\"keys\": %d, \"phases\": \"%s\", \"groups\": %d, \"group\": %d, \"block\": %d, "
+               "\"clk\": [", keys, what, groups, g, t);
+        for (int i = 0; i < phases; ++i)
+          printf("%s%lld", i ? ", " : "",
+                 (long long)(w[(g * blocksNoted + t) * phases + i] - w[2 * phases]));
+        printf("]}\n");
+      }
+    fflush(stdout);
+  }
+}
 template <int keys> void all(unsigned long long *out, float *sink, bool quick) {
   measure<keys, Pv>("PV", out, sink, quick);
   measure<keys, Qk | Pv | Softmax>("QK, PV and softmax", out, sink, quick);
   measure<keys, Qk | Pv | Softmax | Turns>("QK, PV and softmax, turns", out, sink, quick);
   measure<keys, Qk | Pv | Softmax | Turns | PvShared>(
       "QK, PV and softmax, turns, A in shared memory", out, sink, quick);
+  note<keys, Qk | Pv | Softmax>("QK, PV and softmax", out, sink);
+  note<keys, Qk | Pv | Softmax | Turns>("QK, PV and softmax, turns", out, sink);
+  note<keys, Qk | Pv | Softmax | Turns | PvShared>(
+      "QK, PV and softmax, turns, A in shared memory", out, sink);
 }
 int main(int argc, char **) {
   unsigned long long *out;
   float *sink;
-  CHECK(cudaMalloc(&out, 4 * 132 * 8));
+  CHECK(cudaMalloc(&out, 1 << 16));
   CHECK(cudaMalloc(&sink, 132 * 256 * 4));
   all<176>(out, sink, argc > 1);
   all<128>(out, sink, argc > 1);

@@ -31,8 +31,9 @@ import mixes
 import mma_sync
 import order
 import outside
-import pdl
 import pairs
+import parameters
+import pdl
 import power
 import prefetches
 import registers
@@ -45,6 +46,7 @@ import tensor
 import tiles
 import turnover
 import warp_specialized
+import wgmma_queue
 from cuda import Device, Failure
 
 Rows = Iterator[dict[str, Any]]
@@ -71,6 +73,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "translations": lambda: sweeps.translations(device, out, quick),
             "pages": lambda: cold.pages(device, out, quick),
             "first-reads": lambda: first_reads.chains(device, out, quick),
+            "parameters": lambda: parameters.parameters(device, out),
             "shares": lambda: first_reads.shares(device, out, quick),
             "pieces": lambda: first_reads.pieces(device, out, quick),
             "chase": lambda: first_reads.chase(device, out, quick),
@@ -105,11 +108,11 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "starts": lambda: ladder.starts(device, out, quick),
             "replacement": lambda: ladder.replacement(device, out, quick)}
     hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds),
-              "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds),
+              "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds), "beside-queued": lambda: tensor.beside_queued(device, out, rounds),
               "fence-products": lambda: tensor.fences(device, out, rounds),
               "conversions": lambda: converted_operands.conversions(device, out, rounds),
               "mma-sync": lambda: mma_sync.beside(device, out, rounds), "merges": lambda: mma_sync.merges(device, out, quick),
-              "pairs": lambda: pairs.pairs(device, out, rounds),
+              "pairs": lambda: pairs.pairs(device, out, rounds), "queue": lambda: wgmma_queue.queue(device, out),
               "warp-specialized": lambda: warp_specialized.warp_specialized(device, out, quick)}
     tcgen05 = {"products": lambda: blackwell.products(device, out, rounds),
                "tmem": lambda: blackwell.tensor_memory(device, out, rounds)}

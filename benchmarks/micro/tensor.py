@@ -75,7 +75,6 @@ MIXES = [(name,) for name in ARITHMETIC] + [("lop3", "imad"), ("lop3", "fmul2"),
                                             ("ex2", "ffma"), ("ex2", "ffma", "fadd"), ("ex2", "ffma", "fadd", "max"), ("cvt", "ffma")]
 BESIDE = [(0, False)] + [(n, False) for n in (16, 64, 128, 176, 256)] + [(n, True) for n in (8, 16, 32, 64, 128, 256)]  # 0: no MMAs
 OPERATIONS = 128  # of a round of the warps that compute
-LONGER = 4  # rounds of those that multiply
 
 
 def group_of(columns: int) -> int:
@@ -83,10 +82,15 @@ def group_of(columns: int) -> int:
     return 4 if columns > 128 else 8 if columns > 64 else 32
 
 
-def busy(columns: int, registers: bool, lines: list[str]) -> str:
-    """A warpgroup multiplies, and the warps behind it compute. MMAs go on for longer than the
-    arithmetic."""
-    code = group(columns or 8, "bf16", registers, group_of(columns))
+def longer(length: int) -> int:
+    """The rounds of those that multiply, whose groups have so many MMAs."""
+    return max(4, 64 // length)
+
+
+def busy(columns: int, registers: bool, lines: list[str], length: int) -> str:
+    """A warpgroup multiplies, `length` times before it waits, and the warps behind it compute. MMAs
+    go on for longer than the arithmetic."""
+    code = group(columns or 8, "bf16", registers, length)
     arithmetic = "\n".join("  " + lines[i % len(lines)].format(f"%y{i % 8}", f"%y{(i + 1) % 8}", i // len(lines) % 8, (i // len(lines) + 1) % 8)
                            for i in range(OPERATIONS))
     declared = "  .reg .b32 %y<8>, %tid4; .reg .pred %other; mov.b32 %tid4, %thread; setp.ge.u32 %other, %thread, 128;\n"
@@ -96,7 +100,7 @@ def busy(columns: int, registers: bool, lines: list[str]) -> str:
   .reg .b64 %from; mad.wide.u32 %from, %thread, 16, %out;
   mad.lo.u32 %own, %thread, 4, %own;
 """
-    loop = f"""{declared}  @!%other mul.lo.u32 %count, %count, {LONGER};
+    loop = f"""{declared}  @!%other mul.lo.u32 %count, %count, {longer(length)};
   @!%other bra {"LOOP" if columns else "DONE"};
 ALU:
 {arithmetic}
@@ -113,6 +117,21 @@ ALU:
     return code[:last] + "DONE:\n  cp.async.wait_all;\n" + code[last:]
 
 
+def besides(columns: int, registers: bool) -> str:
+    return f"beside m64n{columns}, A in {'registers' if registers else 'shared memory'}" if columns else "alone"
+
+
+def measured(device: Device, kernel: Kernel, out: int, warps: int, repeats: int, length: int) -> dict[str, Any]:
+    """Runs a kernel of `busy` whose groups have `length` MMAs; 0: none are beside."""
+    kernel(1, 128 + 128 * warps, out, repeats, 0x7FFFFFFF)
+    device.synchronize()
+    words = device.read(out, 8 + 8 * warps)
+    alone = max(words[9 + 2 * w] - words[8 + 2 * w] for w in range(4 * warps))
+    products = words[1] - words[0]
+    return {"value": round(alone / (repeats * OPERATIONS * warps), 2), "unit": "clk",
+            "a product": round(products / (repeats * longer(length) * length), 1) if length else 0, "products went on": products > alone}
+
+
 def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
     """Warps that compute or load while another warpgroup multiplies: cycles of an instruction of
     each of `warps` a scheduler."""
@@ -120,17 +139,23 @@ def beside(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
     lines["seven cp.async of 512 bytes and a wait"] = COPIES
     for columns, registers in BESIDE:
         for name, instructions in lines.items():
-            kernel = device.load(busy(columns, registers, instructions), shared=160 * 1024)
+            length = group_of(columns)
+            kernel = device.load(busy(columns, registers, instructions, length), shared=160 * 1024)
             for warps in (1, 2):
-                kernel(1, 128 + 128 * warps, out, 10 * rounds, 0x7FFFFFFF)
-                device.synchronize()
-                words = device.read(out, 8 + 8 * warps)
-                alone = max(words[9 + 2 * w] - words[8 + 2 * w] for w in range(4 * warps))
-                products = words[1] - words[0]
-                beside = f"beside m64n{columns}, A in {'registers' if registers else 'shared memory'}" if columns else "alone"
-                yield {"name": f"{name} {beside}, {warps} a scheduler", "unit": "clk",
-                       "value": round(alone / (10 * rounds * OPERATIONS * warps), 2),
-                       "a product": round(products / (10 * rounds * LONGER * group_of(columns)), 1) if columns else 0, "products went on": products > alone}
+                yield {"name": f"{name} {besides(columns, registers)}, {warps} a scheduler"} | measured(device, kernel, out, warps, 10 * rounds, length if columns else 0)
+
+
+def beside_queued(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Arithmetic beside MMAs that are issued before others are done, so that the queue of the
+    tensor core is full and their warps wait for it."""
+    mixes = [("ex2",), ("ex2", "ffma", "fadd"), ("ex2", "ffma", "fadd", "max"), ("max",), ("cvt",), ("ffma",), ("max", "ffma"), ("prmt",), ("imad",)]
+    for columns, registers in ((128, True), (128, False), (176, False)):
+        for length in (8, 32):
+            for mix in mixes:
+                kernel = device.load(busy(columns, registers, [ARITHMETIC[name] for name in mix], length), shared=160 * 1024)
+                for warps in (1, 2):
+                    yield {"name": f"{' + '.join(mix)} {besides(columns, registers)}, groups of {length}, {warps} a scheduler"} | measured(
+                        device, kernel, out, warps, max(1, 2 * rounds), length)
 
 
 FENCES = {"nothing": "", "fence.proxy.async.shared::cta": "  fence.proxy.async.shared::cta;\n", "fence.proxy.async": "  fence.proxy.async;\n",

@@ -5,6 +5,7 @@
 #include "Sim/Time/TimedCode.h"
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <deque>
 #include <vector>
 
@@ -45,6 +46,23 @@ private:
   std::vector<Line> known;
 };
 
+/// The lines of a launch's parameters that an SM has asked for.
+class ParameterLines {
+public:
+  /// Returns the cycle at which a warp has the `wanted` lines, a bit for each, that it asks for at
+  /// `now`. Each line that nobody asked for before takes `duration`.
+  double bring(uint64_t wanted, double now, double duration) {
+    for (; wanted; wanted &= wanted - 1) {
+      double &arrival = arrivals[size_t(std::countr_zero(wanted))];
+      now = std::max(now, arrival ? arrival : arrival = now + duration);
+    }
+    return now;
+  }
+
+private:
+  std::array<double, 64> arrivals{}; ///< 0: not asked for
+};
+
 /// The warps of a scheduler that only wait for their turn.
 class Turns {
 public:
@@ -80,6 +98,7 @@ private:
 struct Beside {
   double interval = 0; ///< the least of the pipes that read several registers
   double wide = 0;     ///< the least of integer products of which the upper half is wanted
+  double special = 0;  ///< the least of special functions
 };
 
 /// The engine of an SM that copies in bulk.
@@ -99,6 +118,9 @@ struct CopyEngine {
 struct TensorCores {
   Server tcgen05;            ///< tcgen05.mma, all of the SM
   Server scales;             ///< tcgen05.cp
+  /// Ends of the last wgmma of each scheduler, of which those that are to come hold a place in the
+  /// queue.
+  std::array<std::deque<double>, kSchedulers> queued;
   double mmaEnd = 0;         ///< cycle at which the last wgmma so far ends
   double mmaShare = 0;       ///< share of the data path `shared` that wgmma takes until then
   double multiplied = 0;     ///< cycles of all arithmetic
@@ -114,6 +136,7 @@ struct Sm {
   std::array<std::array<Server, kPipes>, kSchedulers> pipes;
   std::array<std::array<Server, kBanks>, kSchedulers> registers;
   CodeCache code;
+  ParameterLines parameters;
   std::array<Beside, kSchedulers> beside{}; ///< limits beside wgmma
   std::array<Server, kSchedulers> fences;   ///< fences of the device's scope
   std::array<Server, kSchedulers> handing;  ///< ways of each scheduler to `exchange` and `shared`

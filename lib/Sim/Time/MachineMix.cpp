@@ -81,6 +81,22 @@ std::string withLines(const std::string &ptx, const std::vector<uint32_t> &lines
   return text;
 }
 
+/// Returns a bit for each line of parameters that operands name, as "c[0x0][0x2c0]" does, but for
+/// the first one, which comes with the launch.
+uint64_t parametersOf(std::string_view operands) {
+  constexpr std::string_view bank = "c[0x0][0x";
+  constexpr uint32_t begin = 0x210, lineBytes = 64, most = 63;
+  uint64_t lines = 0;
+  for (size_t at = operands.find(bank); at != operands.npos; at = operands.find(bank, at)) {
+    at += bank.size();
+    uint32_t address = 0;
+    std::from_chars(operands.data() + at, operands.data() + operands.size(), address, 16);
+    if (const uint32_t line = address / lineBytes; line > begin / lineBytes)
+      lines |= uint64_t(1) << std::min(line - begin / lineBytes, most);
+  }
+  return lines;
+}
+
 //===----------------------------------------------------------------------===//
 // The listing
 //===----------------------------------------------------------------------===//
@@ -168,6 +184,7 @@ private:
     }
     ++count.issue;
     count.places += place;
+    count.parameters |= parametersOf(operands);
     count.anchors +=
         std::ranges::any_of(anchorPrefixes, begins) && std::ranges::none_of(addedPrefixes, begins)
             ? 1

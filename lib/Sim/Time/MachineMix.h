@@ -24,6 +24,7 @@ struct MachineCount {
   uint32_t wide = 0;    ///< products that take the pipe of integer products for longer
   uint32_t reloads = 0, spills = 0; ///< rows of 128 bytes of spilled registers, loaded and stored
   std::array<uint32_t, kBanks> reads = {}; ///< registers that the pipes' instructions read, by bank
+  uint64_t parameters = 0;                 ///< a bit for each line of parameters that they read
   uint32_t rejoins = 0; ///< branches around a slow path, behind which the lanes of a warp meet
   uint32_t anchors = 0; ///< memory, barriers and MMAs, which ptxas neither makes nor removes
   uint32_t wgmma = 0;   ///< MMAs of a warpgroup that have this line, none of them among `issue`

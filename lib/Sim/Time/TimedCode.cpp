@@ -404,6 +404,7 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
     last = line;
   }
   machinePipes.resize(insns.size());
+  parameters.resize(insns.size());
   const std::vector<uint32_t> starts = blockStarts(kernel);
   for (size_t b = 0; b + 1 < starts.size(); ++b) {
     const uint32_t begin = starts[b], size = starts[b + 1] - begin;
@@ -418,6 +419,7 @@ void TimedCode::useMachineCode(const Kernel &kernel, const MachineKernel &machin
       if (timed.unit == Unit::Wgmma)
         timed.count = uint8_t(std::min(share(count.issue, copies) + 1, 255)); // and the MMA
       timed.rejoins = share(count.rejoins, copies);
+      parameters[pc] = count.parameters;
       if (timed.unit == Unit::Free && timed.count)
         timed.unit = Unit::Alu;
       for (unsigned pipe = 0; pipe < kPipes; ++pipe)

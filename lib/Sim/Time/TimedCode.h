@@ -149,6 +149,8 @@ public:
   const PipeCounts *pipesOf(uint32_t pc) const {
     return machinePipes.empty() ? nullptr : &machinePipes[pc];
   }
+  /// Returns a bit for each line of parameters that the machine instructions read.
+  uint64_t parametersOf(uint32_t pc) const { return parameters.empty() ? 0 : parameters[pc]; }
   /// Returns the code that --time-only need not execute.
   IdleCode idleCode(const Kernel &kernel) const;
   /// Puts the instructions of each block into the order of the machine code (MachineOrder.cpp).
@@ -175,6 +177,7 @@ private:
 
   std::vector<TimedInsn> insns;
   std::vector<PipeCounts> machinePipes;
+  std::vector<uint64_t> parameters; ///< lines of parameters, by pc
   std::vector<uint32_t> registers;
   std::vector<uint32_t> places; ///< place of each instruction, and the end
   std::vector<uint8_t> words;   ///< words of 32 bits of each register; 0: a predicate

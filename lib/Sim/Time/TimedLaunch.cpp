@@ -140,7 +140,7 @@ void TimedLaunch::setUp(Running &running, std::span<Sm *const> processors, uint3
       timed.warp = &warp;
       timed.processor = processors[cta->rank];
       timed.scheduler = unsigned(warp.index + place * cta->warps.size()) % kSchedulers;
-      timed.born = timed.nextIssue = timed.waited = timed.fetched = when;
+      timed.born = timed.nextIssue = timed.waited = timed.fetched.when = when;
       timed.age = age;
       timed.early = early;
       timed.ready = running.ready.data() + running.warps.size() * perWarp;
@@ -452,7 +452,9 @@ Status TimedLaunch::checkProgress(Running &running) {
 bool TimedLaunch::putOff(Slot &slot, TimedWarp &warp, const TimedInsn &insn,
                          const TimedEvent &event) {
   Activity reason = warp.reason;
-  double when = std::max(disorder(warp, event.when), fetch(warp, insn, event.when));
+  double when = std::max({disorder(warp, event.when), fetch(warp, insn, event.when),
+                          warp.processor->parameters.bring(code.parametersOf(warp.pc), event.when,
+                                                           rates[TimingRate::ParameterLine])});
   if (when <= event.when && insn.count && !std::exchange(warp.queued, true)) {
     reason = Activity::Pipe;
     when = queueForUnit(warp, insn, event.when);

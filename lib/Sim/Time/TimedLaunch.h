@@ -41,6 +41,24 @@ public:
   const double *clock() const { return predicts() ? &nanoseconds : nullptr; }
 
 private:
+  /// The special functions of a warp, which instructions between them delay.
+  class SpecialFunctions {
+  public:
+    /// Returns the cycle, no earlier than `when`, at which the next one is served, which takes
+    /// `interval`; each of two instructions since the last one delays it by `among`.
+    double after(double when, double interval, double among) {
+      constexpr unsigned most = 2;
+      when = std::max(when, free + among * std::min(others, most));
+      others = 0;
+      free = when + interval;
+      return when;
+    }
+    void pass(unsigned instructions) { others += instructions; }
+
+  private:
+    double free = 0;     ///< cycle at which the last one is done
+    unsigned others = 0; ///< instructions since then
+  };
   struct TimedWarp {
     Warp *warp = nullptr;
     Sm *processor = nullptr;
@@ -50,11 +68,14 @@ private:
     Activity reason = Activity::Arithmetic;
     bool blocked = false, queued = false;
     bool early = false;          ///< warp of the first CTAs that has not waited for device memory
-    uint32_t line = ~0u;         ///< line of code that was fetched last
-    double fetched = 0;          ///< cycle at which that line came
+    struct {
+      uint32_t line = ~0u; ///< line of code that was fetched last
+      double when = 0;     ///< cycle at which it came
+    } fetched;
     /// Cycles at which all that it asked device memory for arrives, and if others go before.
     MemorySystem::Arrival arrival{};
-    uint32_t pc = 0;             ///< program counter of the next instruction
+    uint32_t pc = 0; ///< program counter of the next instruction
+    SpecialFunctions special;
     bool odd = false;            ///< true after an odd number of arrivals at the cluster's barrier
     float *ready = nullptr;      ///< cycles from `born` until each register is ready
     Activity *because = nullptr; ///< activity that fills each register
@@ -160,6 +181,9 @@ private:
   double disorder(TimedWarp &warp, double now) const;
   double queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now);
   double whenQueued(const Sm &sm) const;
+  double whenTaken(Sm &sm, unsigned scheduler, double now) const;
+  double whenAdmitted(const TimedWarp &warp, const TimedInsn &insn, double now) const;
+  double specialInterval(const Sm &sm, unsigned scheduler, double now) const;
   bool reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when);
   void complete(Running &running, TimedWarp &warp, const TimedInsn &insn, double issue,
                 const Scheduler::Step &step);

@@ -115,6 +115,11 @@ double TimedLaunch::cyclesOfMma(const TimedInsn &insn, bool known) const {
   return flops > 0 ? insn.mma.flops * kSchedulers / flops * (known ? 1 : insn.count) : 0;
 }
 
+/// Returns the interval of special functions, which MMAs of other warps slow.
+double TimedLaunch::specialInterval(const Sm &sm, unsigned scheduler, double now) const {
+  return std::max(rates[TimingRate::MufuInterval], besideOf(sm, scheduler, now).special);
+}
+
 /// Returns the cycle at which a unit with a queue serves the next instruction of `warp`: results of
 /// such units come behind scoreboards. Other units make a warp wait for its turn first.
 double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double now) {
@@ -130,8 +135,13 @@ double TimedLaunch::queueForUnit(TimedWarp &warp, const TimedInsn &insn, double 
   const auto countOf = [&](Pipe pipe, Unit unit) {
     return counts ? (*counts)[pipe] : insn.unit == unit ? insn.count : 0u;
   };
-  if (const unsigned count = countOf(PipeMufu, Unit::Mufu))
-    take(PipeMufu, rates[TimingRate::MufuInterval] * count);
+  if (const unsigned count = countOf(PipeMufu, Unit::Mufu)) {
+    const double interval = specialInterval(*warp.processor, warp.scheduler, now) * count;
+    take(PipeMufu, interval);
+    when = warp.special.after(when, interval, rates[TimingRate::MufuAmong]);
+  } else {
+    warp.special.pass(insn.count);
+  }
   if (const unsigned count = countOf(PipeDouble, Unit::Double))
     take(PipeDouble, rates[TimingRate::DoubleInterval] * count);
   if (insn.unit == Unit::MmaSync) {
@@ -148,9 +158,26 @@ double TimedLaunch::whenQueued(const Sm &sm) const {
   return sm.shared.free - rates[TimingRate::FillQueue];
 }
 
+/// Returns the cycle at which the tensor core of a scheduler has room for another wgmma of any of
+/// its warps. Warps that wait for that take turns (H200, micro: queue).
+double TimedLaunch::whenTaken(Sm &sm, unsigned scheduler, double now) const {
+  std::deque<double> &queued = sm.tensor.queued[scheduler];
+  while (!queued.empty() && queued.front() <= now)
+    queued.pop_front();
+  const auto room = size_t(rates[TimingRate::WgmmaQueue]);
+  return queued.size() < room ? now : queued[queued.size() - room];
+}
+
+/// Returns the cycle at which the queue that an instruction goes to has a place for it.
+double TimedLaunch::whenAdmitted(const TimedWarp &warp, const TimedInsn &insn, double now) const {
+  if (insn.fills)
+    return whenQueued(*warp.processor);
+  return insn.unit == Unit::Wgmma ? whenTaken(*warp.processor, warp.scheduler, now) : now;
+}
+
 /// Takes the unit. False when it is busy: `when` is when it will be free.
 bool TimedLaunch::reserve(TimedWarp &warp, const TimedInsn &insn, double now, double &when) {
-  if (insn.fills && (when = whenQueued(*warp.processor)) > now)
+  if ((when = whenAdmitted(warp, insn, now)) > now)
     return false;
   auto &pipes = warp.processor->pipes[warp.scheduler];
   const Beside beside = besideOf(*warp.processor, warp.scheduler, now);

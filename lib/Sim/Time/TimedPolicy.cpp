@@ -277,7 +277,8 @@ static Beside besideMma(const Rates &rates, double n, bool registers) {
                                       {64, TimingRate::WideBeside64}};
   using Rows = std::span<const RateOfColumns>;
   const Rows rows = registers ? Rows(ofRegisters) : Rows(ofShared);
-  return {rateBetween(rates, rows, n), rateBetween(rates, ofWide, n)};
+  return {rateBetween(rates, rows, n), rateBetween(rates, ofWide, n),
+          rates[TimingRate::MufuBeside]};
 }
 
 /// A warp's quarter of an MMA: 16 rows. B, and A unless it is in registers, come from shared
@@ -298,6 +299,7 @@ double TimedPolicy::wgmma(const Ticket &ticket) {
   const double begin = registers ? std::max(now, chain + rates[TimingRate::WgmmaGap]) : now;
   const double duration = std::max({compute, read * kSchedulers, least});
   const double end = chain = pipe.serve(begin, duration);
+  sm.tensor.queued[ticket.issuer.warp % kSchedulers].push_back(end);
   sm.shared.busy += read;
   sm.tensor.multiplied += compute / kSchedulers;
   if (ticket.insn->as<WgmmaModifiers>().aType == FactorType::F16) {

@@ -12,19 +12,20 @@ double TimedLaunch::fetch(TimedWarp &warp, const TimedInsn &insn, double now) {
   if (!insn.count || code.size() <= rates[TimingRate::FetchInstructions])
     return now;
   const uint32_t line = code.placeOf(warp.pc) / CodeCache::lineInsns;
-  if (line == warp.line || phase >= Phase::Probe)
+  auto &last = warp.fetched;
+  if (line == last.line || phase >= Phase::Probe)
     return now;
-  const bool follows = line == warp.line + 1;
-  warp.line = line;
+  const bool follows = line == last.line + 1;
+  last.line = line;
   CodeCache &cache = warp.processor->code;
   if (double arrival; cache.has(line, arrival))
-    warp.fetched = std::max(warp.fetched, arrival);
+    last.when = std::max(last.when, arrival);
   else
-    warp.fetched = cache.bring(line, follows ? warp.fetched : now,
-                               follows ? CodeCache::lineInsns * rates[TimingRate::FetchInterval]
-                                       : rates[TimingRate::FetchJump],
-                               CodeCache::lineInsns * rates[TimingRate::FetchTogether]);
-  return std::max(now, warp.fetched);
+    last.when = cache.bring(line, follows ? last.when : now,
+                            follows ? CodeCache::lineInsns * rates[TimingRate::FetchInterval]
+                                    : rates[TimingRate::FetchJump],
+                            CodeCache::lineInsns * rates[TimingRate::FetchTogether]);
+  return std::max(now, last.when);
 }
 
 /// Returns the cycle at which a warp has the data that it asked device memory for, which would come

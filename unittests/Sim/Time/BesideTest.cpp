@@ -63,6 +63,47 @@ TEST(BesideTime, AWaitForMmasEndsBehindTheirArithmetic) {
   EXPECT_NEAR(cycles(128, 5) - cycles(128, 1), 4 * 64, 1.5);
 }
 
+/// A warp's own special functions wait for what it has between them, and those beside MMAs for
+/// longer. Two warps of a scheduler fill the pause.
+TEST(BesideTime, SpecialFunctionsAmongOthersAndBesideMmasAreSlower) {
+  const std::string special = "  ex2.approx.ftz.f32 %r1{0}, %r1{0};\n",
+                    one = special + "  add.f32 %r2{0}, %r2{0}, %t;\n",
+                    three = one + "  mul.f32 %r3{0}, %r3{0}, %t;\n  max.f32 %r2{0}, %r2{0}, %t;\n",
+                    wide = products(128, 60);
+  const double alone = rate(TimingRate::MufuInterval), among = rate(TimingRate::MufuAmong),
+               beside = rate(TimingRate::MufuBeside);
+  EXPECT_NEAR(cyclesBeside("", special), alone, 0.3);
+  EXPECT_NEAR(cyclesBeside("", one), alone + among, 0.3);
+  EXPECT_NEAR(cyclesBeside("", three), alone + 2 * among, 0.3);
+  EXPECT_NEAR(cyclesBeside(wide, special), beside, 0.3);
+  EXPECT_NEAR(cyclesBeside(wide, three), beside + 2 * among, 0.3);
+}
+
+/// The clock behind the `issued`-th of some MMAs of each of `groups` warpgroups, since the first.
+double cyclesToIssue(unsigned groups, unsigned issued) {
+  std::string body = operands(128 * groups) + "  bar.sync 0;\n  wgmma.fence.sync.aligned;\n"
+                                              "  mov.u32 %r30, %clock;\n";
+  for (unsigned i = 0; i < issued; ++i)
+    body += product(128);
+  body += "  mov.u32 %r31, %clock;\n  sub.u32 %r1, %r31, %r30;\n"
+          "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n"
+          "  st.shared.b32 [dynamic+16380], %v0;\n";
+  const Timed timed =
+      runTimed(body + store,
+               {.grid = {1, 1, 1}, .block = {128 * groups, 1, 1}, .dynamicSharedBytes = 16384});
+  return *std::max_element(timed.out.begin(), timed.out.begin() + 128 * groups);
+}
+
+TEST(BesideTime, AWarpWaitsUntilTheTensorCoreTakesItsMma) {
+  const auto room = unsigned(rate(TimingRate::WgmmaQueue));
+  constexpr double each = 64; // of m64n128
+  EXPECT_LT(cyclesToIssue(1, room), each);
+  EXPECT_NEAR(cyclesToIssue(1, room + 8) - cyclesToIssue(1, room + 4), 4 * each, 2);
+  // Two take turns: neither waits for all that the other one has.
+  EXPECT_LT(cyclesToIssue(2, room / 2), each);
+  EXPECT_NEAR(cyclesToIssue(2, room + 8) - cyclesToIssue(2, room + 4), 8 * each, 2);
+}
+
 TEST(BesideTime, WideMmasBesideOthersTakeLongerAndDelayThem) {
   const std::string wide = "  mul.hi.u32 %r1{0}, %r1{0}, %t;\n";
   EXPECT_NEAR(cyclesBeside(products(16, 100), wide), rate(TimingRate::WideBeside16), 0.3);

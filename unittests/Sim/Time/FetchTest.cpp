@@ -1,4 +1,5 @@
 //===- FetchTest.cpp - Instructions that are not near ---------------------===//
+#include "Sim/Time/Machine.h"
 #include "TimeHarness.h"
 
 using namespace fp4;
@@ -17,6 +18,17 @@ double cyclesOfCode(int length) {
     return runTimed(body, {.grid = {1, 1, 1}, .block = {32, 1, 1}}).time.cycles;
   };
   return (cycles(3) - cycles(2)) / length;
+}
+
+/// Lines of parameters come one after the other to the warp that asks first, and others wait for
+/// those that are on their way.
+TEST(Fetch, ALineOfParametersComesOnce) {
+  ParameterLines lines;
+  EXPECT_EQ(lines.bring(0, 50, 60), 50);
+  EXPECT_EQ(lines.bring(0b101, 100, 60), 220);
+  EXPECT_EQ(lines.bring(0b001, 120, 60), 160);
+  EXPECT_EQ(lines.bring(0b100, 300, 60), 300);
+  EXPECT_EQ(lines.bring(0b010, 300, 60), 360);
 }
 
 TEST(Fetch, CodeThatTheNearestCacheDoesNotHoldComesSlowly) {

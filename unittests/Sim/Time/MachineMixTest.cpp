@@ -66,6 +66,23 @@ TEST(MachineMix, CountsCopiesByWhatPtxasDoesNotAdd) {
   EXPECT_EQ(kernels.at("kernel").lines.at(4).anchors, 1u);
 }
 
+/// The first line of 64 bytes comes with the launch. Registers may have a part of an address, which
+/// is then not known.
+TEST(MachineMix, KnowsTheLinesOfParametersThatInstructionsRead) {
+  const auto kernels = countMachineCode(R"(
+//--------------------- .text.kernel              --------------------------
+	//## File "ptx", line 4
+        /*0000*/                   LDC.64 R4, c[0x0][0x210] ;
+        /*0010*/                   ULDC.64 UR4, c[0x0][0x238] ;
+	//## File "ptx", line 5
+        /*0020*/                   IMAD R6, R6, c[0x0][0x240], R7 ;
+        /*0030*/                   ULDC UR4, c[0x0][0x2fc] ;
+        /*0040*/                   LOP3.LUT R6, R6, c[0x3][0x240], RZ, 0x3c, !PT ;
+)");
+  EXPECT_EQ(kernels.at("kernel").lines.at(4).parameters, 0u);
+  EXPECT_EQ(kernels.at("kernel").lines.at(5).parameters, 0b1010u);
+}
+
 /// A call behind the target of the last branch is no slow path that the branch leaves out.
 TEST(MachineMix, GoesOnBehindACallThatNoBranchPasses) {
   const auto listing = [](const std::string &target) {

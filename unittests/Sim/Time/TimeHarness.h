@@ -71,17 +71,19 @@ inline std::string operands(unsigned threads, unsigned bytes = 16384) {
                 "  cvt.u64.u32 %rd4, %r2;\n  or.b64 %rd4, %rd4, 0x4000004000010000;\n";
 }
 
-/// MMAs whose sums are stored, or not.
-inline std::string products(unsigned columns, int times, bool stored = true) {
+/// One MMA of a warpgroup.
+inline std::string product(unsigned columns) {
   std::string accumulators;
   for (unsigned i = 0; i < columns / 2; ++i)
     accumulators += fmt::format("{}%v{}", i ? ", " : "", i);
-  return "  wgmma.fence.sync.aligned;\n" +
-         repeated(
-             fmt::format("  wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16 {{{}}}, %rd4, "
-                         "%rd4, 1, 1, 1, 0, 0;\n",
-                         columns, accumulators),
-             times) +
+  return fmt::format("  wgmma.mma_async.sync.aligned.m64n{}k16.f32.bf16.bf16 {{{}}}, %rd4, "
+                     "%rd4, 1, 1, 1, 0, 0;\n",
+                     columns, accumulators);
+}
+
+/// MMAs whose sums are stored, or not.
+inline std::string products(unsigned columns, int times, bool stored = true) {
+  return "  wgmma.fence.sync.aligned;\n" + repeated(product(columns), times) +
          "  wgmma.commit_group.sync.aligned;\n  wgmma.wait_group.sync.aligned 0;\n" +
          (stored ? "  st.shared.b32 [dynamic+16380], %v0;\n" : "");
 }
