@@ -23,7 +23,7 @@ from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 CAUSAL, PAIRS, ALONE, NARROW = "causal, tiles from a counter", "clusters of 2", "without clusters", "MMAs of 16 columns"
-#: The kind of a kernel, and whether CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED is set, as setup.py does.
+#: The kind of a kernel, and if CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED is set, as packages have it.
 PROGRAMS = {PAIRS: (2, True), ALONE: (1, True), CAUSAL: (0, True), f"{PAIRS}, {NARROW}": (2, False), f"{ALONE}, {NARROW}": (1, False)}
 SIZES = {PAIRS: [(1, 16, 256), (4, 16, 256), (1, 16, 512), (2, 16, 512), (1, 32, 512), (4, 16, 512), (1, 16, 1024), (2, 16, 1024), (2, 16, 2048)],
          ALONE: [(1, 16, 512), (1, 16, 1024), (2, 16, 1024), (2, 16, 2048)],
