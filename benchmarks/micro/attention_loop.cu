@@ -14,11 +14,6 @@ enum { Qk = 1, Pv = 2, Turns = 4, Softmax = 8, PvShared = 16, Serial = 32, Phase
 /// products, behind the wait for sums of keys, behind exponentials, behind the wait for the others.
 constexpr int phases = 7;
 constexpr int blocksNoted = 6;
-__device__ __forceinline__ unsigned long long clk() {
-  unsigned long long c;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(c)::"memory");
-  return c;
-}
 __device__ __forceinline__ float ex2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
