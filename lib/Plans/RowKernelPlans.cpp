@@ -16,6 +16,7 @@
 #include "fp4/Dialect/Fp4/IR/Prologue.h"
 #include "fp4/Dialect/Fp4/IR/Remedy.h"
 #include "fp4/Dialect/Fp4/IR/RowCases.h"
+#include "fp4/Dialect/Fp4/IR/RowNumbers.h"
 #include "fp4/Dialect/Fp4/IR/RowReduction.h"
 #include "fp4/ISA/ClusterLimit.h"
 #include "fp4/Plans/RowTeams.h"

@@ -1,4 +1,4 @@
-//===- PromotedColumns.h - Where tiles of promoted sums begin --------------===//
+//===- PromotedColumns.h - Steps of columns of promoted sums ---------------===//
 #pragma once
 
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
