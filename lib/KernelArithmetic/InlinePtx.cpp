@@ -269,6 +269,13 @@ Value fp4::loadWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer, Val
       .getRes();
 }
 
+Value fp4::loadWordHere(ImplicitLocOpBuilder &b, Value pointer, IntegerType word) {
+  std::string text = llvm::formatv("ld.global.nc.b{0} $0, [$1];", word.getWidth());
+  return emit(b, b.getLoc(), word, ValueRange{pointer}, text,
+              word.getWidth() == 64 ? "=l,l" : "=r,l", /*hasSideEffects=*/false)
+      .getRes();
+}
+
 Value fp4::loadWordWhen(ImplicitLocOpBuilder &b, Value condition, Value pointer, IntegerType word) {
   Value flag = LLVM::ZExtOp::create(b, b.getI32Type(), condition);
   Value zero = LLVM::ConstantOp::create(b, b.getIntegerAttr(word, 0));

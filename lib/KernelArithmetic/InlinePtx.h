@@ -118,6 +118,11 @@ mlir::Value loadWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir:
 mlir::Value loadWordWhen(mlir::ImplicitLocOpBuilder &b, mlir::Value condition, mlir::Value pointer,
                          mlir::IntegerType word);
 
+/// The word at `pointer`, which exists, loaded here: LLVM would move a load in front of a wait
+/// behind it, to its use.
+mlir::Value loadWordHere(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer,
+                         mlir::IntegerType word);
+
 /// A part of an MMA of a warpgroup with A in registers: instructions of 32 bytes of K each.
 struct WarpgroupMma {
   mlir::Type element;               ///< f16, bf16 or f8E4M3FN

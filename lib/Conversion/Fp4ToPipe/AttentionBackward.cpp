@@ -357,8 +357,11 @@ QueryNumbers BackwardBuilder::numbersOf(const OwnTile &tile, Value head, Value f
   if (op.isPacked() && !isOfKeys)
     rows = b.mul(numbersOfKind, 2);
   auto fetch = [&](Value place) -> Value {
-    return FetchOp::create(b, numbers(others.block), args.numbers, isOfKeys ? zero : place,
-                           isOfKeys ? place : zero, rows, /*transposed=*/false, /*one_row=*/false);
+    auto fetched =
+        FetchOp::create(b, numbers(others.block), args.numbers, isOfKeys ? zero : place,
+                        isOfKeys ? place : zero, rows, /*transposed=*/false, /*one_row=*/false);
+    fetched.setInBounds(true); // blocks and tiles that reach behind a sequence have numbers
+    return fetched;
   };
   Value ofHead = b.mul(head, args.padded ? args.padded : b.constant(backward.paddedQueries()));
   Value place = b.add(b.add(tile.numbers, ofHead), first);

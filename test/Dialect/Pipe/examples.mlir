@@ -65,6 +65,7 @@ func.func @factors(%p: !pipe.global<?x1xf32>, %q: !pipe.global<1x512xf32>, %m0: 
                    %left: !pipe.global<64x16384xf32>) {
   %f = pipe.fetch %p[%m0, %n0] rows %m : !pipe.global<?x1xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   %g = pipe.fetch %q[%m0, %n0] : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
+  %e = pipe.fetch %q[%m0, %n0] in_bounds : !pipe.global<1x512xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   %h = pipe.fetch %w[%tile] : !pipe.global<64x8704xi8> -> tensor<64x32xf32, #pipe.distribution<wgmma>>
   %v = pipe.fetch %parts[%m0, %n0] written : !pipe.global<1024x512xf32> -> tensor<128x32xf32, #pipe.distribution<lanes>>
   %u = pipe.fetch %left[%m0] first 4096 : !pipe.global<64x16384xf32> -> tensor<64x32xf32, #pipe.distribution<wgmma>>

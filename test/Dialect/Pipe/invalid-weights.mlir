@@ -137,6 +137,16 @@ func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
 
 // -----
 
+func.func @bad(%w: !pipe.global<64x8704xi8>, %tile: i32) {
+  // (C144)
+  // expected-error @+2 {{of powers of weights, or of what the kernel stores, must have no 'in_bounds'}}
+  // expected-note @+1 {{leave 'in_bounds' out: such numbers exist}}
+  %p = pipe.fetch %w[%tile] in_bounds : !pipe.global<64x8704xi8> -> tensor<64x8xf32, #pipe.distribution<wgmma>>
+  return
+}
+
+// -----
+
 func.func @twin(%acc: !pipe.fragment<64x256xf32, wgmma>, %held: !pipe.fragment<64x128xf8E4M3FN, wgmma>, %w: !pipe.shared<1x8704xi8>, %x: !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, %n: i32, %more: i1) {
   pipe.mma %acc, %held, %x accumulate %more next %w : !pipe.fragment<64x256xf32, wgmma>, !pipe.fragment<64x128xf8E4M3FN, wgmma>, !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<1x8704xi8>
   return

@@ -213,7 +213,9 @@ private:
     Value first = stridedPointer(b, op.getLoc(), lineOf(b, op, adaptor, places.rowOf(i)),
                                  places.columnOf(0), bits / 8);
     Value pointer = offsetPointer(b, op.getLoc(), first, ElementPlaces::behind(i) * bits / 8);
-    Value word = loadWordWhen(b, places.columnOf(i) < columns, pointer, b.getIntegerType(2 * bits));
+    IntegerType both = b.getIntegerType(2 * bits);
+    Value word = op.getInBounds() ? loadWordHere(b, pointer, both)
+                                  : loadWordWhen(b, places.columnOf(i) < columns, pointer, both);
     Value pair = LLVM::BitcastOp::create(b, VectorType::get(2, element), word);
     return {vector::ExtractOp::create(b, pair, 0), vector::ExtractOp::create(b, pair, 1)};
   }
@@ -258,7 +260,7 @@ private:
       return adaptor.getGlobal();
     Int32 rows(b, rowLimit(b, op.getLoc(), global, adaptor.getRows()));
     return lineOfBuffer(b, op.getLoc(), op.getGlobal(), adaptor.getGlobal(),
-                        minimum(row, rows - 1));
+                        op.getInBounds() ? row : minimum(row, rows - 1));
   }
 };
 

@@ -117,7 +117,20 @@ static LogicalResult verifyWritten(FetchOp op) {
                   "fetch tiles whose columns divide those of the buffer");
 }
 
+/// (C144) Numbers that may lie out of bounds are those of a matrix that the kernel does not store.
+static LogicalResult verifyInBounds(FetchOp op) {
+  bool areAnywhere =
+      op.getColumn() && !op.getGlobal().getType().getElementType().isInteger(8) && !op.isOfKernel();
+  if (!op.getInBounds() || areAnywhere)
+    return success();
+  return withNote(op.emitOpError("of powers of weights, or of what the kernel stores, must have no "
+                                 "'in_bounds'"),
+                  "leave 'in_bounds' out: such numbers exist");
+}
+
 LogicalResult FetchOp::verify() {
+  if (failed(verifyInBounds(*this)))
+    return failure();
   if (isOfKernel())
     return verifyWritten(*this);
   GlobalType global = getGlobal().getType();

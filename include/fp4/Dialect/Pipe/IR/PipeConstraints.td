@@ -89,7 +89,8 @@ def : Pipe_Constraints<"Operations of any role", [{
   - (C522) `pipe.reduce` of tensor memory: the result is `lanes` with a multiple of 4 columns, at most
     128. The results of all CTAs, or pairs, have all columns of a warpgroup.
   - (C144) `pipe.fetch`: the result is of wgmma, mma_sync or lanes; the buffer has two
-    dimensions of its element type; `rows` is present when its rows are dynamic.
+    dimensions of its element type; `rows` is present when its rows are dynamic. `in_bounds` comes
+    with numbers that the kernel does not store, which are no powers of weights.
   - (C654) `pipe.elements`: one type is a vector, of the elements that one thread has of the tile
     that the other type is.
 }]>;

@@ -95,7 +95,8 @@ def Pipe_FetchOp
     the result, `result[r, c] = global[row + c, column + r]`. A dimension of 1 is the same for every
     row, or every column. Rows and columns that do not exist have the number of the last one; `rows`
     defaults to the static rows of the buffer. With `one_row` all elements are of row `row`, such as
-    a group's.
+    a group's. With `in_bounds` all rows and columns exist, and none is compared with the size of the
+    buffer.
 
     Warpgroups of `wgmma`, and warps of `mma_sync`, have the rows behind those of the warpgroups and
     warps before, as in `pipe.store`. `column` is a multiple of the columns of a tile of `lanes`, and
@@ -119,14 +120,14 @@ def Pipe_FetchOp
   }];
   let arguments = (ins Pipe_GlobalType:$global, I32:$row, Optional<I32>:$column,
                        OptionalAttr<I64Attr>:$first, Optional<I32>:$rows, UnitAttr:$transposed,
-                       UnitAttr:$one_row, UnitAttr:$written);
+                       UnitAttr:$one_row, UnitAttr:$in_bounds, UnitAttr:$written);
   let results = (outs Pipe_Distributed<[F32, BF16, F16]>:$result);
   let builders = [
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$global, "::mlir::Value":$row,
                    "::mlir::Value":$column, "::mlir::Value":$rows, "bool":$transposed,
                    "bool":$one_row), [{
       build($_builder, $_state, result, global, row, column, ::mlir::IntegerAttr(), rows,
-            transposed, one_row, /*written=*/false);
+            transposed, one_row, /*in_bounds=*/false, /*written=*/false);
     }]>,
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$weights, "::mlir::Value":$tile), [{
       build($_builder, $_state, result, weights, tile, ::mlir::Value(), ::mlir::Value(),
@@ -135,12 +136,13 @@ def Pipe_FetchOp
     OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$stored, "::mlir::Value":$row,
                    "::mlir::Value":$column, "::mlir::IntegerAttr":$first), [{
       build($_builder, $_state, result, stored, row, column, first, ::mlir::Value(),
-            /*transposed=*/false, /*one_row=*/false, /*written=*/!first);
+            /*transposed=*/false, /*one_row=*/false, /*in_bounds=*/false, /*written=*/!first);
     }]>
   ];
   let assemblyFormat = [{
     $global `[` $row (`,` $column^)? `]` (`first` $first^)? (`rows` $rows^)?
-    (`transposed` $transposed^)? (`one_row` $one_row^)? (`written` $written^)? attr-dict
+    (`transposed` $transposed^)? (`one_row` $one_row^)? (`in_bounds` $in_bounds^)?
+    (`written` $written^)? attr-dict
     `:` qualified(type($global)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
