@@ -427,6 +427,39 @@ struct FloatText {
 };
 } // namespace
 
+/// Copies what `product` reads once the MMA before runs: a sum that is written until then may be in
+/// the register of a number that it begins with, such as a parity of zero.
+static std::string copyLate(FloatText &text, const fp4::FloatMma &product) {
+  std::string copies;
+  for (auto [name, factor] : llvm::zip(std::array{"upper", "lower"}, product.factors))
+    copies += llvm::formatv(".reg .f32 {0};\nmov.f32 {0}, ${1};\n", name, text.add(factor)).str();
+  if (!product.barrier)
+    return copies;
+  size_t barrier = text.add(product.barrier), parity = text.add(product.parity);
+  return copies + llvm::formatv(".reg .b64 loaded;\n.reg .b32 parity;\nmov.b64 loaded, ${0};\n"
+                                "mov.b32 parity, ${1};\n",
+                                barrier, parity)
+                      .str();
+}
+
+/// Multiplies the sums from operand `sums` on by the factors of `product`, if it has some.
+static std::string scaledSums(const fp4::FloatMma &product, size_t sums) {
+  std::string scaling;
+  for (size_t i = 0; !product.factors.empty() && i < product.sums.size(); ++i)
+    scaling +=
+        llvm::formatv("mul.rn.f32 ${0}, ${0}, {1};\n", sums + i, i / 2 % 2 ? "lower" : "upper")
+            .str();
+  return scaling;
+}
+
+/// Waits for operand B of `product`, if it has a barrier.
+static std::string waitForB(const fp4::FloatMma &product) {
+  if (!product.barrier)
+    return "";
+  return "{\n.reg .pred w;\nLOADING:\nmbarrier.try_wait.parity.shared.b64 w, [loaded], parity;\n"
+         "@!w bra LOADING;\n}\n";
+}
+
 /// `instructions` in the turn of the warpgroup, if there are turns.
 static std::string inTurn(FloatText &text, const fp4::MmaTurn &turn,
                           const std::string &instructions) {
@@ -443,7 +476,7 @@ fp4::multiplyFloats(ImplicitLocOpBuilder &b, ArrayRef<FloatMma> products, const 
   for (const FloatMma &product : products)
     text.results += size_t(product.columns) / 2;
   text.constraints = sumConstraints(text.results);
-  std::string instructions = "wgmma.fence.sync.aligned;\n";
+  std::string instructions, copies;
   size_t sums = 0;
   for (const FloatMma &product : products) {
     FloatOperands at{sums, 0, 0, 0};
@@ -455,14 +488,20 @@ fp4::multiplyFloats(ImplicitLocOpBuilder &b, ArrayRef<FloatMma> products, const 
     at.b = text.add(product.b);
     if (product.accumulate)
       at.accumulate = text.add(LLVM::ZExtOp::create(b, b.getI32Type(), product.accumulate));
-    instructions += floatInstructions(product, at);
+    // Sums are scaled while the MMA before runs. A fence is in front of MMAs whose registers were
+    // written.
+    copies += copyLate(text, product);
+    std::string scaling = scaledSums(product, sums);
+    bool isFenced = instructions.empty() || !scaling.empty();
+    instructions += scaling + waitForB(product) + (isFenced ? "wgmma.fence.sync.aligned;\n" : "") +
+                    floatInstructions(product, at);
     sums += size_t(product.columns) / 2;
   }
   std::string whole =
       llvm::formatv("{{\n.reg .pred p, q;\n.reg .b64 x, y;\nsetp.eq.b64 q, ${0}, ${0};\n"
                     "{1}wgmma.wait_group.sync.aligned {2};\n}",
                     text.results + products.front().sums.size() + products.front().a.size(),
-                    inTurn(text, turn, instructions), products.size() - 1);
+                    copies + inTurn(text, turn, instructions), products.size() - 1);
   SmallVector<Type> types(text.results, b.getF32Type());
   auto multiply = emit(b, b.getLoc(), LLVM::LLVMStructType::getLiteral(b.getContext(), types),
                        text.operands, whole, text.constraints);

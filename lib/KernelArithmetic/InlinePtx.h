@@ -147,6 +147,8 @@ struct FloatMma {
   bool transposed = false; ///< B has a row for each element of K
   mlir::Value accumulate;  ///< i1, for the first instruction; null: sums are overwritten
   llvm::SmallVector<mlir::Value> sums; ///< f32, before the MMA where it accumulates
+  llvm::SmallVector<mlir::Value> factors; ///< f32, of both rows of the sums; none: 1
+  mlir::Value barrier, parity; ///< i64 and i32, of the phase in which B is there; null: it is there
 };
 /// The turn of a warpgroup among several that begin their MMAs one after the other.
 struct MmaTurn {

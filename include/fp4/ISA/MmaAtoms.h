@@ -70,6 +70,7 @@ enum class MmaFields : uint16_t {
   Fencing = 2048,
   Transposed = 4096, ///< B with a row for each element of K
   BColumn = 8192,    ///< and more columns than the accumulator
+  Factors = 16384,   ///< of the rows of the accumulator
 };
 constexpr MmaFields operator|(MmaFields x, MmaFields y) {
   return MmaFields(uint16_t(x) | uint16_t(y));
@@ -178,7 +179,8 @@ inline constexpr MmaAtom mmaAtoms[] = {
      MmaPlace::Warpgroup,
      {MmaPlace::Warpgroup, MmaElements::Half},
      {MmaPlace::Shared, MmaElements::Half},
-     MmaFields::Accumulate | MmaFields::Transposed | MmaFields::BColumn | MmaFields::Chain},
+     MmaFields::Accumulate | MmaFields::Transposed | MmaFields::BColumn | MmaFields::Chain |
+         MmaFields::Factors},
     {"wgmma e4m3 with rounded A",
      MmaForm::WgmmaFloat,
      MmaKind::F8F6F4,

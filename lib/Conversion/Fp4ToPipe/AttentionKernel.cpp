@@ -194,7 +194,7 @@ void AttentionBuilder::buildTile(QueryTile tile) {
   if (attention.isPromoted())
     addPart(0, addOtherParts(tile, rows, state), state);
   else
-    multiplyValues(tile, rows, state.powers, sums);
+    multiplyValues(tile, rows, state, sums);
   finish(tile, sums, state.maximum, state.sum);
 }
 
@@ -240,9 +240,9 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
     OpBuilder::InsertionGuard restore(b);
     b.setInsertionPointToStart(loop.getBody());
     RowState after = nextBlock(tile, b.sub(last, loop.getInductionVar()), query, sums,
-                               toState(loop.getRegionIterArgs(), attention.isPromoted()), hidden);
+                               toState(loop.getRegionIterArgs(), attention.scalesLate()), hidden);
     scf::YieldOp::create(b, toValues(after));
-    state = toState(loop.getResults(), attention.isPromoted());
+    state = toState(loop.getResults(), attention.scalesLate());
   };
   Value next = b.constant(1);
   if (!attention.loopsApart()) {
@@ -399,7 +399,7 @@ std::pair<Value, RowState> AttentionBuilder::firstBlock(const QueryTile &tile, V
   RowState first = firstWeights(scoresOf(tile, block, key, query, HiddenKeys::Maybe));
   first.kept = kept;
   first.powers = rounded(first.powers, attention.element());
-  if (attention.isPromoted())
+  if (attention.scalesLate())
     first.shrink = splat(1, 1);
   return {query, first};
 }
@@ -421,22 +421,25 @@ RowState AttentionBuilder::nextBlock(const QueryTile &tile, Value block, Value q
   if (attention.isPromoted())
     addPart(0, values, before);
   else
-    multiplyValues(tile, ofValues, before.powers, sums);
+    multiplyValues(tile, ofValues, before, sums);
   after.powers = rounded(after.powers, attention.element());
-  if (attention.isPromoted()) // sums are scaled when the next products are added
+  if (attention.scalesLate()) // sums are scaled when the next products are added
     return after;
   scale(sums, after.shrink);
   after.shrink = Value();
   return after;
 }
 
-/// Adds the products of `powers` and a block of values to `sums`.
-void AttentionBuilder::multiplyValues(const QueryTile &tile, const BlockRows &rows, Value powers,
-                                      Value sums) {
+/// Adds the products of the powers of `state` and a block of values to `sums`, which are scaled
+/// first where `state` has a factor.
+void AttentionBuilder::multiplyValues(const QueryTile &tile, const BlockRows &rows,
+                                      const RowState &state, Value sums) {
   Value value = loads.value(tile, rows);
   Value always = arith::ConstantIntOp::create(b, 1, 1), none;
-  auto product = MmaOp::create(b, sums, powers, none, none, value, none, none, always, none);
+  auto product = MmaOp::create(b, sums, state.powers, none, none, value, none, none, always, none);
   product.setTransposed(true);
+  if (state.shrink)
+    product.getFactorsMutable().assign(state.shrink);
 }
 
 //===----------------------------------------------------------------------===//

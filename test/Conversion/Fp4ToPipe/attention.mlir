@@ -23,12 +23,12 @@
 // CHECK:   math.exp2 {{.*}} fastmath<afn>
 // CHECK:   pipe.reduce_rows add {{.*}} -> tensor<64x8xf32, #pipe.distribution<wgmma>>
 // CHECK:   %[[P:.*]] = arith.truncf
-// CHECK:   scf.for {{.*}} iter_args(%{{.*}} = %[[MAX]], %{{.*}} = %{{.*}}, %[[BEFORE:.*]] = %[[P]])
+// CHECK:   scf.for {{.*}} iter_args(%{{.*}} = %[[MAX]], %{{.*}} = %{{.*}}, %[[BEFORE:.*]] = %[[P]], %[[SHRINK:.*]] = %{{.*}})
 // CHECK:     pipe.load %arg1[{{.*}}] {pipe.ring = "keys"}
 // CHECK:     pipe.mma
 // CHECK:     %[[V:.*]] = pipe.load %arg2[{{.*}}] {pipe.ring = "values"}
-// CHECK:     pipe.mma %[[SUMS]], %[[BEFORE]], %[[V]] accumulate %true transposed
-// CHECK:     pipe.write %{{.*}}, %[[SUMS]][0]
+// CHECK:     pipe.mma %[[SUMS]], %[[BEFORE]], %[[V]] accumulate %true times(%[[SHRINK]] : tensor<64x1xf32, #pipe.distribution<wgmma>>) transposed
+// CHECK-NOT: pipe.write
 // CHECK:   pipe.load %arg2[{{.*}}] {pipe.ring = "values"}
 // CHECK:   pipe.mma %[[SUMS]], {{.*}} transposed
 // CHECK:   pipe.store %{{.*}}, %arg3[

@@ -105,7 +105,8 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
                     %x: !pipe.shared<16x256xbf16, swizzle_128B>, %out: !pipe.fragment<64x64xf32, wgmma>,
                     %p: tensor<64x128xbf16, #pipe.distribution<wgmma>>, %v: !pipe.shared<128x64xbf16, swizzle_128B>,
                     %slices: !pipe.tmem<128x64xf32>, %tile: !pipe.shared<64x128xbf16, swizzle_128B>,
-                    %h: !pipe.shared<16x16xbf16, swizzle_32B>) {
+                    %h: !pipe.shared<16x16xbf16, swizzle_32B>,
+                    %factors: tensor<64x1xf32, #pipe.distribution<wgmma>>) {
   %sums = pipe.accumulator : !pipe.fragment<64x128xf32, wgmma>
   %part = pipe.accumulator : !pipe.fragment<64x16xf32, wgmma>
   %t = pipe.copy_scales %s blocks %n at 256 sets 4 : !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
@@ -120,6 +121,9 @@ func.func @products(%acc: !pipe.tmem<128x128xf32>, %a: !data, %b: !data, %s: !pi
       !pipe.shared<256x128xf8E4M3FN, swizzle_128B>, !pipe.shared<128x128xf8E4M3FN, swizzle_128B>
   pipe.mma %out, %p, %v accumulate %more transposed : !pipe.fragment<64x64xf32, wgmma>,
       tensor<64x128xbf16, #pipe.distribution<wgmma>>, !pipe.shared<128x64xbf16, swizzle_128B>
+  pipe.mma %out, %p, %v accumulate %more times(%factors : tensor<64x1xf32, #pipe.distribution<wgmma>>) transposed
+      : !pipe.fragment<64x64xf32, wgmma>, tensor<64x128xbf16, #pipe.distribution<wgmma>>,
+        !pipe.shared<128x64xbf16, swizzle_128B>
   pipe.mma %slices, %tile, %h : !pipe.tmem<128x64xf32>,
       !pipe.shared<64x128xbf16, swizzle_128B>, !pipe.shared<16x16xbf16, swizzle_32B>
   pipe.mma %part, %w, %x accumulate %more chain until_mma : !pipe.fragment<64x16xf32, wgmma>,

@@ -18,6 +18,36 @@ func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared<
 
 // -----
 
+!p = tensor<64x128xbf16, #pipe.distribution<wgmma>>
+!v = !pipe.shared<128x64xbf16, swizzle_128B>
+!f = tensor<64x1xf32, #pipe.distribution<wgmma>>
+func.func @twin(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !v, %f: !f, %more: i1) {
+  pipe.mma %acc, %p, %v accumulate %more times(%f : !f) transposed : !pipe.fragment<64x64xf32, wgmma>, !p, !v
+  return
+}
+func.func @overwritten(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !v, %f: !f) {
+  // (C660)
+  // expected-error @+2 {{factors must be 'tensor<64x1xf32, #pipe.distribution<wgmma>>' beside 'accumulate', but got 'tensor<64x1xf32, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{pipe.reduce_rows makes a number of each row; an MMA without 'accumulate' overwrites its sums}}
+  pipe.mma %acc, %p, %v times(%f : !f) transposed : !pipe.fragment<64x64xf32, wgmma>, !p, !v
+  return
+}
+
+// -----
+
+!p = tensor<64x128xbf16, #pipe.distribution<wgmma>>
+!v = !pipe.shared<128x64xbf16, swizzle_128B>
+!wide = tensor<64x8xf32, #pipe.distribution<wgmma>>
+func.func @wide(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !v, %f: !wide, %more: i1) {
+  // (C660)
+  // expected-error @+2 {{factors must be 'tensor<64x1xf32, #pipe.distribution<wgmma>>' beside 'accumulate', but got 'tensor<64x8xf32, #pipe.distribution<wgmma>>'}}
+  // expected-note @+1 {{pipe.reduce_rows makes a number of each row; an MMA without 'accumulate' overwrites its sums}}
+  pipe.mma %acc, %p, %v accumulate %more times(%f : !wide) transposed : !pipe.fragment<64x64xf32, wgmma>, !p, !v
+  return
+}
+
+// -----
+
 !p = tensor<64x24xbf16, #pipe.distribution<wgmma>>
 func.func @bad(%acc: !pipe.fragment<64x64xf32, wgmma>, %p: !p, %v: !pipe.shared<24x64xbf16, swizzle_128B>) {
   // (C660)

@@ -90,6 +90,9 @@ struct LowerChannel : fp4::PipePattern<fp4::pipe::ChannelOp> {
   }
 };
 
+/// Returns true when an MMA waits for the tiles.
+static bool isAwaitedByMma(Operation *op) { return op->hasAttr(fp4::pipe::kAwaitedByMmaAttr); }
+
 /// Lowers producer_acquire and consumer_wait: one wait, then the tiles.
 template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
   using fp4::PipePattern<OpT>::PipePattern;
@@ -112,7 +115,7 @@ template <typename OpT> struct LowerWait : fp4::PipePattern<OpT> {
     else if (!producer && fp4::followsScaleWarp(op, *channel, this->state))
       fp4::emitBarrierWait(rewriter, loc, this->state, at.copied(rewriter, loc),
                            at.fullParity(rewriter, loc), /*cluster=*/false);
-    else if (!producer || !channel->getWithoutEmpty())
+    else if (!isAwaitedByMma(op) && (!producer || !channel->getWithoutEmpty()))
       fp4::emitBarrierWait(rewriter, loc, this->state, producer ? at.empty : at.full,
                            producer ? at.emptyParity(rewriter, loc) : at.fullParity(rewriter, loc),
                            channel->isCluster());

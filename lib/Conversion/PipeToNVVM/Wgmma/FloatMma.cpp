@@ -34,7 +34,7 @@ struct LowerWgmmaFloat : PipePattern<pipe::MmaOp> {
     auto remapped = [&](Value value) { return value ? rewriter.getRemappedValue(value) : Value(); };
     auto operandsOf = [&](pipe::MmaOp mma) {
       return Operands{remapped(mma.getAccumulator()), remapped(mma.getA()), remapped(mma.getB()),
-                      remapped(mma.getAccumulate())};
+                      remapped(mma.getAccumulate()), remapped(mma.getFactors())};
     };
     if (op.getChain() == pipe::MmaChain::Follows) {
       finish(b, op, operandsOf(op));
@@ -43,8 +43,10 @@ struct LowerWgmmaFloat : PipePattern<pipe::MmaOp> {
       if (op.getChain() == pipe::MmaChain::Leads)
         together.push_back(mmaLedBy(op));
       SmallVector<FloatMma, 2> products;
-      for (pipe::MmaOp mma : together)
+      for (pipe::MmaOp mma : together) {
         products.push_back(productOf(b, mma, operandsOf(mma)));
+        takeWait(b, mma, rewriter, products.back());
+      }
       for (auto [mma, sums] :
            llvm::zip_equal(together, multiplyFloats(b, products, turnOf(b, op, state))))
         storeElements(b, remapped(mma.getAccumulator()), sums);
@@ -56,7 +58,7 @@ struct LowerWgmmaFloat : PipePattern<pipe::MmaOp> {
 private:
   /// Operands of an MMA, lowered.
   struct Operands {
-    Value accumulator, a, b, accumulate;
+    Value accumulator, a, b, accumulate, factors;
   };
 
   FloatMma productOf(ImplicitLocOpBuilder &b, pipe::MmaOp op, const Operands &operands) const {
@@ -83,7 +85,24 @@ private:
     }
     if (product.accumulate)
       product.sums = loadElements(b, operands.accumulator, 0, product.columns / 2);
+    if (operands.factors)
+      product.factors = scalarsOf(b, operands.factors);
     return product;
+  }
+
+  /// The wait for B that the MMA does by itself, once the one before it runs.
+  void takeWait(ImplicitLocOpBuilder &b, pipe::MmaOp op, ConversionPatternRewriter &rewriter,
+                FloatMma &product) const {
+    auto wait = op.getB().getDefiningOp<pipe::ConsumerWaitOp>();
+    if (!wait || !wait->hasAttr(pipe::kAwaitedByMmaAttr) ||
+        op.getChain() != pipe::MmaChain::Follows)
+      return;
+    auto channel = wait.getChannel().getDefiningOp<pipe::ChannelOp>();
+    ChannelStage at =
+        channelStage(b, b.getLoc(), state, channel, rewriter.getRemappedValue(wait.getChannel()),
+                     rewriter.getRemappedValue(wait.getIteration()));
+    product.barrier = LLVM::PtrToIntOp::create(b, b.getI64Type(), at.full);
+    product.parity = at.fullParity(b, b.getLoc());
   }
 
   /// Columns of sums that are awaited behind what threads compute meanwhile. An H200 is 3 to 5 %

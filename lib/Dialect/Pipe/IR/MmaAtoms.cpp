@@ -210,6 +210,7 @@ static const Field kFields[] = {
     {"b_scale_row", MmaFields::BScaleRow, [](MmaOp op) { return bool(op.getBScaleRow()); }},
     {"existing", MmaFields::Existing, [](MmaOp op) { return bool(op.getExisting()); }},
     {"next", MmaFields::Next, [](MmaOp op) { return bool(op.getNext()); }},
+    {"factors", MmaFields::Factors, [](MmaOp op) { return bool(op.getFactors()); }},
     {"a_row", MmaFields::ARow, [](MmaOp op) { return op.getARow() != 0; }},
     {"depth", MmaFields::Depth, [](MmaOp op) { return op.getKDepth() != MmaDepth::Single; }},
     {"part", MmaFields::Depth, [](MmaOp op) { return op.getPart().has_value(); }},

@@ -32,6 +32,14 @@ static MmaOp neighbourOf(MmaOp product, bool behind) {
   return cast_or_null<MmaOp>(op);
 }
 
+/// Returns true when everything that `product` multiplies is there by `op`, and its accumulator.
+static bool isReadyBy(Operation *op, MmaOp product) {
+  SmallVector<Value> needed = {product.getAccumulator(), product.getA(), product.getB()};
+  if (product.getFactors())
+    needed.push_back(product.getFactors());
+  return llvm::all_of(needed, [&](Value value) { return isThereBy(op, value); });
+}
+
 /// (C625) Two MMAs begin together where the first says so, and the second.
 static LogicalResult verifyNeighbours(MmaOp product) {
   bool leads = product.getChain() == MmaChain::Leads;
@@ -39,9 +47,7 @@ static LogicalResult verifyNeighbours(MmaOp product) {
   bool agrees = other && other.getChain() == (leads ? MmaChain::Follows : MmaChain::Leads) &&
                 other.getAccumulator() != product.getAccumulator();
   // Both begin at the place of the first.
-  agrees =
-      agrees && (leads || (isThereBy(other, product.getAccumulator()) &&
-                           isThereBy(other, product.getA()) && isThereBy(other, product.getB())));
+  agrees = agrees && (leads || isReadyBy(other, product));
   if (agrees) // (C625)
     return success();
   return withNote(product.emitOpError("that begins together with its neighbour must have one with "
@@ -192,9 +198,25 @@ static LogicalResult verifyColumnsOfB(MmaOp op, int64_t columns, int64_t k, Type
                   "load a row for each element of K, and a column for each of the accumulator");
 }
 
+/// (C660) Factors are a number of each row of sums that the MMA adds to.
+static LogicalResult verifyFactors(MmaOp op) {
+  Value factors = op.getFactors();
+  if (!factors)
+    return success();
+  auto expected =
+      DistributionAttr::tensorOf(FragmentKind::Wgmma, 1, Float32Type::get(op.getContext()));
+  if (factors.getType() == expected && op.getAccumulate())
+    return success();
+  return withNote(op.emitOpError() << "factors must be " << expected
+                                   << " beside 'accumulate', but got " << factors.getType(),
+                  "pipe.reduce_rows makes a number of each row; an MMA without 'accumulate' "
+                  "overwrites its sums"); // (C660)
+}
+
 LogicalResult fp4::pipe::verifyWgmmaFloat(MmaOp op) {
   auto sums = op.getAccumulatorAs<FragmentType>();
-  if (failed(verifySums(op, "accumulator", sums)) || failed(verifyFloatA(op))) // (C660)
+  if (failed(verifySums(op, "accumulator", sums)) || failed(verifyFactors(op)) ||
+      failed(verifyFloatA(op))) // (C660)
     return failure();
   auto a = dyn_cast<SharedType>(op.getA().getType());
   int64_t k = a ? a.getColumns() : cast<RankedTensorType>(op.getA().getType()).getDimSize(1);

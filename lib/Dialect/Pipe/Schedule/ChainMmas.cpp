@@ -86,11 +86,31 @@ static bool hoistWait(MmaOp before, MmaOp product) {
   return true;
 }
 
+/// Lets the second MMA await its tile once the first one runs, where nothing in front of both uses
+/// the tile.
+static void awaitBetween(MmaOp before, MmaOp product) {
+  auto wait = product.getB().getDefiningOp<ConsumerWaitOp>();
+  auto channel = wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
+  if (!channel || channel.isCluster() || channel.overlaps())
+    return;
+  auto comesLater = [&](Operation *user) {
+    return user->getBlock() == before->getBlock() && before->isBeforeInBlock(user);
+  };
+  if (wait->getBlock() == before->getBlock() && llvm::all_of(wait->getUsers(), comesLater))
+    wait->setAttr(kAwaitedByMmaAttr, UnitAttr::get(wait.getContext()));
+}
+
 /// Returns true when both MMAs add to sums of their own, with A in registers: one wait is enough.
 static bool addTogether(MmaOp before, MmaOp product) {
   return llvm::all_of(std::array{before, product}, [](MmaOp mma) {
     return mma.getAccumulate() && isa<RankedTensorType>(mma.getA().getType());
   });
+}
+
+/// Returns true when all that `product` has in registers is there by `op`.
+static bool hasRegistersBy(Operation *op, MmaOp product) {
+  return isThereBy(op, product.getAccumulator()) && isThereBy(op, product.getA()) &&
+         (!product.getFactors() || isThereBy(op, product.getFactors()));
 }
 
 /// Lets an MMA of floats begin with the one before it, whose sums are read meanwhile: the tensor
@@ -106,12 +126,12 @@ static void overlap(MmaOp product) {
       before.getAccumulator() == product.getAccumulator() || before.getA() == product.getA())
     return;
   if ((!isUsedBetween(before, product, before.getAccumulator()) && !addTogether(before, product)) ||
-      isUsedBetween(before, product, product.getAccumulator()) ||
-      !isThereBy(op, product.getAccumulator()) || !isThereBy(op, product.getA()) ||
+      isUsedBetween(before, product, product.getAccumulator()) || !hasRegistersBy(op, product) ||
       !hoistWait(before, product))
     return;
   before.setChain(MmaChain::Leads);
   product.setChain(MmaChain::Follows);
+  awaitBetween(before, product);
 }
 
 /// Returns true when `promote` adds sums of a fragment behind the loop over K, and is the last one

@@ -257,7 +257,8 @@ def : Pipe_Constraints<"Products in registers", [{
 def : Pipe_Constraints<"Rows of tiles in registers", [{
   - (C660) an MMA of 16-bit floats that wgmma executes without scales: the accumulator has 64 rows.
     A in shared memory has 64 rows for each warpgroup of the role, and A in registers is of wgmma.
-    A and B are of one type. B has layout swizzle_128B, a row for each column of the
+    A and B are of one type. Factors, a number of each row, come with `accumulate`. B has layout
+    swizzle_128B, a row for each column of the
     accumulator and the columns of A, or with `transposed` a row for each column of A and a multiple
     of 64 columns, those of the accumulator from `b[column]`, a multiple of 64, on. The columns of A
     are a multiple of 16, of 32 in shared memory. Columns that are no multiple of 64 have

@@ -128,7 +128,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   let description = [{
     `acc[m, n] = (accumulate ? acc[m, n] : 0) + sum over k of a[m, k] * sa[m + p, k / block] *
     b[n, k] * sb[n + q, k / block]`. An operand without scales has scales of 1, and an MMA without
-    `accumulate` overwrites the accumulator. The **atom** is the row of
+    `accumulate` overwrites the accumulator. With `times(f)` the accumulator's row m is first
+    multiplied by f[m], an f32. The **atom** is the row of
     `include/fp4/ISA/MmaAtoms.h` that the types fit: an instruction, and the memories of its
     operands. The other fields are those that the atom reads.
 
@@ -216,7 +217,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
       Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$a_scales, Optional<I32>:$a_scale_row,
       Pipe_SharedType:$b, Optional<AnyTypeOf<[Pipe_SharedType, Pipe_TmemType]>>:$b_scales,
       Optional<I32>:$b_scale_row, Optional<I1>:$accumulate, Optional<I32>:$existing,
-      Optional<Pipe_SharedType>:$next, DefaultValuedAttr<I64Attr, "0">:$a_row,
+      Optional<Pipe_SharedType>:$next, Optional<Pipe_DistributedOrRows<[F32]>>:$factors,
+      DefaultValuedAttr<I64Attr, "0">:$a_row,
       DefaultValuedAttr<I64Attr, "0">:$b_column,
       DefaultValuedAttr<Pipe_MmaDepthAttr, "::fp4::pipe::MmaDepth::Single">:$k_depth,
       OptionalAttr<DenseI64ArrayAttr>:$part, UnitAttr:$in_order, UnitAttr:$without_powers,
@@ -234,7 +236,8 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
                      "::mlir::Value":$existing),
                  [{
       build($_builder, $_state, accumulator, a, a_scales, a_scale_row, b, b_scales, b_scale_row,
-            accumulate, existing, /*next=*/::mlir::Value(), /*a_row=*/uint64_t(0), /*b_column=*/uint64_t(0),
+            accumulate, existing, /*next=*/::mlir::Value(), /*factors=*/::mlir::Value(),
+            /*a_row=*/uint64_t(0), /*b_column=*/uint64_t(0),
             MmaDepth::Single, /*part=*/::mlir::DenseI64ArrayAttr(), /*in_order=*/false, /*without_powers=*/false,
             /*transposed=*/false,
             MmaChain::Alone, /*fencing=*/false);
@@ -244,7 +247,7 @@ def Pipe_MmaOp : Pipe_EngineOp<"mma", "Tensor", [AttrSizedOperandSegments]> {
   let assemblyFormat = [{
     $accumulator `,` $a (`[` $a_row^ `]`)? (`scaled` $a_scales^)? (`from` $a_scale_row^)? `,`
     $b (`[` $b_column^ `]`)? (`scaled` $b_scales^)? (`from` $b_scale_row^)? (`accumulate` $accumulate^)?
-    (`existing` $existing^)? (`next` $next^)? (`depth` `` $k_depth^)? (`in_order` $in_order^)?
+    (`times` `(` $factors^ `:` type($factors) `)`)? (`existing` $existing^)? (`next` $next^)? (`depth` `` $k_depth^)? (`in_order` $in_order^)?
     (`without_powers` $without_powers^)? (`transposed` $transposed^)? (`chain` `` $chain^)?
     (`fencing` $fencing^)? attr-dict `:` qualified(type($accumulator)) `,`
     custom<ScaledTypes>(type($a), type($a_scales), ref($a_scales)) `,`

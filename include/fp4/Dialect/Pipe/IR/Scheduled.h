@@ -13,6 +13,10 @@
 
 namespace fp4::pipe {
 
+/// A UnitAttr at a pipe.consumer_wait of the tile of an MMA that begins together with the one
+/// before it: the tile is awaited once that one runs (pipe-chain-mmas).
+inline constexpr llvm::StringLiteral kAwaitedByMmaAttr = "pipe.awaited_by_mma";
+
 /// A stage of a channel, and its phase or the opposite one, i32 each.
 struct StageAndPhase {
   mlir::Value stage, phase;
