@@ -117,7 +117,8 @@ static int64_t depthOfRange(Operation *op, std::array<int64_t, 2> tile, int64_t 
                             int64_t splits) {
   constexpr int64_t smallM = 16;
   auto [rows, columns] = tile;
-  int64_t depth = depthOf(op, rows, columns, splits), least = takesBytes(op) ? leastDepth(op) : 1;
+  int64_t depth = depthOf(op, rows, columns, splits / ranges);
+  int64_t least = takesBytes(op) ? leastDepth(op) : 1;
   if (ranges == 1)
     return depth;
   return std::max<int64_t>(rows <= smallM ? std::min(depth, 2 * depth / ranges) : depth / ranges,

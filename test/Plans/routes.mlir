@@ -34,7 +34,7 @@
 // OPTION: func @codes
 // OPTION: b = pre, accumulate = core, orientation = swapped>, tile = [{{128|256}}, 128, 128],
 // OPTION: func @weights
-// OPTION: b = as_is, accumulate = core, orientation = swapped>, tile = [{{[0-9]+}}, 128, 256]
+// OPTION: b = as_is, accumulate = core, orientation = swapped>, tile = [{{[0-9]+}}, 128, 128]
 
 // Routes that the target, the pair or groups do not have; a field that the route does not read; the former spelling.
 // RUN: sed 's/PLAN/fp4.plan = #fp4.plan<tile_gemm, route = <core = wgmma>>/' %s | not fp4-opt -fp4-set-target=target=sm_120a -fp4-plan-kernels 2>&1 | FileCheck %s --check-prefix=TARGET
