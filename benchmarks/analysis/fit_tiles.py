@@ -48,6 +48,9 @@ PREPARATION = 2100.0
 MULTIPLY_OF_THREE = 0.96
 #: Rows of the tallest tile that a cluster reduces (WeightRates.h).
 REDUCED = {"bytes": 256}
+#: Rows of tiles beside whose sums clusters have few stages, and the time of their k tiles
+#: (WeightTiles.cpp).
+MOST_STAGED_ROWS, FEW_STAGES = 240, 1.14
 #: Rows of narrow tiles whose MMAs go on between k tiles and leave time beside the conversion.
 AHEAD = range(32, 49)
 #: The same of PromotedRates.
@@ -182,7 +185,16 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
     of_tile = rate["epilogueRow"] * rows * wide + (1000 + 8 * (slices - 1) * rows if slices > 1 else 0)
     cycles = prepared - (rate["overlapped"] if 2 * ctas <= SMS else 0)
     cycles += waves * (of_tile + of_reduction(kernel, rate, ctas, places))
+    if rows > MOST_STAGED_ROWS and along == 1 and is_reduced_in_clusters(kernel, ctas, places):
+        k_tiles *= FEW_STAGES
     return float(cycles + k_tiles * ((waves - 1) * k_tile(places) + k_tile(ctas - (waves - 1) * places)))
+
+
+def is_reduced_in_clusters(kernel: Kernel, ctas: int, places: int) -> bool:
+    """True where a cluster reduces the ranges of split-K: reduceInClusters."""
+    ranges = kernel.splits // kernel.slices
+    has_room = ranges == 2 or 14 * places <= 20 * ctas <= 17 * places
+    return ranges > 1 and kernel.columns == WARPGROUPS and kernel.rows <= kernel.reduced and has_room
 
 
 def of_reduction(kernel: Kernel, rate: dict[str, float], ctas: int, places: int) -> float:
@@ -190,8 +202,7 @@ def of_reduction(kernel: Kernel, rate: dict[str, float], ctas: int, places: int)
     ranges, wide = kernel.splits // kernel.slices, kernel.columns / WARPGROUPS
     if ranges == 1:
         return 0
-    has_room = ranges == 2 or 14 * places <= 20 * ctas <= 17 * places
-    if wide == 1 and kernel.rows <= kernel.reduced and has_room:
+    if is_reduced_in_clusters(kernel, ctas, places):
         return (rate["cluster"] + rate["clusterRow"] * kernel.rows * kernel.slices + rate["clusterRange"] * (ranges - 2)
                 + (1500 if kernel.slices > 1 else 0))
     return rate["workspace"] + rate["workspaceRow"] * kernel.rows * wide * kernel.splits

@@ -142,17 +142,33 @@ static double cyclesOfSlices(int64_t slices, int64_t rows) {
   return slices > 1 ? wait + ofRow * double((slices - 1) * rows) : 0;
 }
 
+/// Returns true where a cluster reduces the ranges of split-K.
+static bool reduceInClusters(const MatmulSize &size, std::array<int64_t, 2> tile, int64_t ctas,
+                             int64_t places, const hw::WeightRates &rates) {
+  int64_t ranges = size.splits / size.sliced;
+  return ranges > 1 && tile[0] <= hw::mostReducedRows(rates.kind) && tile[1] == kTileN &&
+         haveRoomForClusters(ranges, ctas, places);
+}
+
+/// Time of a k tile of a cluster by that of a CTA alone. Beside the sums of the tallest tiles three
+/// stages have room in place of five, which do not hide loads of weights that no other tile along m
+/// has brought to L2 (256 x 7168 x 16384 of e4m3: 92 thousand cycles of an H200 in place of 82).
+static double timeOfClusters(const MatmulSize &size, int64_t rows) {
+  constexpr int64_t mostStagedRows = 240;
+  constexpr double ofFewStages = 1.14;
+  return rows > mostStagedRows && tilesOfRows(size, rows) == 1 ? ofFewStages : 1;
+}
+
 /// Cycles of the reduction of split-K, where a cluster has the ranges or a workspace. Clusters wait
 /// longer for those of k slices (an H200: 1024 x 4096 to 6144 x 4096 of one row).
-static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> tile, int64_t ctas,
-                                int64_t places, const hw::WeightRates &rates) {
+static double cyclesOfReduction(const MatmulSize &size, std::array<int64_t, 2> tile,
+                                bool inClusters, const hw::WeightRates &rates) {
   constexpr double ofSlices = 1500;
   auto [rows, columns] = tile;
   int64_t ranges = size.splits / size.sliced;
   if (ranges == 1)
     return 0;
-  if (rows <= hw::mostReducedRows(rates.kind) && columns == kTileN &&
-      haveRoomForClusters(ranges, ctas, places))
+  if (inClusters)
     return rates.cluster.once + rates.cluster.row * double(rows * size.sliced) +
            rates.clusterRange * double(ranges - 2) + (size.sliced > 1 ? ofSlices : 0);
   return rates.workspace.once +
@@ -194,9 +210,11 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   double ofWaves = double(waves - 1) * ofWave(places) + ofWave(last);
   // The next kernel begins on SMs of its own beside a half of them.
   double launch = rates.launch - (2 * ctas <= int64_t(target.sms) ? rates.overlapped : 0);
+  bool inClusters = reduceInClusters(size, tile, ctas, places, rates);
   double ofTile = rates.epilogueRow * double(rows * columns / kTileN) +
                   cyclesOfSlices(size.sliced, rows) +
-                  cyclesOfReduction(size, tile, ctas, places, rates);
+                  cyclesOfReduction(size, tile, inClusters, rates);
+  kTiles *= inClusters ? timeOfClusters(size, rows) : 1;
   return launch + kTiles * ofWaves + double(waves) * ofTile;
 }
 

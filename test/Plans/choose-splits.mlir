@@ -311,18 +311,29 @@ func.func @fewer_tiles(%x: tensor<256x32768xbf16>, %w: !v) -> tensor<256x5120xbf
 
 // -----
 
-// Tiles of few rows are not shared. A cluster reduces all rows of e4m3 whose sums stay in the tensor core. A K of two
-// deep stages has four of half as many elements.
+// Tiles of few rows are not shared. A cluster reduces all rows of e4m3 whose sums stay in the tensor core, but those of
+// 256 rows have few stages beside their sums: two ranges take 1.10 of the cycles of one of 128 rows. Two ranges of
+// promoted sums take 0.92 of one of 64 rows. A K of two deep stages has four of half as many elements.
 !few = tensor<280x40x8704xi8, #fp4.weight_layout<wgmma>>
-!tall = tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>
+!tall = tensor<32x112x8704xi8, #fp4.weight_layout<wgmma_rows>>
+!taller = tensor<56x128x8704xi8, #fp4.weight_layout<wgmma_rows>>
+!promoted = tensor<32x32x8704xi8, #fp4.weight_layout<wgmma>>
 !short = tensor<256x8x4352xi8, #fp4.weight_layout<wgmma>>
 !longer = tensor<256x16x4352xi8, #fp4.weight_layout<wgmma>>
 // CHECK-LABEL: @few_rows
 // CHECK-NOT: stream_k
 // CHECK-LABEL: @tall_cluster
+// CHECK: work = #fp4.work<split_k = 3>
+// CHECK-LABEL: @taller_cluster
+// CHECK-NOT: split_k = 2
+// CHECK-LABEL: @promoted_cluster
 // CHECK: work = #fp4.work<split_k = 2>
 // PLAN-LABEL: @tall_cluster
-// PLAN: tile = [256, 128, 128], cluster = [2, 1]
+// PLAN: tile = [160, 128, 128], cluster = [3, 1]
+// PLAN-LABEL: @taller_cluster
+// PLAN: tile = [128, 128, 256], schedule
+// PLAN-LABEL: @promoted_cluster
+// PLAN: tile = [128, 128, 256], cluster = [2, 1]
 // PLAN-LABEL: @short_k
 // PLAN: tile = [16, 128, 128]
 // PLAN-LABEL: @longer_k
@@ -331,10 +342,19 @@ func.func @few_rows(%x: tensor<32x5120xf8E4M3FN>, %w: !few) -> tensor<32x35840xb
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<32x5120xf8E4M3FN>, !few) -> tensor<32x35840xbf16>
   return %y : tensor<32x35840xbf16>
 }
-func.func @tall_cluster(%x: tensor<256x16384xf8E4M3FN>, %w: !tall) -> tensor<256x7168xbf16> {
+func.func @tall_cluster(%x: tensor<160x14336xf8E4M3FN>, %w: !tall) -> tensor<160x4096xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
-      : (tensor<256x16384xf8E4M3FN>, !tall) -> tensor<256x7168xbf16>
+      : (tensor<160x14336xf8E4M3FN>, !tall) -> tensor<160x4096xbf16>
+  return %y : tensor<160x4096xbf16>
+}
+func.func @taller_cluster(%x: tensor<256x16384xf8E4M3FN>, %w: !taller) -> tensor<256x7168xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>, arithmetic = #fp4.matmul_arithmetic<fast_accumulation>}
+      : (tensor<256x16384xf8E4M3FN>, !taller) -> tensor<256x7168xbf16>
   return %y : tensor<256x7168xbf16>
+}
+func.func @promoted_cluster(%x: tensor<256x4096xf8E4M3FN>, %w: !promoted) -> tensor<256x4096xbf16> {
+  %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<256x4096xf8E4M3FN>, !promoted) -> tensor<256x4096xbf16>
+  return %y : tensor<256x4096xbf16>
 }
 func.func @short_k(%x: tensor<12x512xbf16>, %w: !short) -> tensor<12x32768xbf16> {
   %y = fp4.matmul %x, %w {work = #fp4.work<split_k = fastest>} : (tensor<12x512xbf16>, !short) -> tensor<12x32768xbf16>
