@@ -2,11 +2,12 @@
 """Writes how much longer the plans that the compiler chose take than the fastest ones measured, as
 a dated result.
 
-  benchmarks/analysis/regrets.py AREA DATE REVISION COMMAND SEED=REPORT.json...
+  benchmarks/analysis/regrets.py AREA DATE COMMAND SEED@REVISION=REPORT.json...
 
 The reports are those of `benchmarks/peers/run.py run --json`, prepared with `--space MOST --device
-h200`: each case of fp4 is the plan chosen for the target, that for the device where it is another
-one, or a plan of the space. Regret is the time of the chosen plan by that of the fastest, less one.
+h200` by the compiler of REVISION: each case of fp4 is the plan chosen for the target, that for the
+device where it is another one, or a plan of the space. Regret is the time of the chosen plan by
+that of the fastest, less one.
 """
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ NAMES = {"bf16_nvfp4": "bf16 x NVFP4", "bf16_mxfp4": "bf16 x MXFP4", "e4m3_mxfp4
          "nvfp4_nvfp4": "NVFP4 x NVFP4", "mxfp4_mxfp4": "MXFP4 x MXFP4", "fp8": "FP8 with f32 scales"}
 #: What a label has before its split-K factor, and what the operands are called with it.
 FORMS = {"fast_accumulation, ": ", fast accumulation", "prepacked, ": "", "": ""}
-COLUMNS = {"seed": "seed", "operands": "operands", "weights": "N x K", "rows": "rows", "chosen_us": "chosen",
-           "best_us": "best", "best": "best plan", "plans": "plans", "regret": "regret", "device_us": "chosen for h200",
+COLUMNS = {"seed": "seed", "revision": "revision of the plans", "operands": "operands", "weights": "N x K",
+           "rows": "rows", "chosen_us": "chosen", "best_us": "best", "best": "best plan", "plans": "plans", "regret": "regret", "device_us": "chosen for h200",
            "device_regret": "regret of that"}
 UNITS = {"chosen_us": "us", "best_us": "us", "device_us": "us", "regret": "%", "device_regret": "%"}
 KEY = ("seed", "operands", "weights", "rows")
 
 
-def rows_of(seed: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def rows_of(seed: str, revision: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each form of each problem that has plans beside the chosen ones."""
     for problem in report["problems"]:
         forms: dict[str, dict[str, float]] = {}
@@ -40,7 +41,7 @@ def rows_of(seed: str, report: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 forms.setdefault(form, {})[result["case"].removeprefix(form)] = result["us"]
         for form, times in forms.items():
             if any(is_of_space(case) for case in times):
-                yield row_of(seed, problem, form, times)
+                yield row_of(seed, problem, form, times) | {"revision": revision}
 
 
 def is_of_space(case: str) -> bool:
@@ -64,17 +65,18 @@ def percent(time: float, least: float) -> float:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("area", "date", "revision", "command"):
+    for name in ("area", "date", "command"):
         parser.add_argument(name)
-    parser.add_argument("reports", nargs="+", metavar="SEED=REPORT.json")
+    parser.add_argument("reports", nargs="+", metavar="SEED@REVISION=REPORT.json")
     options = parser.parse_args()
-    reports = {seed: json.loads(pathlib.Path(path).read_text())
-               for seed, path in (report.split("=", 1) for report in options.reports)}
+    reports = {tuple(plans.split("@", 1)): json.loads(pathlib.Path(path).read_text())
+               for plans, path in (report.split("=", 1) for report in options.reports)}
     machine = next(iter(reports.values()))["machine"]
-    rows = [row for seed, report in reports.items() for row in rows_of(seed, report)]
+    rows = [{name: row[name] for name in COLUMNS}
+            for (seed, revision), report in reports.items() for row in rows_of(seed, revision, report)]
     card = re.search(r"H\d+", machine["device"])[0]  # type: ignore[index]
     head = {"area": options.area, "card": card, "device": machine["device"], "driver": machine["driver"],
-            "date": options.date, "revision": options.revision, "clock": "kernels in turns, limited by power",
+            "date": options.date, "revision": list(reports)[-1][1], "clock": "kernels in turns, limited by power",
             "command": options.command, "program": None, "evidence": "measured",
             "columns": [{"name": name, "title": title, "unit": UNITS.get(name)} for name, title in COLUMNS.items()],
             "key": list(KEY)}
