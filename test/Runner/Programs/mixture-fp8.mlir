@@ -10,7 +10,7 @@
 // CHECK-NEXT: row_quantize_0
 // CHECK-NEXT: groups_
 // CHECK-NEXT: matmul_
-// CHECK-NEXT: row_quantize_1
+// CHECK-NEXT: row_quantize_
 // CHECK-NEXT: groups_
 // CHECK-NEXT: matmul_
 // CHECK-NEXT: rows_
