@@ -173,9 +173,10 @@ def predict_weights(kernel: Kernel, rate: dict[str, float]) -> float:
                      slices * wide * of_multiply * rate["multiplyRow"] * rows)
         stored = (WARPGROUPS * DEPTH // 2 + WARPGROUPS * DEPTH // kernel.block) / along
         of_memory = running * slices * stored * wide / memory
-        if rate["ahead"] and running <= SMS and rows in AHEAD and wide == slices == 1:
+        paired = min(1.0, running / SMS)**2 if places > SMS and not kernel.workers else 0.0
+        if rate["ahead"] and not paired and rows in AHEAD and wide == slices == 1:
             return max(rate["ahead"] * cycles, of_memory)
-        return joined(4, cycles * (rate["shared"] if running > SMS else 1), of_memory)
+        return joined(4, cycles * (1 + (rate["shared"] - 1) * paired), of_memory)
 
     k_tiles = kernel.k / (DEPTH * kernel.splits)
     prepared = rate["launch"] + PREPARATION * kernel.converted

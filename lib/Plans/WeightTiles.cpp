@@ -113,10 +113,10 @@ static constexpr double kMultiplyOfThree = 0.96;
 /// Cycles of a k tile in all of `ctas` CTAs that run together: those of the slowest SM and of the
 /// weights from memory, `bytesOfTile` for each 128 columns, which wait for each other where both
 /// take nearly as long. One curve of CTAs and bytes has them (notebook/gemm-weights.md). MMAs that
-/// go on between k tiles hide that wait, where they leave time beside the conversion.
-static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t slices,
-                            double bytesOfTile, const hw::WeightRates &rates,
-                            const hw::TargetModel &target) {
+/// go on between k tiles hide that wait, where they leave time beside the conversion. `paired` is
+/// the part of the CTAs that share their SM with another.
+static double cyclesOfKTile(int64_t ctas, double paired, std::array<int64_t, 2> tile,
+                            int64_t slices, double bytesOfTile, const hw::WeightRates &rates) {
   constexpr double power = 4;
   constexpr int64_t fewestAhead = 32, mostAhead = 48;
   auto rows = double(tile[0]), columns = double(tile[1]) / kTileN;
@@ -127,11 +127,10 @@ static double cyclesOfKTile(int64_t ctas, std::array<int64_t, 2> tile, int64_t s
                            double(slices) * columns * rates.multiplyRow * rows *
                                (hasThree ? kMultiplyOfThree : 1));
   double memory = double(ctas * slices) * bytesOfTile * columns / rates.memoryBytes;
-  bool isShared = ctas > int64_t(target.sms);
-  if (!isShared && rates.ahead && tile[0] >= fewestAhead && tile[0] <= mostAhead &&
+  if (paired == 0 && rates.ahead && tile[0] >= fewestAhead && tile[0] <= mostAhead &&
       tile[1] == kTileN && slices == 1)
     return std::max(rates.ahead * cycles, memory);
-  return joinedTime({isShared ? rates.shared * cycles : cycles, memory}, power);
+  return joinedTime({(1 + (rates.shared - 1) * paired) * cycles, memory}, power);
 }
 
 /// Cycles of a tile because of its k slices: more channels that fill before the first k tile, and
@@ -202,8 +201,11 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
   double alongM = std::max(1.0, double(tilesOfRows(size, rows)) / double(groups));
   double bytes = double(kTileN * depth / 2 + kTileN * depth / size.block) / alongM;
   double kTiles = double(size.k) / double(depth * size.splits);
+  // CTAs of a last wave begin where others end, so that more of many share an SM.
+  bool mayPair = places > int64_t(target.sms) && !size.sharers;
   auto ofWave = [&](int64_t count) {
-    return cyclesOfKTile(count, tile, size.sliced, bytes, rates, target);
+    double filled = mayPair ? std::min(1.0, double(count) / double(target.sms)) : 0;
+    return cyclesOfKTile(count, filled * filled, tile, size.sliced, bytes, rates);
   };
   if (size.sharers)
     return cyclesOfShares(size, tile, kTiles * ofWave(size.sharers), rates);
@@ -221,8 +223,12 @@ double fp4::cyclesOfWeights(const MatmulSize &size, std::array<int64_t, 2> tile,
 /// Time of a tile of three warpgroups by its cycles, beside one of two, where power limits the
 /// clock. Three load two tiles of weights for one and a half, and convert them more often the fewer
 /// rows a tile has: 128 rows get 0.96 of the clock of 128 x 256, and 192 rows all of it (an H200,
-/// benchmarks/results/gemm_power_h200_2026-12-01.json).
+/// benchmarks/results/gemm_power_h200_2026-12-01.json). Few rows leave tensor cores idle, and no
+/// tile of theirs has a lower clock (16 x 43008 x 5376 and 32 x 51200 x 5120).
 static double powerOfThree(int64_t rows) {
+  constexpr int64_t few = 32;
+  if (rows <= few)
+    return 1;
   constexpr double ofColumns = 0.01, ofRows = 0.07, loaded = 4.0 / 3;
   return 1 + ofColumns + ofRows * (loaded * double(kTileN) / double(rows) - 1);
 }

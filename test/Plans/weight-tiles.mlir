@@ -411,3 +411,14 @@ func.func @promoted_few(%x: tensor<32x8192xf8E4M3FN>, %p: !w, %a: tensor<32x1xf3
   // CHECK: return
   return %y : tensor<32x57344xbf16>
 }
+
+// -----
+
+// Two in an SM have 72 tiles in a last wave, of which more than a few share an SM. Three warpgroups with few rows take no more power.
+!w = tensor<336x42x8704xi8, #fp4.weight_layout<wgmma>>
+// CHECK-LABEL: @last_wave
+// CHECK: tile = [16, 192, 256]
+func.func @last_wave(%x: tensor<16x5376xf8E4M3FN>, %p: !w, %a: tensor<16x1xf32>) -> tensor<16x43008xbf16> {
+  %y = fp4.matmul %x, %p alpha %a : (tensor<16x5376xf8E4M3FN>, !w, tensor<16x1xf32>) -> tensor<16x43008xbf16>
+  return %y : tensor<16x43008xbf16>
+}
