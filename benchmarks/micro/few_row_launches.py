@@ -6,12 +6,12 @@
   FOLDER/few_row_launches FOLDER
 
 The first command writes cubins of norms and gates, whose PTX is the compiler's (now) but for the
-place of griddepcontrol.launch_dependents: in front of prefetches (first), between these and the wait
-(begin), behind it (turn), behind the loads, behind the last barrier, in front of the first store, or
-nowhere (end). `alone` has no PDL, and `unasked` no prefetches. With `lines64` and `lines128` only
-the thread at the beginning of so many bytes asks for them. `without_padding` has no CTAs for
-rows that only pad scales. Twins lack a part: the threads of a norm do not meet, or there is no
-arithmetic, but all loads, stores and barriers.
+place of griddepcontrol.launch_dependents: in front of prefetches (first), between these and the
+wait (begin), behind it (turn), behind the loads, behind the last barrier, in front of the first
+store, or nowhere (end). `alone` has no PDL, and `unasked` no prefetches. With `lines64` and
+`lines128` only the thread at the beginning of so many bytes asks for them. `without_padding` has no
+CTAs for rows that only pad scales. Twins lack a part: the threads of a norm do not meet, or there
+is no arithmetic, but all loads, stores and barriers.
 """
 import pathlib
 import re
@@ -83,8 +83,8 @@ def without_meeting(ptx):
 
 
 def meet(ptx, number):
-    """A twin whose threads exchange a word that all their loads take part in, as those of a norm do:
-    a warp leaves it in shared memory, and behind a barrier all words of the CTA are read."""
+    """A twin whose threads exchange a word that all their loads take part in, as threads of a norm
+    do: a warp leaves it in shared memory, and behind a barrier all words of the CTA are read."""
     last = list(re.finditer(r"\tld\.global[^\n]*\n", ptx))[-1].end()
     words = re.findall(r"%r\d+", "".join(re.findall(r"\tld\.global[^{]*\{([^}]*)\}", ptx[:last])))
     at = ptx.find(BEGIN, last) + len(BEGIN) if BEGIN in ptx[last:] else last

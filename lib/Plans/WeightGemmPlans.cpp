@@ -17,8 +17,7 @@ using namespace fp4;
 static constexpr int64_t kWideTileN = 256;
 /// Shares of the 128 registers of each of 512 threads, for three warpgroups and one beside them.
 static constexpr RegisterShares kUnevenShares = {160, 32};
-/// Elements of K of weights that are not prepacked: as many as the widest swizzle has of their
-/// data.
+/// Elements of K of weights that are not prepacked: those of the widest swizzle.
 static constexpr int64_t kTileK = 128;
 /// Rows of a tile of a group whose sums are promoted, so that registers have them beside the
 /// accumulators.
