@@ -137,7 +137,7 @@ class Tiles(unittest.TestCase):
         tiles = program("fit_tiles")
         rate = dict.fromkeys(("launch", "wide", "convert", "convertRow", "multiplyRow", "shared",
                               "memoryBytes", "epilogueRow", "share", "shareRow", "workspace",
-                              "workspaceRow", "cluster", "clusterRow", "overlapped"), 1.0)
+                              "workspaceRow", "cluster", "clusterRow", "overlapped", "ahead"), 1.0)
         for workers in (0, 132):
             with self.subTest(workers=workers):
                 plain, converted = (tiles.predict_weights(

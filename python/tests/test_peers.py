@@ -82,12 +82,12 @@ class Operands(unittest.TestCase):
 
     def test_candidates_fill_the_rows(self) -> None:
         for rows in (1, 100, 512, 4096):
-            found = plan_space.candidates(Problem("bf16_nvfp4", rows, 6144, 4096))
+            found = plan_space.candidates(Problem("bf16_nvfp4", rows, 6144, 4096), "")
             self.assertEqual(len(found), len(set(found)))
             tile = {1: "[8, 128, 128]", 100: "[104, 256, 128]", 512: "[176, 128, 128]",
                     4096: "[256, 128, 128]"}[rows]
             self.assertIn(("1", f"tile_gemm, tile = {tile}"), found)
-        self.assertEqual(plan_space.candidates(SMALL[4]), [])
+        self.assertEqual(plan_space.candidates(SMALL[4], ""), [])
 
     def test_problems_that_nobody_could_multiply(self) -> None:
         for wrong in (("int4", 1, 128, 128), ("fp8", 1, 100, 128), ("fp8", 0, 128, 128),
