@@ -21,7 +21,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLE, SHAPE = "examples/nvfp4_linear.mlir", "128,128,256"
 EXPLORER, MARK = "generated/explorer.html", "<!-- explorer -->"
-LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(\s*([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def tracked(pattern):
