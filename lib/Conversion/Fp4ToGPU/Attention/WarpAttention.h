@@ -29,8 +29,8 @@ private:
   static constexpr int kHalfPower = 15;
   /// Numbers of an access to a state, and the most bytes of states in shared memory.
   static constexpr int64_t kNumbersOfQuad = 4, kMostStates = 44 << 10;
-  /// Parts whose results a warp loads before it adds the first.
-  static constexpr int64_t kPartsTogether = 16;
+  /// Parts whose numbers a warp loads before it adds the first: all of a few, or a batch.
+  static constexpr int64_t kFewParts = 16, kPartsOfBatch = 8;
 
   /// The sizes of the operation, and of its tiles.
   struct Sizes {
@@ -144,6 +144,7 @@ private:
   }
   Value placeOfQuad(Value pointer, Int32 quad);
   void forOwnQuads(int64_t quads, llvm::function_ref<void(Int32)> body);
+  void storeQuad(llvm::ArrayRef<Value> numbers, Value place);
   void writeQuad(llvm::ArrayRef<Value> numbers, Value place);
   Values readQuad(Value pointer);
   void replaceWhen(Value condition, WarpState &state, llvm::function_ref<WarpState()> other);
@@ -153,11 +154,19 @@ private:
   void write(const WarpState &state, Value pointer);
   WarpState read(Value pointer);
   Value stateOfPart(Int32 part);
-  llvm::SmallVector<Values> powersOfParts(WarpState &all);
-  llvm::SmallVector<Values> loadParts(Int32 quad, int64_t first);
+  using HeadsOfParts = llvm::function_ref<llvm::SmallVector<Values>(Int32, int64_t)>;
+  bool hasFewParts() const { return sizes.parts <= kFewParts; }
+  llvm::SmallVector<Values> loadHeads(Int32 first, int64_t count);
+  llvm::SmallVector<Values> loadParts(Int32 quad, Int32 first, int64_t count);
+  Values forBatches(Values carried,
+                    llvm::function_ref<Values(Int32, int64_t, mlir::ValueRange)> body);
+  void raiseToParts(WarpState &all, HeadsOfParts headsOf);
+  Values powersOfPart(const Values &numbers, WarpState &all);
+  void addSumsOfParts(WarpState &all, HeadsOfParts headsOf);
   Value powerOfQuad(Int32 quad, llvm::ArrayRef<Value> powers, int64_t row);
-  Values sumOfParts(Int32 quad, llvm::ArrayRef<Values> powers);
-  Values resultsOfParts(llvm::ArrayRef<Values> powers);
+  Values sumOfParts(Int32 quad, WarpState &all, HeadsOfParts headsOf);
+  Values resultsOfParts(WarpState &all, HeadsOfParts headsOf);
+  WarpState stateOfParts();
   void reduceCtas(WarpState &state);
   Value isLastCta();
   Int32 rowOfLane(int64_t row);

@@ -28,13 +28,16 @@ Value WarpAttention::placeOfQuad(Value pointer, Int32 quad) {
   return address(b, pointer, quad * linesOfState() + line, 4 * kNumbersOfQuad);
 }
 
-/// Writes a state to memory of a warp, a line of lanes for four numbers each.
+/// Writes a state to memory of a warp, a line of lanes for four numbers each. Lanes whose rows do
+/// not exist write none.
 void WarpAttention::write(const WarpState &state, Value pointer) {
   Value ofLane = placeOfQuad(pointer, Int32(b, int64_t(0)));
   Values numbers = state.flat();
-  for (int64_t i = 0; i < state.size(); i += kNumbersOfQuad)
-    writeQuad(ArrayRef(numbers).slice(size_t(i), size_t(kNumbersOfQuad)),
-              advance(b, ofLane, i * linesOfState() * 4));
+  emitWhen(b, *lane % kLanesOfKey < membersOfState(), [&] {
+    for (int64_t i = 0; i < state.size(); i += kNumbersOfQuad)
+      storeQuad(ArrayRef(numbers).slice(size_t(i), size_t(kNumbersOfQuad)),
+                advance(b, ofLane, i * linesOfState() * 4));
+  });
 }
 
 /// Four numbers of memory that other threads have written.
@@ -97,18 +100,21 @@ WarpAttention::Values WarpAttention::maximaOfWarps(const WarpState &state) {
 
 /// Calls `body` for each four numbers of `quads` that the warp has of its head.
 void WarpAttention::forOwnQuads(int64_t quads, function_ref<void(Int32)> body) {
-  for (int64_t first = 0; first < quads; first += sizes.warpsOfHead()) {
-    Int32 quad = *warp / sizes.strip + first;
-    emitWhen(b, quad < quads, [&] { body(quad); });
-  }
+  kernel.forEachItem(*warp / sizes.strip, constI32(b, quads), constI32(b, sizes.warpsOfHead()), {},
+                     [&](Value quad, ValueRange) {
+                       body(Int32(b, quad));
+                       return Values();
+                     });
+}
+
+void WarpAttention::storeQuad(ArrayRef<Value> numbers, Value place) {
+  auto type = VectorType::get(kNumbersOfQuad, b.getF32Type());
+  fp4::store(b, vector::FromElementsOp::create(b, type, numbers), place, 4 * kNumbersOfQuad);
 }
 
 /// Writes four numbers of each lane whose rows exist.
 void WarpAttention::writeQuad(ArrayRef<Value> numbers, Value place) {
-  auto type = VectorType::get(kNumbersOfQuad, b.getF32Type());
-  emitWhen(b, *lane % kLanesOfKey < membersOfState(), [&] {
-    fp4::store(b, vector::FromElementsOp::create(b, type, numbers), place, 4 * kNumbersOfQuad);
-  });
+  emitWhen(b, *lane % kLanesOfKey < membersOfState(), [&] { storeQuad(numbers, place); });
 }
 
 /// Adds up the states in shared memory that heads have, in the first of each head: a warp has some
@@ -181,49 +187,83 @@ Value WarpAttention::stateOfPart(Int32 part) {
   return address(b, workspace, place, bytesOfState());
 }
 
-/// Finds the largest maxima and all sums of the parts, for `all`, and the powers that parts are
-/// scaled by. Lanes that have the same rows have parts in turn.
-SmallVector<WarpAttention::Values> WarpAttention::powersOfParts(WarpState &all) {
+/// Loads maxima and sums of `count` parts from `first` on: lanes that have the same rows have parts
+/// in turn.
+SmallVector<WarpAttention::Values> WarpAttention::loadHeads(Int32 first, int64_t count) {
   Int32 group = *lane / kLanesOfKey;
-  SmallVector<Values> heads, powers;
-  auto rows = size_t(sizes.tiles * kRowsOfLane);
-  for (int64_t first = 0; first < sizes.parts; first += kWarpColumns) {
-    Int32 part = group + first;
-    Value place =
-        placeOfQuad(stateOfPart(minimum(part, Int32(b, sizes.parts - 1))), Int32(b, int64_t(0)));
+  SmallVector<Values> heads;
+  for (int64_t begin = 0; begin < count; begin += kWarpColumns) {
+    int64_t last = std::min(count - begin, kWarpColumns) - 1;
+    Int32 part = minimum(group, Int32(b, last)) + first + begin;
+    Value place = placeOfQuad(stateOfPart(part), Int32(b, int64_t(0)));
     Values numbers;
     for (int64_t quad = 0; quad < sizes.tiles; ++quad)
       llvm::append_range(numbers,
                          readQuad(advance(b, place, quad * linesOfState() * 4 * kNumbersOfQuad)));
-    for (Value &sum : MutableArrayRef(numbers).drop_front(rows))
-      sum = arith::SelectOp::create(b, part < sizes.parts, sum, s.constant(0));
+    for (Value &sum : MutableArrayRef(numbers).drop_front(size_t(sizes.tiles * kRowsOfLane)))
+      sum = arith::SelectOp::create(b, group < last + 1, sum, s.constant(0));
     heads.push_back(numbers);
   }
-  for (size_t row = 0; row < rows; ++row) {
-    Value &top = all.maxima[row];
-    for (const Values &numbers : heads)
-      top = s.maximumNumber(top, numbers[row]);
-    top = combineRows(b, top, [&](Value x, Value y) { return s.maximumNumber(x, y); });
-  }
-  for (const Values &numbers : heads) {
-    Values ofRows;
-    for (size_t row = 0; row < rows; ++row) {
-      ofRows.push_back(all.shrinkOf(numbers[row], all.maxima[row]));
-      all.sums[row] = LLVM::FMAOp::create(b, numbers[rows + row], ofRows[row], all.sums[row]);
-    }
-    powers.push_back(ofRows);
-  }
-  all.addLanes();
+  return heads;
+}
+
+/// Four results of `count` parts from `first` on.
+SmallVector<WarpAttention::Values> WarpAttention::loadParts(Int32 quad, Int32 first,
+                                                            int64_t count) {
+  SmallVector<Values> quads;
+  Value place = placeOfQuad(stateOfPart(first), quad + sizes.tiles);
+  for (int64_t part = 0; part < count; ++part)
+    quads.push_back(readQuad(advance(b, place, part * sizes.strip * bytesOfState())));
+  return quads;
+}
+
+/// Calls `body` for batches of parts, with the first part and the number of parts, and returns what
+/// it carries. More than a few parts have a loop, since the last CTA alone fetches its code: 64
+/// parts in straight code take twice as long on an H200.
+WarpAttention::Values
+WarpAttention::forBatches(Values carried, function_ref<Values(Int32, int64_t, ValueRange)> body) {
+  int64_t whole = hasFewParts() ? 0 : sizes.parts / kPartsOfBatch * kPartsOfBatch;
+  if (whole)
+    carried = kernel.forEachItem(constI32(b, 0), constI32(b, whole), constI32(b, kPartsOfBatch),
+                                 carried, [&](Value first, ValueRange before) {
+                                   return body(Int32(b, first), kPartsOfBatch, before);
+                                 });
+  if (whole < sizes.parts)
+    carried = body(Int32(b, whole), sizes.parts - whole, carried);
+  return carried;
+}
+
+/// Finds the largest maxima of all parts, for `all`.
+void WarpAttention::raiseToParts(WarpState &all, HeadsOfParts headsOf) {
+  all.maxima = forBatches(all.maxima, [&](Int32 first, int64_t count, ValueRange before) {
+    Values maxima(before);
+    for (const Values &numbers : headsOf(first, count))
+      for (auto [row, maximum] : llvm::enumerate(maxima))
+        maximum = s.maximumNumber(maximum, numbers[row]);
+    return maxima;
+  });
+  for (Value &maximum : all.maxima)
+    maximum = combineRows(b, maximum, [&](Value x, Value y) { return s.maximumNumber(x, y); });
+}
+
+/// The powers that each row of the parts is scaled by.
+WarpAttention::Values WarpAttention::powersOfPart(const Values &numbers, WarpState &all) {
+  Values powers;
+  for (auto [row, maximum] : llvm::enumerate(all.maxima))
+    powers.push_back(all.shrinkOf(numbers[row], maximum));
   return powers;
 }
 
-/// Four results of a few parts from `first` on.
-SmallVector<WarpAttention::Values> WarpAttention::loadParts(Int32 quad, int64_t first) {
-  SmallVector<Values> quads;
-  int64_t end = std::min(first + kPartsTogether, sizes.parts);
-  for (int64_t part = first; part < end; ++part)
-    quads.push_back(readQuad(placeOfQuad(stateOfPart(Int32(b, part)), quad + sizes.tiles)));
-  return quads;
+/// Adds up the sums of all parts, whose maxima `all` has.
+void WarpAttention::addSumsOfParts(WarpState &all, HeadsOfParts headsOf) {
+  all.sums = forBatches(all.sums, [&](Int32 first, int64_t count, ValueRange before) {
+    Values sums(before);
+    for (const Values &numbers : headsOf(first, count))
+      for (auto [row, power] : llvm::enumerate(powersOfPart(numbers, all)))
+        sums[row] = LLVM::FMAOp::create(b, numbers[sums.size() + row], power, sums[row]);
+    return sums;
+  });
+  all.addLanes();
 }
 
 /// The power of row `row` of the tile that has the results `quad`.
@@ -236,39 +276,57 @@ Value WarpAttention::powerOfQuad(Int32 quad, ArrayRef<Value> powers, int64_t row
 }
 
 /// Four results of all parts, in the order of the parts.
-WarpAttention::Values WarpAttention::sumOfParts(Int32 quad, ArrayRef<Values> powers) {
-  Values sums(kNumbersOfQuad, s.constant(0));
-  SmallVector<Values> loaded;
-  for (int64_t part = 0; part < sizes.parts; ++part) {
-    int64_t place = part % kPartsTogether;
-    if (!place)
-      loaded = loadParts(quad, part);
-    Int32 owner = *lane % kLanesOfKey + part % kWarpColumns * kLanesOfKey;
-    Values ofRows;
-    for (int64_t row = 0; row < kRowsOfLane; ++row)
-      ofRows.push_back(
-          valueOfLane(b, powerOfQuad(quad, powers[size_t(part / kWarpColumns)], row), owner));
-    for (auto [i, sum] : llvm::enumerate(sums))
-      sum = LLVM::FMAOp::create(b, loaded[size_t(place)][i], ofRows[i % kRowsOfLane], sum);
-  }
-  return sums;
+WarpAttention::Values WarpAttention::sumOfParts(Int32 quad, WarpState &all, HeadsOfParts headsOf) {
+  Values zeros(kNumbersOfQuad, s.constant(0));
+  return forBatches(zeros, [&](Int32 first, int64_t count, ValueRange before) {
+    Values sums(before);
+    SmallVector<Values> loaded = loadParts(quad, first, count), powers;
+    for (const Values &numbers : headsOf(first, count))
+      powers.push_back(powersOfPart(numbers, all));
+    for (int64_t part = 0; part < count; ++part) {
+      Int32 owner = *lane % kLanesOfKey + part % kWarpColumns * kLanesOfKey;
+      Values ofRows;
+      for (int64_t row = 0; row < kRowsOfLane; ++row)
+        ofRows.push_back(
+            valueOfLane(b, powerOfQuad(quad, powers[size_t(part / kWarpColumns)], row), owner));
+      for (auto [i, sum] : llvm::enumerate(sums))
+        sum = LLVM::FMAOp::create(b, loaded[size_t(part)][i], ofRows[i % kRowsOfLane], sum);
+    }
+    return sums;
+  });
 }
 
 /// The results of all parts: a warp adds up some of them, and each warp of the head gets all.
-WarpAttention::Values WarpAttention::resultsOfParts(ArrayRef<Values> powers) {
+WarpAttention::Values WarpAttention::resultsOfParts(WarpState &all, HeadsOfParts headsOf) {
   int64_t quads = sizes.tiles * sizes.valueTiles();
   if (sizes.warpsOfHead() == 1) {
     Values results;
     for (int64_t quad = 0; quad < quads; ++quad)
-      llvm::append_range(results, sumOfParts(Int32(b, quad), powers));
+      llvm::append_range(results, sumOfParts(Int32(b, quad), all, headsOf));
     return results;
   }
   Value ofHead = address(b, shared, *warp % sizes.strip, bytesOfState());
   forOwnQuads(quads, [&](Int32 quad) {
-    writeQuad(sumOfParts(quad, powers), placeOfQuad(ofHead, quad + sizes.tiles));
+    writeQuad(sumOfParts(quad, all, headsOf), placeOfQuad(ofHead, quad + sizes.tiles));
   });
   NVVM::Barrier0Op::create(b);
   return read(ofHead).results;
+}
+
+/// The state of all parts.
+WarpState WarpAttention::stateOfParts() {
+  WarpState all = makeState();
+  all.clear();
+  SmallVector<Values> few;
+  if (hasFewParts())
+    few = loadHeads(Int32(b, int64_t(0)), sizes.parts);
+  auto headsOf = [&](Int32 first, int64_t count) {
+    return hasFewParts() ? few : loadHeads(first, count);
+  };
+  raiseToParts(all, headsOf);
+  addSumsOfParts(all, headsOf);
+  all.results = resultsOfParts(all, headsOf);
+  return all;
 }
 
 /// The last CTA of a result merges the states of all, in an order that depends on the plan alone.
@@ -276,10 +334,7 @@ void WarpAttention::reduceCtas(WarpState &state) {
   emitWhen(b, *warp < sizes.strip,
            [&] { write(state, stateOfPart(Int32(b, kernel.ctaIndex()) % sizes.parts)); });
   emitWhen(b, isLastCta(), [&] {
-    WarpState all = makeState();
-    all.clear();
-    SmallVector<Values> powers = powersOfParts(all);
-    all.results = resultsOfParts(powers);
+    WarpState all = stateOfParts();
     emitWhen(b, *warp < sizes.strip, [&] { store(all); });
   });
 }
