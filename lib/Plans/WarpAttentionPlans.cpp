@@ -143,6 +143,9 @@ static int64_t partsOfKeys(AttentionOp op, int64_t warps, int64_t works, int64_t
   return best;
 }
 
+/// Bytes of keys and values whose loads, not launch and merge, limit an H200.
+static constexpr int64_t kManyBytes = 128 << 20;
+
 /// Bytes of the keys and values that queries of all sequences see.
 static int64_t bytesOfKeys(AttentionOp op) {
   int64_t elements = op.getElements() + op.getValueElements();
@@ -157,12 +160,12 @@ static constexpr int64_t kFewLaneRows = 32;
 bool fp4::prefersWarps(AttentionOp op, const hw::TargetModel &target) {
   if (getSharingSequences(op) > 1)
     return false;
-  constexpr int64_t manyBytes = 128 << 20, manyKeys = 16384; // by an H200
+  constexpr int64_t manyKeys = 16384; // by an H200
   bool hasPages = !op.getPages() || op.getPageTokens() % kKeys == 0;
   bool isFaster =
       hasHeadsUpTo(op, kSmallHead) ||
       (hasHeadsUpTo(op, kMostElementsOfMostRows) &&
-       (bytesOfKeys(op) >= manyBytes || op.getKeysOfTokens(op.getQueryTokens()) >= manyKeys));
+       (bytesOfKeys(op) >= kManyBytes || op.getKeysOfTokens(op.getQueryTokens()) >= manyKeys));
   if (!route::hasCore(target, route::Core::Wgmma) && hasPages && !op.isPacked() &&
       rowsOfSequence(op) <= kFewLaneRows)
     return true;
@@ -178,6 +181,15 @@ static int64_t mostHeadsOfCta(AttentionOp op, int64_t threads) {
   int64_t warps = threads / kWarp;
   auto divisor = int64_t(uint64_t(op.getKeyHeads()) & -uint64_t(op.getKeyHeads()));
   return op.getHeadsFirst() ? 1 : std::min(warps, divisor);
+}
+
+/// Returns true if CTAs that have parts of the keys of two heads read NVFP4 faster than CTAs of
+/// one. Two heads of up to 128 elements lie in a line of the L2 cache, of which CTAs that drift apart
+/// read each half by itself. MXFP4 is limited by its conversion (notebook/attention.md).
+static bool isFasterInPairs(AttentionOp op, const hw::TargetModel &target) {
+  constexpr int64_t nvfp4Block = 16;
+  bool hasParts = 2 * worksOf(op) <= target.sms;
+  return hasParts && op.getBlockSize() == nvfp4Block && bytesOfKeys(op) >= kManyBytes;
 }
 
 /// Returns true for a number of heads of keys that the warps of a CTA share.
@@ -219,7 +231,7 @@ static CtaShape shapeOfCtas(AttentionOp op, const hw::TargetModel &target) {
   if (op.getPages() && hasBytes && !hasHeadsUpTo(op, kSmallHead))
     return {256, 1};
   int64_t most = mostHeadsOfCta(op, /*threads=*/512);
-  for (int64_t strip = 1; strip <= most; strip *= 2)
+  for (int64_t strip = most > 1 && isFasterInPairs(op, target) ? 2 : 1; strip <= most; strip *= 2)
     if (worksOf(op, strip) <= target.sms)
       return {512, 1, strip};
   return {256, 2, mostHeadsOfCta(op, /*threads=*/256)};

@@ -148,6 +148,38 @@ func.func @many_sequences(%q: !q, %k: !k) -> !q {
 
 // -----
 
+// CTAs have two heads of one long sequence of NVFP4, and one of a shorter sequence, of heads of 256,
+// of MXFP4, and of as many sequences as take a CTA for each head.
+// CHECK-LABEL: func.func @pairs
+// CHECK: #fp4.plan<warp_attention, k_slices = 32, strip = 2, threads = 512, ctas_per_sm = 1>
+// CHECK: #fp4.plan<warp_attention, k_slices = 16, threads = 512, ctas_per_sm = 1>
+// CHECK: #fp4.plan<warp_attention, k_slices = 16, threads = 256, ctas_per_sm = 1>
+// CHECK: #fp4.plan<warp_attention, k_slices = 16, threads = 512, ctas_per_sm = 1>
+// CHECK: #fp4.plan<warp_attention, k_slices = 1, threads = 512, ctas_per_sm = 1>
+!q = tensor<1x1x32x128xbf16>
+!k = tensor<1x131072x8x128xf4E2M1FN>
+!s = tensor<1x131072x8x8xf8E4M3FN>
+!e = tensor<1x131072x8x4xf8E8M0FNU>
+!short = tensor<1x131056x8x128xf4E2M1FN>
+!t = tensor<1x131056x8x8xf8E4M3FN>
+!wide_q = tensor<1x1x32x256xbf16>
+!wide = tensor<1x131072x8x256xf4E2M1FN>
+!w = tensor<1x131072x8x16xf8E4M3FN>
+!many_q = tensor<16x1x32x128xbf16>
+!many = tensor<16x8192x8x128xf4E2M1FN>
+!m = tensor<16x8192x8x8xf8E4M3FN>
+func.func @pairs(%q: !q, %k: !k, %s: !s, %e: !e, %short: !short, %t: !t, %wq: !wide_q, %wide: !wide, %w: !w,
+                 %mq: !many_q, %many: !many, %m: !m) -> (!q, !q, !wide_q, !q, !many_q) {
+  %0 = fp4.attention %q, %k, %k scales(%s, %s : !s, !s) scale 1.0 : !q, !k, !k -> !q
+  %1 = fp4.attention %q, %short, %short scales(%t, %t : !t, !t) scale 1.0 : !q, !short, !short -> !q
+  %2 = fp4.attention %wq, %wide, %wide scales(%w, %w : !w, !w) scale 1.0 : !wide_q, !wide, !wide -> !wide_q
+  %3 = fp4.attention %q, %k, %k scales(%e, %e : !e, !e) scale 1.0 : !q, !k, !k -> !q
+  %4 = fp4.attention %mq, %many, %many scales(%m, %m : !m, !m) scale 1.0 : !many_q, !many, !many -> !many_q
+  return %0, %1, %2, %3, %4 : !q, !q, !wide_q, !q, !many_q
+}
+
+// -----
+
 // Bytes with scales in pages have registers of half as many warps, and those without pages not.
 // CHECK-LABEL: func.func @pages_of_bytes
 // CHECK: #fp4.plan<warp_attention, k_slices = 1, threads = 256, ctas_per_sm = 1>
