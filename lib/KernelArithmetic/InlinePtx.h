@@ -196,14 +196,13 @@ struct ByteMma {
 /// The sums of a thread, f32 each, which are complete behind awaitSums. The MMA begins without
 /// sums.
 llvm::SmallVector<mlir::Value> startBytes(mlir::ImplicitLocOpBuilder &b, const ByteMma &product);
+/// `sums` when they are complete, and with them all MMAs that the warpgroup has issued.
 llvm::SmallVector<mlir::Value> awaitSums(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 /// awaitSums behind a branch: ptxas moves a wait in front of all that its block of code computes, so
 /// that threads would compute while the tensor core has nothing to do.
 llvm::SmallVector<mlir::Value> awaitSumsHere(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
 
-/// `accumulator`, f32 each, plus the MMA. The sums of all MMAs that the warpgroup has issued, once
-/// they are complete.
-llvm::SmallVector<mlir::Value> waitForGemms(mlir::ImplicitLocOpBuilder &b, mlir::ValueRange sums);
+/// `accumulator`, f32 each, plus the MMA, which is complete behind awaitSums.
 llvm::SmallVector<mlir::Value> multiplyWarpgroup(mlir::ImplicitLocOpBuilder &b,
                                                  mlir::ValueRange accumulator,
                                                  const WarpgroupMma &product);

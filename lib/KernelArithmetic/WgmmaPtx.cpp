@@ -73,11 +73,6 @@ SmallVector<Value> fp4::multiplyWarpgroup(ImplicitLocOpBuilder &b, ValueRange ac
   return fieldsOf(b, b.getLoc(), multiply.getRes(), count);
 }
 
-SmallVector<Value> fp4::waitForGemms(ImplicitLocOpBuilder &b, ValueRange sums) {
-  return emitThrough(b, b.getLoc(), sums, "wgmma.wait_group.sync.aligned 0;",
-                     /*hasSideEffects=*/true);
-}
-
 /// The instructions of one k tile: sums from operand `sums` on, descriptors from operand
 /// `descriptors` on. Predicate p is false, and q is true.
 static std::string instructionsOf(const fp4::SharedMma &product, size_t sums, size_t descriptors) {

@@ -71,7 +71,7 @@ void fp4::finishMmaLoop(ImplicitLocOpBuilder &b, pipe::MmaOp product, Value frag
   OpBuilder::InsertionGuard restore(b);
   b.setInsertionPointAfter(product->getParentOfType<scf::ForOp>());
   int64_t count = product.getAccumulatorAs<pipe::FragmentType>().getElementsPerThread();
-  storeElements(b, fragment, waitForGemms(b, loadElements(b, fragment, 0, count)));
+  storeElements(b, fragment, awaitSums(b, loadElements(b, fragment, 0, count)));
 }
 
 /// Parts that the tensor core multiplies while the next one is converted. Each part has registers
