@@ -96,12 +96,12 @@ BEHIND  ld.relaxed.gpu.global.b32 %late2, [%late_at0];
   cvt.u64.u32 %late, %late2;
 }
 """
-#: The same behind the number of a row that is gathered.
+#: Part of LATE for rows that a gather loads: its address depends on the number of the row.
 BEHIND = """\
   shr.u64 %late_at1, NUMBER, 40;
   add.s64 %late_at0, %late_at0, %late_at1;
 """
-#: The same behind a copy whose row has come, unless it began as long ago as device memory takes.
+#: LATE behind a copy whose row has come, unless the copy began as long ago as device memory takes.
 LATE_COPY = """\
 {
   .reg .pred %early;

@@ -53,7 +53,7 @@ REDUCED = {"bytes": 256}
 MOST_STAGED_ROWS, FEW_STAGES = 240, 1.14
 #: Rows of narrow tiles whose MMAs go on between k tiles and leave time beside the conversion.
 AHEAD = range(32, 49)
-#: The same of PromotedRates.
+#: A start for each rate of PromotedRates, in the order of the struct.
 PROMOTED = {"aloneWait": 500, "aloneColumn": 2, "deepWait": 265, "deepColumn": 1, "besideWait": 400, "besideColumn": 2,
             "tallWait": 500, "tallColumn": 4, "manyWait": 300, "manyColumn": 4, "manyTallWait": 300,
             "manyTallColumn": 6, "select": 10, "manySelect": 8, "feedBytes": 50, "memoryBytes": 2300,

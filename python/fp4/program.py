@@ -148,7 +148,7 @@ class Program(Calls):
         return self._code.handle
 
     def on(self, device: Device) -> Program:
-        """The same program on `device`."""
+        """This program on `device`, made once for each device."""
         if not isinstance(device, Device):
             raise TypeError(f"'device' must be an fp4.Device, but got {type(device).__name__}")
         with self._code.lock:

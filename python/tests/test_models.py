@@ -48,7 +48,7 @@ def checkpoint() -> "dict[str, Any]":
 
 
 def torchs_own(tensors: "dict[str, Any]", ids: Any, is_token: Any) -> Any:
-    """The same network of torch's modules."""
+    """Hidden states of the network, built of torch's own modules."""
     encoder = torch.nn.TransformerEncoderLayer(128, 2, 256, 0.0, "gelu", 1e-12, batch_first=True)
     state = minilm.renamed(tensors, 1)
     names = {"self_attn.in_proj_": "qkv.", "self_attn.out_proj.": "out.", "linear1.": "up.",

@@ -30,7 +30,7 @@ def bytes_of(tensor: Any) -> Any:
 
 
 def poisoned(x: Any) -> Any:
-    """The same matrix, with NaN in every padding byte of its tiled scales."""
+    """The matrix `x` with NaN in every padding byte of its tiled scales."""
     rows, columns = x.shape[0], -(-x.shape[1] // x.block)
     row = torch.arange(x.scales.shape[0] * 128)[:, None] < rows
     column = torch.arange(x.scales.shape[1] * 4)[None, :] < columns

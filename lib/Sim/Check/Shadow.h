@@ -74,7 +74,8 @@ struct Record {
   bool speaksFor(const Record &old) const {
     return !isStoredLoad() || (old.isStoredLoad() && old.pc == pc);
   }
-  /// The same lanes of one actor in the same epoch, in the same way but for `write`.
+  /// Returns true when both accesses are of one actor's same lanes in one epoch, and of one kind
+  /// but for `write`: such accesses are in program order, and one record may stand for both.
   bool sameThread(const Record &other) const {
     return when == other.when && ((who ^ other.who) & ~writeBit) == 0 &&
            (pc == other.pc || !isStoredLoad());

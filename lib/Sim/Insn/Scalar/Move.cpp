@@ -131,8 +131,9 @@ Outcome isspacep(ExecContext &cx, const Insn &insn) {
   return Outcome::Next;
 }
 
-/// The same offset in the CTA of rank b; a generic address stays generic. A rank that the cluster
-/// does not have is an error of who uses the address: CUTLASS maps first and asks later.
+/// Returns the address of operand a's offset in the CTA of rank b; a generic address stays generic.
+/// A rank that the cluster does not have is an error of who uses the address: CUTLASS maps first
+/// and asks later.
 template <typename T> Outcome mapa(ExecContext &cx, const Insn &insn) {
   const T *a = cx.src<T>(insn.op[1]);
   const uint32_t *rank = cx.src<uint32_t>(insn.op[2]);
