@@ -152,7 +152,7 @@ static KernelPlan proposeConverted(const PlannedGemm &gemm) {
   // The next launch begins while this one ends, unless this one is a conversion before a GEMM,
   // whose CTAs would then take places unevenly (notebook/gemm-fp4.md).
   if (isSmallM)
-    plan.pdl = isPre ? PdlMode::Waits : PdlMode::Both;
+    plan.pdl = isPre ? LaunchDependents::AtEnd : LaunchDependents::BeforeWait;
   plan.ctasPerSm = 1;
   return plan;
 }

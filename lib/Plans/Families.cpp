@@ -115,17 +115,7 @@ KernelFamily fp4::chooseFamily(Operation *op, const hw::TargetModel &target) {
 }
 
 std::optional<LaunchDependents> fp4::launchDependentsOf(const KernelPlan &plan) {
-  switch (plan.pdl.value_or(PdlMode::None)) {
-  case PdlMode::Both:
-    if (plan.family == StreamBlocks) // an H200: 2.60 us in place of 2.79 for a gate to NVFP4
-      return LaunchDependents::BehindLoads;
-    return plan.family == TileGemm ? LaunchDependents::BeforeWait : LaunchDependents::InTurn;
-  case PdlMode::Waits:
-    return LaunchDependents::AtEnd;
-  case PdlMode::None:
-    return std::nullopt;
-  }
-  llvm_unreachable("all kinds have returned");
+  return plan.pdl == LaunchDependents::None ? std::nullopt : plan.pdl;
 }
 
 bool fp4::hasTileKernel(Operation *op) {

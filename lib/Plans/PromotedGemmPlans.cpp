@@ -380,9 +380,9 @@ static bool isStagingBetter(const PlannedGemm &gemm, const Tile &tile) {
 
 /// The PDL of a plan. GEMMs whose CTAs have one tile each may lose if the next launch begins early
 /// (notebook/gemm-fp8.md). With offsets every group may end within a tile.
-static std::optional<PdlMode> pdlOf(const PlannedGemm &gemm, const KernelPlan &plan) {
+static std::optional<LaunchDependents> pdlOf(const PlannedGemm &gemm, const KernelPlan &plan) {
   if (gemm.hasDynamicSizes()) // without N nobody knows how many tiles a CTA has
-    return PdlMode::Waits;
+    return LaunchDependents::AtEnd;
   if (!gemm.hasKnownRows())
     return {};
   const MatmulSize &size = gemm.size;
@@ -392,7 +392,7 @@ static std::optional<PdlMode> pdlOf(const PlannedGemm &gemm, const KernelPlan &p
   int64_t ranges = blocksOfTile > 1 ? 1 : size.splits;
   int64_t works = tilesM * int64_t(llvm::divideCeil(size.n, plan.tile[1])) * ranges;
   int64_t most = *plan.ctasPerSm * gemm.target.sms / blocksOfTile;
-  return works > most ? PdlMode::Both : PdlMode::Waits;
+  return works > most ? LaunchDependents::BeforeWait : LaunchDependents::AtEnd;
 }
 
 /// Registers of the roles. Loads of two GEMMs, or beside results that threads quantize, take

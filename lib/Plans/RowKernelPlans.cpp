@@ -200,7 +200,7 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
   if (!mayHaveCluster(op))
     return plan;
   if (llvm::any_of(stepsOf(op), isScattered))
-    plan.pdl = PdlMode::Waits;
+    plan.pdl = LaunchDependents::AtEnd;
   if (!partial.guard.m.most)
     return plan;
   bool areFewHeads = isOfHeads(op) && *partial.guard.m.most <= mostOfRotations(target);
@@ -209,7 +209,7 @@ KernelPlan proposeRows(Operation *op, const KernelPlan &partial, const hw::Targe
     plan.ctasPerSm = std::nullopt;
   }
   if (areFewHeads || hasFewRows(op, partial, target))
-    plan.pdl = PdlMode::Both;
+    plan.pdl = LaunchDependents::InTurn;
   return plan;
 }
 

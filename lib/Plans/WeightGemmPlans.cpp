@@ -363,7 +363,7 @@ static KernelPlan proposePreDequantizedWeights(const PlannedGemm &gemm) {
   plan.schedule = size.splits > 1 ? neighboursAlongM(gemm.context()) : rasterOfOperands(gemm, grid);
   plan.roles = fragmentRoles(gemm.context(), /*groups=*/2, kFewBeside);
   plan.ctasPerSm = 1;
-  plan.pdl = PdlMode::Both;
+  plan.pdl = LaunchDependents::BeforeWait;
   return plan;
 }
 
@@ -425,12 +425,12 @@ static bool leavesRoom(Operation *op, const KernelPlan &plan, const MatmulSize &
 /// begins beside more than 16 rows takes more time than it saves (notebook/gemm-fp4.md). A norm is
 /// before a gated unit, and leaves all SMs free; a matmul behind it begins early
 /// (notebook/models.md).
-static PdlMode pdlOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
-                     const hw::TargetModel &target) {
+static LaunchDependents pdlOf(BlockScaledMatmulOp product, const KernelPlan &plan, int64_t blocks,
+                              const hw::TargetModel &target) {
   constexpr int64_t smallM = 16;
   bool takesAll = *plan.ctasPerSm == 1 || blocks > target.sms || isUnit(product);
   bool isConvertedBeside = product.getLhsScales() && plan.tile[0] > smallM;
-  return takesAll && !isConvertedBeside ? PdlMode::Both : PdlMode::Waits;
+  return takesAll && !isConvertedBeside ? LaunchDependents::BeforeWait : LaunchDependents::AtEnd;
 }
 
 /// Returns true when warps must release registers, as the widest accumulators need. If warps

@@ -24,10 +24,15 @@ constexpr Renamed kRenamed[] = {
     {"max_rows", "m = [1, ..] of #fp4.case"},
     {"depth_unit", "k_unit of #fp4.case"},
     {"split_k", "split_k of #fp4.case or of #fp4.work"},
+    {"pdl = both", "pdl = before_wait of GEMMs, behind_loads of stream_blocks, else in_turn"},
+    {"pdl = waits", "pdl = at_end"},
     // Attributes of programs.
     {"product_arithmetic", "matmul_arithmetic"},
     {"multiprocessors", "sms"},
     {"fp4.overlaps", "fp4.pdl"},
+    {"fp4.waits", "fp4.pdl = #fp4.launch_dependents<at_end>"},
+    {"fp4.pdl_in_turn", "fp4.pdl = #fp4.launch_dependents<in_turn>"},
+    {"fp4.pdl_behind_loads", "fp4.pdl = #fp4.launch_dependents<behind_loads>"},
     // Operations of the pipe dialect.
     {"pipe.join", "pipe.count_partial"},
     {"pipe.join_fragment", "pipe.reduce"},

@@ -7,19 +7,19 @@
 // LONG-NOT: convert
 // LONG-SAME: m = [1, 8] :
 // LONG-SAME: tile = [128, 8, 128],
-// LONG-SAME: math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = waits>
+// LONG-SAME: math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = at_end>
 // LONG-SAME: m = [9, 16] :
 // LONG-SAME: tile = [128, 16, 128],
-// LONG-SAME: ctas_per_sm = 1, pdl = waits>
+// LONG-SAME: ctas_per_sm = 1, pdl = at_end>
 // LONG-SAME: m = [17, 64] :
 // LONG-SAME: tile = [128, 64, 128],
-// LONG-SAME: ctas_per_sm = 1, pdl = waits>
+// LONG-SAME: ctas_per_sm = 1, pdl = at_end>
 // SHORT: dispatch = [
 // SHORT-SAME: m = [1, 8] :
-// SHORT-SAME: tile = [128, 8, 128],{{[^<]*<along_m>[^<]*<}}load {{[^>]*}} drives [threads]{{[^>]*}}>, ctas_per_sm = 1, pdl = both>
+// SHORT-SAME: tile = [128, 8, 128],{{[^<]*<along_m>[^<]*<}}load {{[^>]*}} drives [threads]{{[^>]*}}>, ctas_per_sm = 1, pdl = before_wait>
 // SHORT-SAME: , 64] :
 // SHORT-SAME: tile = [128, 64, 128],
-// SHORT-SAME: ctas_per_sm = 1, pdl = waits>
+// SHORT-SAME: ctas_per_sm = 1, pdl = at_end>
 !a = tensor<?xDEPTHxf4E2M1FN>
 !s = tensor<?xBLOCKSxf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
 !b = tensor<8192xDEPTHxf4E2M1FN>

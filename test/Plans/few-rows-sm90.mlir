@@ -21,8 +21,8 @@
 !lhs = !fp4.scaled<nvfp4, !a, !s>
 !rhs = !fp4.scaled<nvfp4, !b, !t>
 // ALL-LABEL: func.func @one
-// AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = waits
-// BESIDE: auxiliary{{.*}} ctas_per_sm = 1, pdl = both
+// AHEAD: roles = #pipe.role_plan<load warps 8 to 9 drives [tma], math warps 0 to 8 drives [tensor, threads]>, ctas_per_sm = 1, pdl = at_end
+// BESIDE: auxiliary{{.*}} ctas_per_sm = 1, pdl = before_wait
 func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xbf16> {
   %a_scaled = fp4.scaled %a, %s : !lhs
   %b_scaled = fp4.scaled %b, %t : !rhs
@@ -32,7 +32,7 @@ func.func @one(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xbf16> {
 }
 // ALL-LABEL: func.func @gate
 // ALL: auxiliary
-// ALL: pdl = both
+// ALL: pdl = before_wait
 func.func @gate(%a: !a, %s: !s, %b: !b, %t: !t) -> tensor<ROWSx8192xf32> {
   %a_scaled = fp4.scaled %a, %s : !lhs
   %b_scaled = fp4.scaled %b, %t : !rhs

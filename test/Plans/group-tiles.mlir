@@ -26,7 +26,7 @@ func.func @few(%a: tensor<16x128xf4E2M1FN>, %sa: !u, %b: tensor<4096x128xf4E2M1F
 // gpt-oss with 2, 16 and 128 rows for each of its 32 experts.
 !w = tensor<1440x45x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @two
-// WGMMA: tile = [8, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}}ctas_per_sm = 2, pdl = both>
+// WGMMA: tile = [8, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}}ctas_per_sm = 2, pdl = before_wait>
 func.func @two(%x: tensor<64x2880xbf16>, %w: !w, %o: tensor<33xi64>) -> tensor<64x5760xbf16> {
   %y = fp4.matmul %x, %w offsets %o {work = #fp4.work<expected_rows = 2>}
       : (tensor<64x2880xbf16>, !w, tensor<33xi64>) -> tensor<64x5760xbf16>
@@ -68,7 +68,7 @@ func.func @wide(%x: tensor<16384x2880xbf16>, %w: !v, %o: tensor<33xi64>) -> tens
 // Two grouped GEMMs have two CTAs of an SM; one layer with as many rows has one.
 !g = tensor<736x45x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @gates_of_groups
-// WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 2, pdl = both>
+// WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 2, pdl = before_wait>
 func.func @gates_of_groups(%x: tensor<512x2880xbf16>, %w: !g, %v: !g, %o: tensor<33xi64>) -> tensor<512x2944xbf16> {
   %y = fp4.matmul %x, %w with %v offsets %o epilogue() {
   ^bb0(%s: f32, %t: f32):
@@ -80,7 +80,7 @@ func.func @gates_of_groups(%x: tensor<512x2880xbf16>, %w: !g, %v: !g, %o: tensor
 }
 !l = tensor<256x64x4352xi8, #fp4.weight_layout<wgmma>>
 // WGMMA-LABEL: func.func @gates_of_one
-// WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 1, pdl = both>
+// WGMMA: tile = [32, 128, 256], {{.*}}ctas_per_sm = 1, pdl = before_wait>
 func.func @gates_of_one(%x: tensor<32x4096xbf16>, %w: !l, %v: !l) -> tensor<32x32768xbf16> {
   %y = fp4.matmul %x, %w with %v epilogue() {
   ^bb0(%s: f32, %t: f32):

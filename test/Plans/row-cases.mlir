@@ -2,21 +2,21 @@
 // Cases of the program are completed as its other plans are, and stay.
 
 // CHECK-LABEL: func @open
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 128, pdl = both>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 128, pdl = in_turn>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
 func.func @open(%y: tensor<?x512xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
   %a = fp4.amax %y {per_row} : tensor<?x512xf32> -> tensor<?xf32>
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
   return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
 }
 // CHECK-LABEL: func @partial
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, rows_per_thread = 2, pdl = both>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, rows_per_thread = 2, pdl = in_turn>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
 func.func @partial(%y: tensor<?x512xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
   %a = fp4.amax %y {per_row} : tensor<?x512xf32> -> tensor<?xf32>
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, rows_per_thread = 2>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
   return %q, %s : tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>
 }
 // CHECK-LABEL: func @alone
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, pdl = both>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, pdl = in_turn>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
 func.func @alone(%y: tensor<?x512xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>) {
   %a = fp4.amax %y {per_row} : tensor<?x512xf32> -> tensor<?xf32>
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>, per_row, fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64>]} : (tensor<?x512xf32>, tensor<?xf32>) -> (tensor<?x512xf4E2M1FN>, tensor<?x32xf8E4M3FN>)
@@ -37,7 +37,7 @@ func.func @long(%y: tensor<?x4112xf32>) -> (tensor<?x4112xf4E2M1FN>, tensor<?x25
 #row = affine_map<(i, j) -> (i)>
 // CHECK-LABEL: func @prologue
 // CHECK: fp4.prologue
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, pdl = both>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 16] : reduce_rows, threads = 64, pdl = in_turn>], fp4.plan = #fp4.plan<reduce_rows, threads = 128>
 func.func @prologue(%x: tensor<?x512xf32>) -> tensor<?xf32> {
   %c0 = arith.constant 0 : index
   %rows = tensor.dim %x, %c0 : tensor<?x512xf32>

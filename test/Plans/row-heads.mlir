@@ -6,7 +6,7 @@
 #half = affine_map<(i, j) -> (i, (j + 64) mod 128)>
 #cosines = affine_map<(i, j) -> (i floordiv 16, j mod 64)>
 // CHECK-LABEL: func @bytes(
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, rows_per_thread = 1, pdl = both>, #fp4.case<m = [4225, 42239] : reduce_rows, threads = 128, rows_per_thread = 1>], fp4.plan = #fp4.plan<reduce_rows, threads = 64, rows_per_thread = 2, ctas_per_sm = 10>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, rows_per_thread = 1, pdl = in_turn>, #fp4.case<m = [4225, 42239] : reduce_rows, threads = 128, rows_per_thread = 1>], fp4.plan = #fp4.plan<reduce_rows, threads = 64, rows_per_thread = 2, ctas_per_sm = 10>
 func.func @bytes(%heads: tensor<?x128xbf16>, %positions: tensor<?x1xi64>, %table: tensor<4096x128xf32>) -> tensor<?x128xf8E4M3FN> {
   %c0 = arith.constant 0 : index
   %height = tensor.dim %heads, %c0 : tensor<?x128xbf16>
@@ -32,7 +32,7 @@ func.func @bytes(%heads: tensor<?x128xbf16>, %positions: tensor<?x1xi64>, %table
 #cosines = affine_map<(i, j) -> (i floordiv 16, j mod 64)>
 // Two bytes of an element take as long with one head, for which one case is left.
 // CHECK-LABEL: func @wide(
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, {{.*}}pdl = both>], fp4.plan = #fp4.plan<reduce_rows, threads = 128{{>|, rows_per_thread = 1>}}
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, {{.*}}pdl = in_turn>], fp4.plan = #fp4.plan<reduce_rows, threads = 128{{>|, rows_per_thread = 1>}}
 func.func @wide(%heads: tensor<?x128xbf16>, %positions: tensor<?x1xi64>, %table: tensor<4096x128xf32>) -> tensor<?x128xbf16> {
   %c0 = arith.constant 0 : index
   %height = tensor.dim %heads, %c0 : tensor<?x128xbf16>

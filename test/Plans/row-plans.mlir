@@ -13,7 +13,7 @@
 // MERGED-LABEL: func.func @ranges
 // CHECK-LABEL: func.func @chosen
 // CHECK-NOT: fp4.plan
-// CHECK: dispatch = [#fp4.case<m = [1, 16] : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}, #fp4.case<m = [17, 32] : tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}, #fp4.case<m = [33, 64] : tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}, #fp4.case<m = [65, 96] : {{.*}}tile = [48, 128, 256], {{.*}}, #fp4.case<m = [97, 128] : {{.*}}tile = [64, 128, 256], {{.*}}, #fp4.case<m = [129, 192] : {{.*}}tile = [96, 128, 128], {{.*}}, #fp4.case<m = [193, 256] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}, #fp4.case<m = [257, ?] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], {{.*}}pdl = both>]
+// CHECK: dispatch = [#fp4.case<m = [1, 16] : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}, #fp4.case<m = [17, 32] : tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], {{.*}}, #fp4.case<m = [33, 64] : tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}, #fp4.case<m = [65, 96] : {{.*}}tile = [48, 128, 256], {{.*}}, #fp4.case<m = [97, 128] : {{.*}}tile = [64, 128, 256], {{.*}}, #fp4.case<m = [129, 192] : {{.*}}tile = [96, 128, 128], {{.*}}, #fp4.case<m = [193, 256] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], {{.*}}, #fp4.case<m = [257, ?] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], {{.*}}pdl = before_wait>]
 // Plans of the option are cases in the order of the rows, and one of no rows is for all others.
 // ASKED-LABEL: func.func @chosen
 // ASKED: dispatch = [#fp4.case<m = [1, 8] : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}stages = 2, {{.*}}, #fp4.case<m = [9, 32] : tile_gemm, route = {{<[^>]*>}}, tile = [32, 128, 256], {{.*}}, #fp4.case<m = [33, ?] : tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256],
@@ -29,7 +29,7 @@ func.func @chosen(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 // Split-K for up to 100 rows: a plan ends there, and plans of more rows have no reduction. With 8
 // rows, the next launch has room beside the CTAs of this one, and begins when it ends.
 // CHECK-LABEL: func.func @ranges
-// CHECK: [#fp4.case<m = [1, 8], split_k = 2 : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = waits>, #fp4.case<m = [9, 16], split_k = 2 : tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = both>, {{.*}}64], split_k = 2 : {{.*}}cluster = [2, 1], {{.*}}, #fp4.case<m = [97, 100], split_k = 2 : {{.*}}tile = [104, 128, 128], cluster = [2, 1], {{.*}}, #fp4.case<m = [101, 128] : {{.*}}tile = [64, 128, 256], schedule{{.*}}, #fp4.case<m = [{{.*}}, 256] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule{{.*}}, #fp4.case<m = [257, ?] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
+// CHECK: [#fp4.case<m = [1, 8], split_k = 2 : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = at_end>, #fp4.case<m = [9, 16], split_k = 2 : tile_gemm, route = {{<[^>]*>}}, tile = [16, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = before_wait>, {{.*}}64], split_k = 2 : {{.*}}cluster = [2, 1], {{.*}}, #fp4.case<m = [97, 100], split_k = 2 : {{.*}}tile = [104, 128, 128], cluster = [2, 1], {{.*}}, #fp4.case<m = [101, 128] : {{.*}}tile = [64, 128, 256], schedule{{.*}}, #fp4.case<m = [{{.*}}, 256] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 128, 128], schedule{{.*}}, #fp4.case<m = [257, ?] : tile_gemm, route = {{<[^>]*>}}, tile = [128, 256, 128], schedule = #pipe.static_persistent<panels<16>>
 // A plan of the option is for all rows.
 // ASKED-LABEL: func.func @ranges
 // ASKED: m = [1, 8], split_k = 2{{.*}}m = [9, 32], split_k = 2{{.*}}#fp4.case<m = [33, 100], split_k = 2 : tile_gemm, route = {{<[^>]*>}}, tile = [64, 128, 256], cluster = [2, 1], {{.*}}m = [101, ?] :
@@ -45,12 +45,12 @@ func.func @ranges(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
 
 // Fields that a program sets are kept, and fields that it leaves open come from the option, for as many rows.
 // CHECK-LABEL: func.func @said
-// CHECK: dispatch = [#fp4.case<m = [1, 8] : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}ctas_per_sm = 2, pdl = waits>, #fp4.case<m = [9, ?] :
+// CHECK: dispatch = [#fp4.case<m = [1, 8] : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}ctas_per_sm = 2, pdl = at_end>, #fp4.case<m = [9, ?] :
 // ASKED-LABEL: func.func @said
-// ASKED: dispatch = [#fp4.case<m = [1, 8] : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}stages = 2, ctas_per_sm = 2, pdl = waits>, #fp4.case<m = [9, 32] : {{.*}}, #fp4.case<m = [33, ?] :
+// ASKED: dispatch = [#fp4.case<m = [1, 8] : tile_gemm, route = {{<[^>]*>}}, tile = [8, 128, 256], {{.*}}stages = 2, ctas_per_sm = 2, pdl = at_end>, #fp4.case<m = [9, 32] : {{.*}}, #fp4.case<m = [33, ?] :
 func.func @said(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {
   %y = fp4.matmul %x, %w
-      {dispatch = [#fp4.case<m = [1, 8] : tile_gemm, tile = [8, 128, 256], ctas_per_sm = 2, pdl = waits>, #fp4.case<m = [9, ?] : tile_gemm>]}
+      {dispatch = [#fp4.case<m = [1, 8] : tile_gemm, tile = [8, 128, 256], ctas_per_sm = 2, pdl = at_end>, #fp4.case<m = [9, ?] : tile_gemm>]}
       : (tensor<?x8192xbf16>, !w) -> tensor<?x8192xbf16>
   return %y : tensor<?x8192xbf16>
 }
@@ -77,7 +77,7 @@ func.func @static(%x: tensor<20x8192xbf16>, %w: !w) -> tensor<20x8192xbf16> {
 // places that those of this one leave.
 // CHECK-LABEL: func.func @one
 // ASKED-LABEL: func.func @one
-// CHECK: ctas_per_sm = 2, pdl = waits>
+// CHECK: ctas_per_sm = 2, pdl = at_end>
 // CHECK-NOT: dispatch
 // CHECK: return
 func.func @one(%x: tensor<?x8192xbf16>, %w: !w) -> tensor<?x8192xbf16> {

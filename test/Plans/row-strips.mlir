@@ -10,7 +10,7 @@
 // Rows of one SM each, rows of less than a wave and a half, and others.
 // CHECK-LABEL: func @four(
 // CONVERTS-LABEL: func @four(
-// CHECK: fp4.quantize{{.*}}fp4.dispatch = [#fp4.case<m = [1, 132] : reduce_rows, threads = 512, ctas_per_sm = 2, pdl = both>, #fp4.case<m = [133, 3959] : reduce_rows, threads = 128, ctas_per_sm = 5>], fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128, single_rows = 1280, ctas_per_sm = 5>
+// CHECK: fp4.quantize{{.*}}fp4.dispatch = [#fp4.case<m = [1, 132] : reduce_rows, threads = 512, ctas_per_sm = 2, pdl = in_turn>, #fp4.case<m = [133, 3959] : reduce_rows, threads = 128, ctas_per_sm = 5>], fp4.plan = #fp4.plan<reduce_rows, strip = 4, stages = 1, threads = 128, single_rows = 1280, ctas_per_sm = 5>
 // CONVERTS-NOT: strip =
 func.func @four(%x: tensor<?x8192xbf16>) -> (tensor<?x8192xf4E2M1FN>, tensor<?x256xf8E8M0FNU, #fp4.scale_layout<tiled_128x4>>) {
   %c0 = arith.constant 0 : index

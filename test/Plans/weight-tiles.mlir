@@ -63,7 +63,7 @@ func.func @joined(%x: tensor<128x2048xbf16>, %p: tensor<32x32x4608xi8, #fp4.weig
 // Workers share tiles of the rows and columns that the operation says. If there are more workers than
 // SMs, an SM has two CTAs of few rows.
 // CHECK-LABEL: @shared
-// CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} ctas_per_sm = 2, pdl = both>
+// CHECK: tile = [16, 128, 256], schedule = #pipe.static_persistent<along_m>, {{.*}} ctas_per_sm = 2, pdl = before_wait>
 func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<16x7168xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<stream_k = [264, 16, 128]>}
       : (tensor<16x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>)
@@ -75,7 +75,7 @@ func.func @shared(%x: tensor<16x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weigh
 
 // A fifth stage of such tiles would fit.
 // CHECK-LABEL: @shared_many
-// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, ctas_per_sm = 1, pdl = both>
+// CHECK: tile = [128, 128, 128], schedule = #pipe.static_persistent<along_m>, {{.*}} stages = 4, ctas_per_sm = 1, pdl = before_wait>
 func.func @shared_many(%x: tensor<256x2048xbf16>, %p: tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<256x7168xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<stream_k = [132, 128, 128]>}
       : (tensor<256x2048xbf16>, tensor<56x32x4608xi8, #fp4.weight_layout<wgmma>>)
@@ -243,7 +243,7 @@ func.func @two_of_three(%x: tensor<1536x4096xbf16>, %p: !w) -> tensor<1536x6144x
 
 // A small-M CTA has two k slices where all CTAs fill the SMs.
 // CHECK-LABEL: @two_ranges
-// CHECK: tile = [8, 128, 256], cluster = [2, 1], k_slices = 2, {{.*}}ctas_per_sm = 1, pdl = both>
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], k_slices = 2, {{.*}}ctas_per_sm = 1, pdl = before_wait>
 func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 4>}
       : (tensor<1x8192xbf16>, tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>)
@@ -257,7 +257,7 @@ func.func @two_ranges(%x: tensor<1x8192xbf16>, %p: tensor<64x128x4608xi8, #fp4.w
 // CHECK-LABEL: @uneven
 // CHECK: tile = [8, 128, 256],
 // CHECK-NOT: ranges
-// CHECK: ctas_per_sm = 2, pdl = both>
+// CHECK: ctas_per_sm = 2, pdl = before_wait>
 func.func @uneven(%x: tensor<1x7936xbf16>, %p: tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<1x8192xbf16> {
   %y = fp4.matmul %x, %p {work = #fp4.work<split_k = 4>}
       : (tensor<1x7936xbf16>, tensor<64x124x4608xi8, #fp4.weight_layout<wgmma>>)
@@ -350,9 +350,9 @@ func.func @asked_cluster(%x: tensor<4096x4096xbf16>, %w: !w) -> tensor<4096x8192
 
 // An SM has room for a CTA of the next launch beside one of 128, unless a conversion before that launch takes places.
 // CHECK-LABEL: @room
-// CHECK: tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = waits
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 2, pdl = at_end
 // CHECK-LABEL: @converted
-// CHECK: tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = both
+// CHECK: tile = [8, 128, 256], cluster = [2, 1], {{.*}}ctas_per_sm = 1, pdl = before_wait
 !w = tensor<64x128x4608xi8, #fp4.weight_layout<wgmma>>
 !x = tensor<4x8192xf4E2M1FN>
 !s = tensor<4x512xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -78,7 +78,7 @@
 // CLUSTER: error: {{.*}}'cluster' is [1, 1], or [split_k / ranges, 1] for up to 8 split-K ranges of tiles of up to 128 rows, but
 // JOINED: cluster = [2, 1]
 // FOUR: tile = [128, 128, 64], cluster = [4, 1]
-// SHARED: tile = [64, 128, 256], schedule = {{.*}}, ctas_per_sm = 1, pdl = both>
+// SHARED: tile = [64, 128, 256], schedule = {{.*}}, ctas_per_sm = 1, pdl = before_wait>
 // STREAM: error: {{.*}}'tile' is [64, 128, k], as 'stream_k' says, but got [128, 128, 128]
 // PAIR: error: {{.*}}'cluster' is a pair or one CTA with 'stream_k', but got [2, 1]
 // ALONE: cluster = [1, 1]

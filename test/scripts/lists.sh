@@ -78,7 +78,7 @@ cp include/fp4/Dialect/Fp4/IR/KernelPlan.h plan
 member() { sed "/^struct KernelPlan {/a \  $1 newField;" plan >include/fp4/Dialect/Fp4/IR/KernelPlan.h; }
 fields=lib/Dialect/Fp4/IR/KernelPlan.cpp
 row='/^constexpr Field kFields/a \    {"new_field", member<\&KernelPlan::newField>(), of(TileGemm, Gemv)},'
-for type in 'std::optional<int64_t>' bool 'std::optional<PdlMode>'; do
+for type in 'std::optional<int64_t>' bool 'std::optional<LaunchDependents>'; do
   member "$type"
   follows $fields "$row" 'fuzz.fields new_field'
 done

@@ -64,8 +64,8 @@ llvm::FailureOr<KernelPlan> planOf(mlir::Operation *op, const hw::TargetModel &t
 llvm::FailureOr<std::vector<KernelPlan>> plansOf(BlockScaledMatmulOp op,
                                                  const hw::TargetModel &target);
 
-/// The place where the kernel of a launch with `plan` lets the next one begin, the value of its
-/// attribute kPdlAttr; none where the plan asks for no PDL.
+/// The place where the kernel of `plan` lets the next one begin, the value of kPdlAttr at its
+/// launch; std::nullopt where the plan asks for no PDL.
 std::optional<LaunchDependents> launchDependentsOf(const KernelPlan &plan);
 
 /// Names of the roles that have the parts of a tile of attention with TMEM lanes, but for the first

@@ -87,7 +87,8 @@ public:
   /// Launches take turns: the kernel begins long before it may read, and asks the L2 cache for what
   /// it will (prefetch).
   bool takesTurns() const {
-    return plan.family != KernelFamily::TileGemm && plan.pdl == PdlMode::Both;
+    return plan.family != KernelFamily::TileGemm &&
+           launchDependentsOf(plan).value_or(LaunchDependents::AtEnd) != LaunchDependents::AtEnd;
   }
   /// Asks the L2 cache for `bytes` at `pointer`, where launches take turns and `condition` (i1;
   /// null: always) holds. One thread should ask for a place: an H200 takes 4.5 us for RMSNorm of 64

@@ -7,9 +7,9 @@
 
 #include "SmallBuilders.h"
 
-#include "fp4/Dialect/Fp4/IR/KernelPlan.h"
 #include "fp4/Dialect/Pipe/IR/Cluster.h"
 #include "fp4/Dialect/Pipe/IR/Pipe.h"
+#include "fp4/Plans/KernelPlans.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -175,7 +175,7 @@ inline mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module, mlir::Ty
     func->setAttr(pipe::PipeDialect::kMaxAccumulatorsAttr,
                   builder.getI64IntegerAttr(*plan.pipeline.accumulators));
   // CTAs of the next launch would take places of this one's, unevenly.
-  if (plan.ctasPerSm == 1 && plan.pdl.value_or(PdlMode::None) != PdlMode::None)
+  if (plan.ctasPerSm == 1 && launchDependentsOf(plan))
     func->setAttr(pipe::PipeDialect::kAloneAttr, builder.getUnitAttr());
   return func;
 }

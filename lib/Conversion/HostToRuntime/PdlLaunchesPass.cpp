@@ -203,6 +203,7 @@ void insertBoth(LLVM::LLVMFuncOp kernel, LaunchDependents place) {
     insert(kernel, placeBehindReads(kernel, waiting), launch_dependents);
     return;
   case LaunchDependents::AtEnd:
+  case LaunchDependents::None: // of plans alone (C1)
     return;
   }
 }

@@ -26,7 +26,7 @@
 // CHECK: pipe.accumulator : !pipe.fragment<64x64xf32, wgmma>
 func.func @chosen(%x: tensor<?x512xbf16>, %w: tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16> {
   %y = fp4.matmul %x, %w
-      {dispatch = [#fp4.case<m = [1, 16], split_k = 2 : tile_gemm, tile = [16, 128, 256], pdl = waits>, #fp4.case<m = [17, 100], split_k = 2 : tile_gemm, tile = [128, 128, 128], cluster = [1, 1]>,
+      {dispatch = [#fp4.case<m = [1, 16], split_k = 2 : tile_gemm, tile = [16, 128, 256], pdl = at_end>, #fp4.case<m = [17, 100], split_k = 2 : tile_gemm, tile = [128, 128, 128], cluster = [1, 1]>,
        #fp4.case<m = [101, ?] : tile_gemm, tile = [64, 128, 256], pdl = none>]}
       : (tensor<?x512xbf16>, tensor<2x8x4608xi8, #fp4.weight_layout<wgmma>>) -> tensor<?x256xbf16>
   return %y : tensor<?x256xbf16>

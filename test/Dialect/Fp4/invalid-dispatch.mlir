@@ -58,7 +58,7 @@ module attributes {test.case = #fp4.case<n = [1, 132] : reduce_rows, threads = 4
 
 // -----
 
-module attributes {test.case = #fp4.case<m = [1, 150] : stream_items, pdl = both>, test.blocks = #fp4.case<m = [1, 150] : stream_blocks>} {}
+module attributes {test.case = #fp4.case<m = [1, 150] : stream_items, pdl = in_turn>, test.blocks = #fp4.case<m = [1, 150] : stream_blocks>} {}
 // case (C3)
 // expected-error @+2 {{a case must have a plan of family tile_gemm, or for a range of m of reduce_rows, stream_blocks or stream_items, but got tile_quantize}}
 // expected-note @+1 {{other families have one plan for all sizes: give it as fp4.plan}}

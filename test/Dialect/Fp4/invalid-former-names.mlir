@@ -26,6 +26,22 @@
 
 // -----
 
+// expected-error @+2 {{'pdl' of a plan must be before_wait or in_turn or behind_loads or at_end or none, but got both}}
+// expected-note @+1 {{'pdl = both' is called 'pdl = before_wait of GEMMs, behind_loads of stream_blocks, else in_turn' now}}
+#plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], pdl = both>
+
+// -----
+
+// expected-error @+2 {{'pdl' of a plan must be before_wait or in_turn or behind_loads or at_end or none, but got waits}}
+// expected-note @+1 {{'pdl = waits' is called 'pdl = at_end' now}}
+#plan = #fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, pdl = waits>
+
+// -----
+
+#plan = #fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, pdl = at_end>
+
+// -----
+
 // expected-error @+2 {{'func.func' op unknown attribute 'fp4.overlaps'}}
 // expected-note @+1 {{'fp4.overlaps' is called 'fp4.pdl' now}}
 func.func @f() attributes {fp4.overlaps} {
@@ -34,9 +50,28 @@ func.func @f() attributes {fp4.overlaps} {
 
 // -----
 
-func.func @f() attributes {fp4.pdl = #fp4.launch_dependents<before_wait>} {
-  return
-}
+// expected-error @+2 {{'func.func' op unknown attribute 'fp4.waits'}}
+// expected-note @+1 {{'fp4.waits' is called 'fp4.pdl = #fp4.launch_dependents<at_end>' now}}
+func.func private @f() attributes {fp4.waits}
+
+// -----
+
+// expected-error @+2 {{'func.func' op unknown attribute 'fp4.pdl_in_turn'}}
+// expected-note @+1 {{'fp4.pdl_in_turn' is called 'fp4.pdl = #fp4.launch_dependents<in_turn>' now}}
+func.func private @f() attributes {fp4.pdl_in_turn}
+
+// -----
+
+// expected-error @+2 {{'func.func' op unknown attribute 'fp4.pdl_behind_loads'}}
+// expected-note @+1 {{'fp4.pdl_behind_loads' is called 'fp4.pdl = #fp4.launch_dependents<behind_loads>' now}}
+func.func private @f() attributes {fp4.pdl_behind_loads}
+
+// -----
+
+func.func private @f() attributes {fp4.pdl = #fp4.launch_dependents<before_wait>}
+func.func private @g() attributes {fp4.pdl = #fp4.launch_dependents<at_end>}
+func.func private @h() attributes {fp4.pdl = #fp4.launch_dependents<in_turn>}
+func.func private @i() attributes {fp4.pdl = #fp4.launch_dependents<behind_loads>}
 
 // -----
 
@@ -153,7 +188,7 @@ func.func @operation() {
 
 // -----
 
-#plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], pdl = both, ctas_per_sm = 1>
+#plan = #fp4.plan<tile_gemm, tile = [128, 64, 256], pdl = before_wait, ctas_per_sm = 1>
 #target = #fp4.target<sm_100a, sms = 66>
 #arithmetic = #fp4.matmul_arithmetic<fma>
 func.func private @right() attributes {a = #plan, b = #target, c = #arithmetic}

@@ -50,6 +50,12 @@ func.func private @order() attributes {p = #fp4.plan<tile_quantize, order = down
 // -----
 
 // #fp4.plan (C2)
+// expected-error @+2 {{'pdl' of a plan must be before_wait or in_turn or behind_loads or at_end or none, but got early}}
+// expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
+#plan = #fp4.plan<stream_blocks, threads = 256, blocks_per_thread = 1, pdl = early>
+
+// -----
+
 // expected-error @+2 {{'amax' of a plan must be separate or same, but got before}}
 // expected-note @+1 {{leave the field out, and fp4-plan-kernels decides it}}
 func.func private @amax() attributes {p = #fp4.plan<stream_blocks, amax = before>}

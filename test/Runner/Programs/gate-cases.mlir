@@ -41,7 +41,7 @@
 func.func @gate(%g: !x, %u: !x, %out: !x) -> !x {
   %y = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel", "parallel"]}
       ins(%g, %u : !x, !x) outs(%out : !x)
-      attrs = {fp4.dispatch = [#fp4.case<m = [1, 3] : stream_items, threads = 64, pdl = both>, #fp4.case<m = [4, 9] : stream_items, threads = 128>],
+      attrs = {fp4.dispatch = [#fp4.case<m = [1, 3] : stream_items, threads = 64, pdl = in_turn>, #fp4.case<m = [4, 9] : stream_items, threads = 128>],
                fp4.plan = #fp4.plan<stream_items, threads = 32>} {
   ^bb0(%v: bf16, %b: bf16, %o: bf16):
     %x = arith.extf %v : bf16 to f32
@@ -57,7 +57,7 @@ func.func @gate(%g: !x, %u: !x, %out: !x) -> !x {
 func.func @blocks(%g: !x, %a: tensor<f32>) -> (tensor<?x160xf4E2M1FN>, tensor<?x10xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
-      fp4.dispatch = [#fp4.case<m = [1, 3] : stream_blocks, threads = 32, pdl = both>], fp4.plan = #fp4.plan<stream_blocks, threads = 256>}
+      fp4.dispatch = [#fp4.case<m = [1, 3] : stream_blocks, threads = 32, pdl = behind_loads>], fp4.plan = #fp4.plan<stream_blocks, threads = 256>}
       : (!x, tensor<f32>) -> (tensor<?x160xf4E2M1FN>, tensor<?x10xf8E4M3FN>)
   %t = fp4.swizzle_scales %s : tensor<?x10xf8E4M3FN> -> tensor<?x10xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>
   return %q, %t : tensor<?x160xf4E2M1FN>, tensor<?x10xf8E4M3FN, #fp4.scale_layout<tiled_128x4>>

@@ -33,7 +33,7 @@ func.func @nvfp4(%g: !x {fp4.dims = ["M", ""]}, %u: !x {fp4.dims = ["M", ""]}, %
   %e = math.exp %g : !x
   %y = arith.mulf %e, %u : !x
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 2, pdl = both>} : (!x, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)
+      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 2, pdl = behind_loads>} : (!x, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)
   %t = fp4.swizzle_scales %s : tensor<?x16xf8E4M3FN> -> tensor<?x16xf8E4M3FN, #tiled>
   return %q, %t : tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN, #tiled>
 }
@@ -41,7 +41,7 @@ func.func @nvfp4(%g: !x {fp4.dims = ["M", ""]}, %u: !x {fp4.dims = ["M", ""]}, %
 func.func @mxfp4(%g: !x) -> (tensor<?x256xf4E2M1FN>, tensor<?x8xf8E8M0FNU, #tiled>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 96, lanes_per_block = 4, pdl = both>} : (!x) -> (tensor<?x256xf4E2M1FN>, tensor<?x8xf8E8M0FNU>)
+      fp4.plan = #fp4.plan<stream_blocks, threads = 96, lanes_per_block = 4, pdl = behind_loads>} : (!x) -> (tensor<?x256xf4E2M1FN>, tensor<?x8xf8E8M0FNU>)
   %t = fp4.swizzle_scales %s : tensor<?x8xf8E8M0FNU> -> tensor<?x8xf8E8M0FNU, #tiled>
   return %q, %t : tensor<?x256xf4E2M1FN>, tensor<?x8xf8E8M0FNU, #tiled>
 }
@@ -50,7 +50,7 @@ func.func @mxfp4(%g: !x) -> (tensor<?x256xf4E2M1FN>, tensor<?x8xf8E8M0FNU, #tile
 func.func @rows(%g: !odd, %a: tensor<f32>) -> (tensor<?x384xf4E2M1FN>, tensor<?x24xf8E4M3FN, #tiled>, tensor<?x384xf4E2M1FN>, tensor<?x12xf8E8M0FNU>) {
   %y = math.exp %g : !odd
   %q, %s = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 2, pdl = both>} : (!odd, tensor<f32>) -> (tensor<?x384xf4E2M1FN>, tensor<?x24xf8E4M3FN>)
+      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 2, pdl = behind_loads>} : (!odd, tensor<f32>) -> (tensor<?x384xf4E2M1FN>, tensor<?x24xf8E4M3FN>)
   %t = fp4.swizzle_scales %s : tensor<?x24xf8E4M3FN> -> tensor<?x24xf8E4M3FN, #tiled>
   %z = math.exp %g : !odd
   %p, %r = fp4.quantize %z {format = #fp4.format<mxfp4>, recipe = #fp4.recipe<ocp_floor>,
@@ -61,7 +61,7 @@ func.func @rows(%g: !odd, %a: tensor<f32>) -> (tensor<?x384xf4E2M1FN>, tensor<?x
 func.func @bytes(%g: !x) -> (tensor<?x256xf8E4M3FN>, tensor<?x8xf8E8M0FNU, #tiled>, tensor<?x256xf8E4M3FN>, tensor<?x8xf8E8M0FNU>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 4, pdl = both>} : (!x) -> (tensor<?x256xf8E4M3FN>, tensor<?x8xf8E8M0FNU>)
+      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 4, pdl = behind_loads>} : (!x) -> (tensor<?x256xf8E4M3FN>, tensor<?x8xf8E8M0FNU>)
   %t = fp4.swizzle_scales %s : tensor<?x8xf8E8M0FNU> -> tensor<?x8xf8E8M0FNU, #tiled>
   %z = math.exp %g : !x
   %p, %r = fp4.quantize %z {format = #fp4.format<mxfp8_e4m3>, recipe = #fp4.recipe<mxfp8_e4m3_floor>,
@@ -73,6 +73,6 @@ func.func @bytes(%g: !x) -> (tensor<?x256xf8E4M3FN>, tensor<?x8xf8E8M0FNU, #tile
 func.func @row(%g: !x) -> (tensor<?x256xf8E4M3FN>, tensor<?x1xf32>) {
   %y = math.exp %g : !x
   %q, %s = fp4.quantize %y {format = #fp4.format<fp8_block128>, recipe = #fp4.recipe<fp8_deepgemm>, block = array<i64: 1, 256>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 16, pdl = both>} : (!x) -> (tensor<?x256xf8E4M3FN>, tensor<?x1xf32>)
+      fp4.plan = #fp4.plan<stream_blocks, threads = 64, lanes_per_block = 16, pdl = behind_loads>} : (!x) -> (tensor<?x256xf8E4M3FN>, tensor<?x1xf32>)
   return %q, %s : tensor<?x256xf8E4M3FN>, tensor<?x1xf32>
 }

@@ -6,13 +6,19 @@
 // RUN: fp4-runner %s --target=sm_100a --pdl --check=strict --policy=random --seed=3 | FileCheck %s --check-prefixes=CHECK,STRICT
 // RUN: fp4-runner %s --target=sm_120a --pdl --check=strict --policy=lazy | FileCheck %s --check-prefixes=CHECK,STRICT
 // The plan asks for it, also where CTAs are clusters.
-// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = both, cluster = [1, 2], threads = 32" --check=strict --policy=random --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = in_turn, cluster = [1, 2], threads = 32" --check=strict --policy=random --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT
 // RUN: cmp %t.plain.npy %t.npy
-// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = both" --emit=ptx --kernel=layer_row_quantize_0 -o - | FileCheck %s --check-prefix=BOTH
-// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = both, cluster = [1, 2]" --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=BOTH
-// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = waits" --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=WAITS
+// Any place is right, and the one of the plan is where the instruction stands.
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = before_wait" --plan "tile_gemm, pdl = behind_loads" --check=strict --policy=random --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT
+// RUN: cmp %t.plain.npy %t.npy
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = behind_loads" --plan "tile_gemm, pdl = in_turn" --check=strict --policy=lazy --output y=%t.npy | FileCheck %s --check-prefixes=CHECK,STRICT
+// RUN: cmp %t.plain.npy %t.npy
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = before_wait" --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=BEFORE
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = in_turn" --emit=ptx --kernel=layer_row_quantize_0 -o - | FileCheck %s --check-prefix=BOTH
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = in_turn, cluster = [1, 2]" --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=BOTH
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = at_end" --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=WAITS
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=NONE
-// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = both" --no-pdl --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=NONE
+// RUN: fp4-runner %s --target=sm_90a --plan "reduce_rows, pdl = in_turn" --no-pdl --emit=ptx --kernel=layer_rows_0 -o - | FileCheck %s --check-prefix=NONE
 // CHECK: passed
 // CHECK: y {{.*}} equals the reference, bit for bit
 // STRICT: hazards {{.*}}none
@@ -22,7 +28,12 @@
 // BOTH: griddepcontrol.launch_dependents;
 // BOTH-NOT: {{ld.global.nc|griddepcontrol}}
 // BOTH: ret
-// WAITS-NOT: {{ld.global|launch_dependents}}
+// BEFORE-NOT: ld.global
+// BEFORE: griddepcontrol.launch_dependents;
+// BEFORE-NEXT: griddepcontrol.wait;
+// BEFORE-NOT: {{ld.global.nc|griddepcontrol}}
+// BEFORE: ret
+// WAITS-NOT: {{ld.global|launch_dependents|prefetch}}
 // WAITS: griddepcontrol.wait;
 // WAITS-NOT: {{ld.global.nc|griddepcontrol}}
 // WAITS: ret

@@ -25,7 +25,7 @@ using Dims = std::array<int64_t, 3>;
 using Store = std::optional<ResultStore>;
 using Order = std::optional<CtaOrder>;
 using Amax = std::optional<AmaxKernel>;
-using Pdl = std::optional<PdlMode>;
+using Pdl = std::optional<LaunchDependents>;
 using Place = std::optional<ReductionPlace>;
 using route::Route;
 
@@ -323,7 +323,8 @@ static ParseResult parseValue(AsmParser &parser, StringRef field, std::optional<
     return success();
   return withNote(parser.emitError(loc) << "'" << field << "' of a plan must be " << wordsOf<Word>()
                                         << ", but got " << text,
-                  "leave the field out, and fp4-plan-kernels decides it");
+                  renamedNote((field + " = " + text).str(),
+                              "leave the field out, and fp4-plan-kernels decides it"));
 }
 
 static std::string familyNames() {

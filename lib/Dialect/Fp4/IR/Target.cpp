@@ -193,13 +193,16 @@ static LogicalResult verifyRowCases(Operation *op, NamedAttribute attribute) {
 
 // #fp4.launch_dependents (C1)
 static LogicalResult verifyPdl(Operation *op, NamedAttribute attribute) {
-  if (isa<LaunchDependentsAttr>(attribute.getValue()))
+  auto dependents = dyn_cast<LaunchDependentsAttr>(attribute.getValue());
+  if (dependents && dependents.getValue() != LaunchDependents::None)
     return success();
-  return withNote(op->emitOpError() << "attribute " << kPdlAttr
-                                    << " must be a place such as "
-                                       "#fp4.launch_dependents<before_wait>, but got "
-                                    << attribute.getValue(),
-                  "the places are before_wait, in_turn, behind_loads and at_end");
+  return withNote(
+      op->emitOpError() << "attribute " << kPdlAttr
+                        << " must be a place such as "
+                           "#fp4.launch_dependents<before_wait>, but got "
+                        << attribute.getValue(),
+      "the places are before_wait, in_turn, behind_loads and at_end; a launch without PDL "
+      "has no fp4.pdl");
 }
 
 LogicalResult Fp4Dialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {

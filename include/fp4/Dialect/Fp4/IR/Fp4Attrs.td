@@ -283,11 +283,13 @@ def Fp4_LaunchDependents : Fp4_I32Enum<"LaunchDependents", "place of griddepcont
     I32EnumAttrCase<"BeforeWait", 0, "before_wait">,
     I32EnumAttrCase<"InTurn", 1, "in_turn">,
     I32EnumAttrCase<"BehindLoads", 2, "behind_loads">,
-    I32EnumAttrCase<"AtEnd", 3, "at_end">]>;
+    I32EnumAttrCase<"AtEnd", 3, "at_end">,
+    I32EnumAttrCase<"None", 4, "none">]>;
 
 def Fp4_LaunchDependentsAttr : EnumAttr<Fp4_Dialect, Fp4_LaunchDependents, "launch_dependents"> {
   let description = [{
-    A kernel whose launch has `fp4.pdl` executes `griddepcontrol.wait`, and lets the next one begin:
+    A kernel whose plan has `pdl`, and so its launch `fp4.pdl`, executes `griddepcontrol.wait`, and
+    lets the next one begin:
 
     | place | |
     |-------|-|
@@ -295,6 +297,7 @@ def Fp4_LaunchDependentsAttr : EnumAttr<Fp4_Dialect, Fp4_LaunchDependents, "laun
     | in_turn | behind the wait |
     | behind_loads | behind the loads, up to a barrier |
     | at_end | nowhere: this kernel ends first |
+    | none | of plans: no PDL |
   }];
   let assemblyFormat = "`<` $value `>`";
 }

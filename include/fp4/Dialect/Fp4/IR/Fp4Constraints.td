@@ -80,7 +80,7 @@ def : Fp4_Constraints<"prologue", [{
 }]>;
 
 def : Fp4_Constraints<"launch_dependents", [{
-  - (C1) `fp4.pdl` is a `#fp4.launch_dependents`.
+  - (C1) `fp4.pdl` is a `#fp4.launch_dependents`, not `none`.
 }]>;
 
 def : Fp4_Constraints<"epilogue", [{

@@ -28,11 +28,6 @@ def Fp4_AmaxKernel : Fp4_I32Enum<"AmaxKernel", "kernel that computes the amax of
     I32EnumAttrCase<"Separate", 0, "separate">,
     I32EnumAttrCase<"Same", 1, "same">]>;
 
-def Fp4_PdlMode : Fp4_I32Enum<"PdlMode", "part of a launch beside those around it", [
-    I32EnumAttrCase<"None", 0, "none">,
-    I32EnumAttrCase<"Waits", 1, "waits">,
-    I32EnumAttrCase<"Both", 2, "both">]>;
-
 def Fp4_ReductionPlace : Fp4_I32Enum<"ReductionPlace", "place of the reduction of split-K parts", [
     I32EnumAttrCase<"Workspace", 0, "workspace">,
     I32EnumAttrCase<"Cluster", 1, "cluster">]>;
@@ -106,7 +101,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | items_per_thread | work items of a thread |
     | rows_per_thread | rows that a thread has at once; without it, one |
     | ctas_per_sm | CTAs per SM; without it, as many as fit |
-    | pdl | PDL. both: the kernel begins while the one before it ends, and lets the next do so. waits: the next begins when it has ended. none, and without it: neither |
+    | pdl | [place](fp4-attributes.md#fp4launch_dependents) where the kernel lets the next one begin (PDL). none, and without it: no PDL |
     | wave_cost | predicted cost in a unit of `dispatch`: once, for each wave of tiles, and for each k tile of a wave |
     | grid | most CTAs for each SM |
     | cache_hints | accesses tell the caches that each line is used once |

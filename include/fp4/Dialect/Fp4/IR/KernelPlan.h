@@ -32,7 +32,7 @@ enum class KernelFamily : uint32_t; // Fp4Plan.td
 enum class ResultStore : uint32_t;
 enum class CtaOrder : uint32_t;
 enum class AmaxKernel : uint32_t;
-enum class PdlMode : uint32_t;
+enum class LaunchDependents : uint32_t;
 enum class ReductionPlace : uint32_t;
 
 /// Sizes from `least` to `most`, both included; without `most` the range has no end.
@@ -103,7 +103,7 @@ struct KernelPlan {
   PipelinePlan pipeline;
   std::optional<int64_t> threads, ctasPerSm;
   StreamPlan stream;
-  std::optional<PdlMode> pdl;
+  std::optional<LaunchDependents> pdl;
   std::array<int64_t, 3> waveCost = {}; ///< predicted costs: a launch, a wave, a k tile of a wave
   Guard guard; ///< conditions of a case of `dispatch`; no field of the text
 
