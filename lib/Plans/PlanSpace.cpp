@@ -40,6 +40,7 @@ private:
   void addReductions();
   void addSlices();
   void addSchedules();
+  void addStreams();
   std::string spell(const KernelPlan &other) const;
 
   Operation *op;
@@ -175,6 +176,15 @@ void Neighbours::addSchedules() {
   });
 }
 
+void Neighbours::addStreams() {
+  addAll<&KernelPlan::stream, &StreamPlan::grid>("grid", powers(64));
+  add("cache_hints", [&](KernelPlan &other) { other.stream.cacheHints = !plan.stream.cacheHints; });
+  for (CtaOrder order : {CtaOrder::Ascending, CtaOrder::Descending})
+    add("order", [&](KernelPlan &other) { other.stream.order = order; });
+  for (AmaxKernel amax : {AmaxKernel::Separate, AmaxKernel::Same})
+    add("amax", [&](KernelPlan &other) { other.stream.amax = amax; });
+}
+
 std::vector<PlanNeighbour> Neighbours::collect() {
   if (plan.tile[2]) { // tile_transform has one stage
     addTiles();
@@ -198,15 +208,11 @@ std::vector<PlanNeighbour> Neighbours::collect() {
   addAll<&KernelPlan::pipeline, &PipelinePlan::mmaWarps>("mma_warps", numbers(1, 2));
   addAll<&KernelPlan::threads>("threads", powers(target.limits.maxThreadsPerCta, /*first=*/32));
   addAll<&KernelPlan::stream, &StreamPlan::blocksPerThread>("blocks_per_thread", powers(16));
+  addAll<&KernelPlan::stream, &StreamPlan::lanesPerBlock>("lanes_per_block", powers(64));
   addAll<&KernelPlan::stream, &StreamPlan::itemsPerThread>("items_per_thread", powers(64));
   addAll<&KernelPlan::strip>("strip", powers(64));
   addAll<&KernelPlan::ctasPerSm>("ctas_per_sm", numbers(1, 8));
-  addAll<&KernelPlan::stream, &StreamPlan::grid>("grid", powers(64));
-  add("cache_hints", [&](KernelPlan &other) { other.stream.cacheHints = !plan.stream.cacheHints; });
-  for (CtaOrder order : {CtaOrder::Ascending, CtaOrder::Descending})
-    add("order", [&](KernelPlan &other) { other.stream.order = order; });
-  for (AmaxKernel amax : {AmaxKernel::Separate, AmaxKernel::Same})
-    add("amax", [&](KernelPlan &other) { other.stream.amax = amax; });
+  addStreams();
   addRoutes();
   for (KernelFamily family : familiesOf(op))
     add("family", [&](KernelPlan &other) {

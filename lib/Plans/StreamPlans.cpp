@@ -51,13 +51,13 @@ static bool mayShareBlocks(QuantizeOp op) {
 int64_t fp4::lanesOfBlock(QuantizeOp op, const KernelPlan &plan) {
   constexpr int64_t bytes = 32;
   bool isOfBytes = !hasPackedData(op.getFormat()) && op.getBlockSize() == bytes;
-  return plan.stream.itemsPerThread.value_or(isOfBytes && mayShareBlocks(op) ? 2 : 1);
+  return plan.stream.lanesPerBlock.value_or(isOfBytes && mayShareBlocks(op) ? 2 : 1);
 }
 
 /// Checks the lanes of a block, or the threads of a row that is one: a part of a warp, or warps.
 static LogicalResult checkLanes(Operation *op, const KernelPlan &plan) {
   constexpr int64_t warp = 32;
-  int64_t lanes = plan.stream.itemsPerThread.value_or(1);
+  int64_t lanes = plan.stream.lanesPerBlock.value_or(1);
   auto quantize = dyn_cast<QuantizeOp>(op);
   if (lanes == 1)
     return success();
@@ -102,13 +102,13 @@ static KernelPlan planOfFew(Operation *op) {
   if (quantize.getRng()) {
     plan.threads = 256;
   } else if (mayShareBlocks(quantize)) {
-    plan.stream.itemsPerThread = quantize.getBlockSize() / kFewestOfLane;
+    plan.stream.lanesPerBlock = quantize.getBlockSize() / kFewestOfLane;
     plan.threads = 128;
   } else if (hasScaleOfRow(op)) {
     int64_t chunks = llvm::divideCeil(elementsOf(op).getDimSize(1), kElementsOfChunk);
     int64_t threads = int64_t(llvm::alignTo(chunks, warp));
     if (threads <= most)
-      plan.stream.itemsPerThread = plan.threads = threads;
+      plan.stream.lanesPerBlock = plan.threads = threads;
   }
   return plan;
 }

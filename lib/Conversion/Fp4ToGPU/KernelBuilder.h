@@ -83,7 +83,7 @@ public:
   /// a copy takes 128. Fewer bytes than the L2 cache has leave room there for the next kernel.
   mlir::Value policyOfLoads(mlir::Value units, int64_t bytes);
   /// Lanes, or threads, that have a scale block together; none where the plan leaves it open.
-  std::optional<int64_t> lanesOfBlock() const { return plan.stream.itemsPerThread; }
+  std::optional<int64_t> lanesOfBlock() const { return plan.stream.lanesPerBlock; }
   /// Launches take turns: the kernel begins long before it may read, and asks the L2 cache for what
   /// it will (prefetch).
   bool takesTurns() const {

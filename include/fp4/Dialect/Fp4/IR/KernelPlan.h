@@ -77,7 +77,8 @@ struct PipelinePlan {
 
 /// Decisions about a kernel whose threads stream over elements, without tiles.
 struct StreamPlan {
-  std::optional<int64_t> blocksPerThread, itemsPerThread;
+  std::optional<int64_t> blocksPerThread, itemsPerThread; ///< items of reduce_rows are rows
+  std::optional<int64_t> lanesPerBlock;
   std::optional<int64_t> singleRows; ///< rows behind strips that have a CTA each
   std::optional<int64_t> grid;
   bool cacheHints = false;
