@@ -8,21 +8,28 @@
 // RUN: fp4-runner %s --target=sm_90a --function=bytes --shape=5 --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,FOUR
 // RUN: fp4-runner %s --target=sm_90a --function=row --shape=5 --check=strict --policy=random | FileCheck %s --check-prefixes=CHECK,ROW,TWO
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx --kernel=nvfp4_quantize_0 -o - | FileCheck %s --check-prefix=PTX
+// RUN: fp4-runner %s --target=sm_90a --function=rows --emit=ptx --kernel=rows_quantize_0 -o - | FileCheck %s --check-prefix=APART
 // CHECK: passed
 // ROW: quantize_0 {{.*}}2 CTAs of 64 threads
 // TWO-COUNT-2: equals the reference, bit for bit
 // FOUR-COUNT-4: equals the reference, bit for bit
 // A lane of two loads 8 elements of two matrices, which it has asked the L2 cache for beside the amax, and stores 4 bytes.
+// Warps of rows that pad the matrix skip the elements; a warp that has lanes of two rows does not, because all of its lanes
+// exchange values.
 // PTX-NOT: ld.global
 // PTX-COUNT-3: prefetch.global.L2
 // PTX-NOT: {{prefetch|ld.global}}
 // PTX: griddepcontrol.wait;
+// PTX: bra
 // PTX: ld.global.b32
 // PTX-COUNT-2: ld.global.v4.b32
 // PTX-NOT: ld.global
 // PTX: griddepcontrol.launch_dependents;
 // PTX-NOT: {{ld.global|st.global.v}}
 // PTX: st.global.b32
+// APART: griddepcontrol.wait;
+// APART-NOT: bra
+// APART: shfl.sync
 
 !x = tensor<?x256xbf16>
 !odd = tensor<?x384xbf16>
