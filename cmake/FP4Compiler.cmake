@@ -56,7 +56,7 @@ endif()
 # include it.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/fp4_compiler_pch.cpp CONTENT "") # a new run keeps its time
 add_library(fp4_compiler_pch OBJECT ${CMAKE_BINARY_DIR}/fp4_compiler_pch.cpp)
-# The same code generation flags that add_mlir_dialect_library gives its targets, or clang refuses it.
+# Code generation flags as add_mlir_dialect_library gives them to its targets, or clang refuses it.
 llvm_update_compile_flags(fp4_compiler_pch)
 target_compile_options(fp4_compiler_pch PRIVATE ${FP4_COMPILER_LEVEL})
 target_precompile_headers(fp4_compiler_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fp4_pch.h)

@@ -6,9 +6,9 @@ are found, with a capital unless they open a summary of TableGen or a help text:
 
   questions  What, Whether, Where, How, Which and Who. A document may ask a question, have one as a
              title or in the head of a table, and say "Where X, Y"
-  stand-ins  It, Its, They and Those, and This, That, These, Such and "The same" unless a noun
+  stand-ins  It, Its, They, Those and "The same", and This, That, These and Such unless a noun
              follows: "This op" and "These four loops" name their noun, "This is" and "That of" do
-             not
+             not, and "The same op" leaves open whose
   of         "Of few rows, ...": the sentence begins with what is left of its noun
 
 Read are comments of C, C++, CUDA, PTX, MLIR, TableGen, CMake, Python, shell and YAML, docstrings,
@@ -35,9 +35,9 @@ from check_docs import Tree
 #===--- Openers -----------------------------------------------------------===#
 
 QUESTIONS = ("What", "Whether", "Where", "How", "Which", "Who")
-PRONOUNS = ("It", "Its", "They", "Those")
+PRONOUNS = ("It", "Its", "They", "Those", "The same")
 ANY_CASE = re.compile(rf"({'|'.join(word.lower() for word in QUESTIONS + PRONOUNS)})\b")
-OPENER = re.compile(rf"({'|'.join(QUESTIONS + PRONOUNS)}|This|That|These|Such|Of|The same)\b(?![-_/.]\w|\()")
+OPENER = re.compile(rf"({'|'.join(QUESTIONS + PRONOUNS)}|This|That|These|Such|Of)\b(?![-_/.]\w|\()")
 
 # A word after which "This" or "These" can no longer be followed by its noun.
 NO_NOUN = frozenset("""
@@ -67,7 +67,7 @@ def words(text):
 
 
 def stands_alone(opener, rest):
-    """Returns true when no noun follows "This", "That", "These", "Such" or "The same"."""
+    """Returns true when no noun follows "This", "That", "These" or "Such"."""
     several = opener == "These"
     for position, word in enumerate(words(rest)):
         if opener == "Such" and position == 0 and word in ("a", "an"):
@@ -76,7 +76,7 @@ def stands_alone(opener, rest):
             return True
         if several and word and not PLURAL.match(word) and word.islower():
             continue
-        third_person = position == 0 and not several and opener != "Such" and opener != "The same"
+        third_person = position == 0 and not several and opener != "Such"
         return third_person and word.islower() and PLURAL.match(word) and not SINGULAR.match(word)
     return True
 

@@ -1,4 +1,4 @@
-// The same kernels on dense operands, and on rows with gaps between them (fp4.strided), for sm_90a:
+// Kernels on dense operands, and again on rows with gaps between them (fp4.strided), for sm_90a:
 //
 //   fp4-runner strided.mlir --target=sm_90a --emit=so -o strided.so
 //   fp4-run strided.so --device cuda --function q_strided --shape 4096 --benchmark

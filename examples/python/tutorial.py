@@ -204,7 +204,7 @@ y = fp4.torch.linear(fp4.torch.quantize(x, recipe="modelopt"), fp4.torch.swizzle
 assert distance(y, exact + 1) < 0.2
 
 # %% [markdown]
-# The same weight as compressed-tensors writes it: a number is looked for that decodes to the same
+# That weight as compressed-tensors writes it: a number is looked for that decodes to the same
 # weights, to the last bit. Not every weight has one. A weight without one is refused, but for
 # `nearest=True`.
 

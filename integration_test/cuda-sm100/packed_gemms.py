@@ -48,7 +48,7 @@ PRODUCTS: dict[str, Listed] = {
 
 
 def shrunk(problem: Problem) -> Problem:
-    """The same kind with so few elements that a simulator computes and verifies it at once."""
+    """A problem of this kind with so few elements that a simulator computes and verifies it at once."""
     rows = [40, 0, 100] if problem.kind == "grouped" else problem.groups[:2]
     m, n, k = sum(rows) if rows else min(problem.m, 256), 256, 512
     if problem.format == "mxfp6_e2m3":  # the one that first_light.sh times: it runs thousands of times

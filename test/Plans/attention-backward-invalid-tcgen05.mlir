@@ -1,5 +1,5 @@
 // RUN: fp4-opt %s -fp4-set-target=target=sm_100a -fp4-plan-kernels -verify-diagnostics
-// The same operation has a plan on sm_90a (attention-backward.mlir).
+// This operation has a plan on sm_90a (attention-backward.mlir).
 
 !t = tensor<1x1024x8x128xbf16>
 !l = tensor<1x1024x8xf32>

@@ -23,7 +23,7 @@
 // OLD: error: target sm_100a needs ptxas of CUDA 12.9 or newer, but got 12.6 ('{{.*}}old-ptxas.sh')
 // OLD: note: install ptxas (CUDA 12.9 or newer) {{.*}}ask for PTX
 
-// The same assembler is new enough for sm_90a; it is an impostor that fails, and its words are shown.
+// That assembler is new enough for sm_90a; it is an impostor that fails, and its words are shown.
 // RUN: sed 's/12\.6/12.8/g' %t/old-ptxas.sh > %t/newer-ptxas.sh && chmod +x %t/newer-ptxas.sh
 // RUN: not fp4-opt %t/ok.mlir -fp4-set-target=target=sm_90a "--fp4-emit-kernels=emit=cubin ptxas=%t/newer-ptxas.sh" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REJECT

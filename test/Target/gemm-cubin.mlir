@@ -67,6 +67,6 @@ func.func @ragged(%a: tensor<?x272xf4E2M1FN>,
   return %y : tensor<?x201xbf16>
 }
 
-// The same kernels assemble for sm_103a.
+// These kernels assemble for sm_103a.
 // RUN: fp4-opt %s --compile-to=cubin --target=sm_103a | %python %fp4_src/test/Target/Inputs/resources.py \
 // RUN:   | FileCheck %s

@@ -190,11 +190,11 @@ prose() { # file, findings, lines
     sed "s/^[^:]*:\([0-9]*\): a \([a-z]*\) opens with '\(.*\)': begin with .*/\1:\2:\3/" | paste -sd ' ' || true)
   [ "$found" == "$2" ] || { printf '%s, expected: %s\nfound: %s\n' "$1" "$2" "$found"; exit 1; }
 }
-prose lib/Add/Rows.cpp '1:comment:What 4:sentence:It 5:comment:Those 8:sentence:The same 9:comment:Of 11:sentence:How' \
+prose lib/Add/Rows.cpp '1:comment:What 4:sentence:It 5:comment:Those 8:comment:The same 9:comment:Of 11:sentence:How' \
   '//===- Rows.cpp - What rows are ---===//' '//' \
   '// The sums that an instruction reads, and' '// That a line break may put first. It waits for them.' \
   'int a; ///< Those that wait' 'int b; ///< the threads that wait, or' '       ///< Which wait' \
-  '// The same rows. The same of columns.' \
+  '// The same rows. Rows of the same tile.' \
   'const char *text = "// It is text"; int c; // Of few rows, the first.' \
   '/* Returns true when rows arrive.' '   How many? */' '//===--- Rows of a tile ---===//'
 prose lib/Add/These.cu '2:comment:These 3:sentence:This 4:sentence:Such 4:sentence:That 5:comment:Such 6:comment:That 7:sentence:It 8:sentence:It' \

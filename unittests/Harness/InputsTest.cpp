@@ -465,7 +465,7 @@ TEST(Reference, ATypeThatDiffersIsSaid) {
   Verdict verdict = judge("y", input(bf16(3, 16), "ones"), expected);
   EXPECT_FALSE(verdict.passed);
   EXPECT_EQ(verdict.details, "expected 2x16xbf16, but got 3x16xbf16");
-  // The same bytes in another type are another value.
+  // Bytes in another type are another value.
   Tensor halves = expected.value;
   halves.type.element = ElementType::F16;
   verdict = judge("y", halves, expected);

@@ -10,7 +10,7 @@ Tensor makeRowNumbers(const Type &type, int64_t rows, uint64_t seed, unsigned in
 /// Different row numbers of a scatter into `rows` rows; every seventh, and what has no row, is -1.
 Tensor makeSlots(const Type &type, int64_t rows, uint64_t seed, unsigned index);
 
-/// Seeded inputs. The same (distribution, seed, index, type) gives the same bytes on every machine.
+/// Seeded inputs. A (distribution, seed, index, type) has the same bytes on every machine.
 ///   gaussian  normal(0, 1)
 ///   layer     gaussian, with prepacked weights 2^-6 times as large: a row of some thousand columns
 ///             times them has results of order 10, of which exponentials are finite

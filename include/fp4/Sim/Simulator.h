@@ -6,7 +6,7 @@
 //   auto stats = simulator.launch(**program, "kernel", {.grid = {148, 1, 1}, .block = {192, 1, 1}},
 //                                 params);
 //
-// A launch runs to its end before it returns. The same options, seed and one host thread replay a
+// A launch runs to its end before it returns. One host thread with equal options and seed replays a
 // launch exactly; with more host threads only the order of global atomics between clusters varies.
 //
 //===----------------------------------------------------------------------===//

@@ -81,5 +81,5 @@ def unpack(image: bytes) -> tuple[int, ...]:
 
 
 def noise(count: int, seed: int) -> bytes:
-    """The same bytes on every machine."""
+    """Random bytes that are equal on every machine."""
     return random.Random(seed).randbytes(count)

@@ -191,7 +191,7 @@ def share_columns(p: Product, cells: list[list[int]]) -> None:
 
 
 def steps_of(p: Product) -> str:
-    """The same product `steps` times, so that the rounding of D into the next sum shows."""
+    """PTX of the product `p`, `steps` times, so that the rounding of D into the next sum shows."""
     text = tm.address("d0", tm.descriptor(0, 128, 256)) + tm.address("d1", tm.descriptor(OFFSET_B, 128, 256))
     text += f"  mov.u32 %r0, {instruction_descriptor(p):#x};\n"
     text += f"  add.u32 %r1, %tmem, {A_COLUMN};\n  add.u32 %r2, %tmem, {SCALE_A};\n  add.u32 %r3, %tmem, {SCALE_B};\n"

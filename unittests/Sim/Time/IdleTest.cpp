@@ -119,7 +119,7 @@ TEST(Idle, WhatABranchDependsOnIsExecuted) {
   EXPECT_EQ(std::ranges::count(stored(all), 3u) % threads == 0, false); // some lanes, not all
 }
 
-/// The same predicted time, with and without what --time-only leaves out. Returns both.
+/// Expects one predicted time with and without what --time-only leaves out. Returns both results.
 std::pair<Result, Result> runBoth(const std::string &body, unsigned blocks = 1) {
   const Result all = run(body, false, blocks), only = run(body, true, blocks);
   EXPECT_GT(all.time.cycles, 0);

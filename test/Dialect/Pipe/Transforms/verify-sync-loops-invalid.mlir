@@ -104,7 +104,7 @@ gpu.func @kernel(%sf: !sf, %n: i32, %m: i32) kernel {
 
 // -----
 
-// The same condition on both sides.
+// One condition on both sides is right.
 !scales = !pipe.shared<128x16xf8E4M3FN, tiled_128x4>
 !tscales = !pipe.tmem<128x16xf8E4M3FN, tiled_128x4>
 !tiles = !pipe.channel<!scales>
