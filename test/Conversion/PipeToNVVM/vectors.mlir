@@ -40,3 +40,27 @@ gpu.func @carried(%p: !pipe.global<1024x32xf32>, %alpha: !pipe.global<f32>, %y: 
   gpu.return
 }
 }
+
+// Loops carry 16-bit floats in words of two.
+// CHECK-LABEL: llvm.func @halves
+// CHECK: llvm.br ^{{.*}}vector<4xi32>)
+// CHECK: ^{{.*}}vector<4xi32>):
+// CHECK: %[[ROUNDED:.*]] = llvm.fptrunc %{{.*}} : vector<8xf32> to vector<8xbf16>
+// CHECK: %[[WORDS:.*]] = llvm.bitcast %[[ROUNDED]] : vector<8xbf16> to vector<4xi32>
+// CHECK: llvm.br ^{{.*}}%[[WORDS]]{{.*}}vector<4xi32>)
+gpu.module @n {
+gpu.func @halves(%p: !pipe.global<1024x32xf32>, %y: !pipe.global<1024x32xbf16>, %n: i32) kernel {
+  pipe.role epilogue warps 0 to 4 drives [threads] {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : !half
+    %last = scf.for %i = %c0 to %n step %c1 iter_args(%h = %zero) -> !half : i32 {
+      %next = pipe.fetch %p[%i, %c0] written : !pipe.global<1024x32xf32> -> !tile
+      %rounded = arith.truncf %next : !tile to !half
+      scf.yield %rounded : !half
+    }
+    pipe.store %last, %y[%c0, %c0] : !half, !pipe.global<1024x32xbf16>
+  }
+  gpu.return
+}
+}

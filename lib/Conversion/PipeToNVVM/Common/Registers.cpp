@@ -123,6 +123,45 @@ static void takeVectors(Operation *op) {
       llvm::for_each(block.getArguments(), takeVector);
 }
 
+/// The words that have the elements of a vector of 16-bit floats; null of another type.
+static VectorType wordsOf(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  bool arePairs = vector && isa<FloatType>(vector.getElementType()) &&
+                  vector.getElementTypeBitWidth() == 16 && vector.getNumElements() % 2 == 0;
+  return arePairs
+             ? VectorType::get(vector.getNumElements() / 2, IntegerType::get(type.getContext(), 32))
+             : VectorType();
+}
+
+/// Carries 16-bit floats from iteration to iteration in words of two. LLVM splits a vector of 72 or
+/// 80, no power of two, into its elements, which threads would join again for each MMA.
+static void carryWords(scf::ForOp loop) {
+  OpBuilder b(loop);
+  auto casted = [&](Value value, Type type) -> Value {
+    return vector::BitCastOp::create(b, value.getLoc(), type, value);
+  };
+  auto carry = [&](Value value, Type elements, VectorType words) {
+    value.setType(words);
+    Value again = casted(value, elements);
+    value.replaceAllUsesExcept(again, again.getDefiningOp());
+  };
+  for (auto [number, init] : llvm::enumerate(loop.getInitArgsMutable())) {
+    Type elements = init.get().getType();
+    VectorType words = wordsOf(elements);
+    if (!words)
+      continue;
+    b.setInsertionPoint(loop);
+    init.set(casted(init.get(), words));
+    b.setInsertionPointToStart(loop.getBody());
+    carry(loop.getRegionIterArg(unsigned(number)), elements, words);
+    Operation *yield = loop.getBody()->getTerminator();
+    b.setInsertionPoint(yield);
+    yield->setOperand(unsigned(number), casted(yield->getOperand(unsigned(number)), words));
+    b.setInsertionPointAfter(loop);
+    carry(loop.getResult(unsigned(number)), elements, words);
+  }
+}
+
 LogicalResult fp4::takeVectors(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> ofDialect, others;
   kernel.getBody().walk(
@@ -136,6 +175,7 @@ LogicalResult fp4::takeVectors(gpu::GPUFuncOp kernel) {
   llvm::for_each(ofDialect, enterDialect);
   for (Operation *op : others)
     ::takeVectors(op);
+  kernel.walk(carryWords);
   return success();
 }
 
