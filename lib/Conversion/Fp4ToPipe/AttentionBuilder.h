@@ -180,6 +180,9 @@ struct Attention {
   int64_t partsOfKeys() { return splits * slices; }
   /// Returns true when a CTA may have blocks that no query sees.
   bool mayHideBlocks() { return !seesAll() || blocks() % partsOfKeys() != 0; }
+  /// Returns true when blocks in front of the last one of a tile may have keys that some query does
+  /// not see: a sequence that ends, wherever it does, hides keys of the last one alone.
+  bool hidesBeforeLast() { return window() || (op.getCausal() && queryTokens() > 1); }
   /// Returns true when blocks with hidden keys pass in a loop of their own. A branch around masks
   /// in each block keeps ptxas from computing maxima while values are multiplied: without it heads
   /// of 192 and 128 are 2 to 3 % faster on an H200, and those of 128 with blocks of 160 keys, or of

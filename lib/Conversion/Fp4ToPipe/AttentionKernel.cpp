@@ -227,8 +227,8 @@ Value AttentionBuilder::countHidden(const QueryTile &tile, Value last, Value cou
   return arith::MinSIOp::create(b, arith::MaxSIOp::create(b, hidden, b.constant(1)), count);
 }
 
-/// Passes over the blocks of `range` but for the values of the first one, which come last. With
-/// `loopsApart` a loop of its own has the blocks in which each query sees each key.
+/// Passes over the blocks of `range` but for the values of the first one, which come last. Blocks
+/// in which each query sees each key have a loop of their own with `loopsApart`, or else a branch.
 RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range, Value sums) {
   Value last = b.sub(range.end, b.constant(1));
   auto [query, first] = firstBlock(tile, last);
@@ -245,11 +245,12 @@ RowState AttentionBuilder::passBlocks(const QueryTile &tile, const Range &range,
     state = toState(loop.getResults(), attention.scalesLate());
   };
   Value next = b.constant(1);
-  if (!attention.loopsApart()) {
+  bool mayHide = attention.hidesBeforeLast();
+  if (mayHide && !attention.loopsApart()) {
     pass(next, count, HiddenKeys::Maybe);
     return state;
   }
-  if (attention.op.getCausal() && attention.queryTokens() > 1) {
+  if (mayHide) {
     Value hidden = countHidden(tile, last, count);
     pass(next, hidden, HiddenKeys::Some);
     next = hidden;
