@@ -424,9 +424,11 @@ static KernelPlan proposeBytes(Operation *operation, const KernelPlan &partial,
 }
 
 /// Work that warpgroups have in turn. Three that begin their products in turn are up to 7 % faster
-/// on an H200. Two are up to 3 % slower: they find their phases by themselves.
-static pipe::Turns turnsOfGroups(int32_t groups) {
-  return groups == 3 ? pipe::Turns::Products : pipe::Turns::Nothing;
+/// on an H200, and two with slopes, whose threads take longer than products, 1 to 3 %. Others of
+/// two are up to 3 % slower: they find their phases by themselves.
+static pipe::Turns turnsOfGroups(AttentionOp op, int32_t groups) {
+  bool inTurn = groups == 3 || (groups == 2 && op.getSlopes());
+  return inTurn ? pipe::Turns::Products : pipe::Turns::Nothing;
 }
 
 /// A tile of one to three warpgroups, or of one and clusters that share its keys.
@@ -443,7 +445,7 @@ static KernelPlan proposeFragments(Operation *op, const KernelPlan &partial,
   plan.ctasPerSm = 1;
   constexpr RegisterShares shares[] = {RegisterShares(), kFewBeside, {160, 24}};
   plan.roles = fragmentRoles(op->getContext(), groups, shares[groups - 1], /*storesTiles=*/false,
-                             turnsOfGroups(groups));
+                             turnsOfGroups(attention, groups));
   if (groups >= 2) {
     plan.pipeline.stages = groups == 2 ? 5 : 4;
     plan.schedule = rasterOfTiles(attention, target);

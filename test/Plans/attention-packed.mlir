@@ -20,8 +20,16 @@ func.func @packed(%q: !q, %k: !k, %v: !k, %a: !o) -> !q {
 
 // Without a mask the longest sequences come first.
 // CHECK-LABEL: func.func @whole
-// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<4>>
+// CHECK: tile = [128, 128, 1], schedule = #pipe.static_persistent<panels<4>>, {{.*}}drives [tensor, threads] registers 240,
 func.func @whole(%q: !q, %k: !k, %v: !k, %a: !o) -> !q {
   %o = fp4.attention %q, %k, %v query_offsets(%a : !o) key_offsets(%a : !o) scale 1.0 : !q, !k, !k -> !q
+  return %o : !q
+}
+
+// Two warpgroups with slopes begin their products in turn.
+// CHECK-LABEL: func.func @slopes
+// CHECK: tile = [128, 128, 1], {{.*}}drives [tensor, threads] registers 240 in_turn products,
+func.func @slopes(%q: !q, %k: !k, %v: !k, %a: !o, %s: tensor<32xf32>) -> !q {
+  %o = fp4.attention %q, %k, %v query_offsets(%a : !o) key_offsets(%a : !o) slopes(%s : tensor<32xf32>) scale 1.0 : !q, !k, !k -> !q
   return %o : !q
 }
