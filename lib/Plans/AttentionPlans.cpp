@@ -424,7 +424,7 @@ static KernelPlan proposeBytes(Operation *operation, const KernelPlan &partial,
 }
 
 /// Work that warpgroups have in turn. Three that begin their products in turn are up to 7 % faster
-/// on an H200, and two with slopes, whose threads take longer than products, 1 to 3 %. Others of
+/// on an H200, and two with slopes, whose threads take longer than products, 1 to 4 %. Others of
 /// two are up to 3 % slower: they find their phases by themselves.
 static pipe::Turns turnsOfGroups(AttentionOp op, int32_t groups) {
   bool inTurn = groups == 3 || (groups == 2 && op.getSlopes());
