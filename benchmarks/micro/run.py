@@ -109,6 +109,7 @@ def sections(device: Device, out: int, quick: bool) -> dict[str, Callable[[], Ro
             "replacement": lambda: ladder.replacement(device, out, quick)}
     hopper = {"registers": lambda: registers.registers(device, out, rounds), "tensor": lambda: tensor.products(device, out, rounds),
               "beside": lambda: tensor.beside(device, out, rounds), "beside-own": lambda: tensor.beside_own(device, out, rounds), "beside-queued": lambda: tensor.beside_queued(device, out, rounds),
+              "beside-masks": lambda: tensor.beside_masks(device, out, rounds),
               "fence-products": lambda: tensor.fences(device, out, rounds),
               "conversions": lambda: converted_operands.conversions(device, out, rounds),
               "mma-sync": lambda: mma_sync.beside(device, out, rounds), "merges": lambda: mma_sync.merges(device, out, quick),

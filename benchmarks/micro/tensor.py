@@ -158,6 +158,32 @@ def beside_queued(device: Device, out: int, rounds: int) -> Iterator[dict[str, A
                         device, kernel, out, warps, max(1, 2 * rounds), length)
 
 
+#: What slopes and masks add: %v differs between threads, %u is uniform and %d is a temporary.
+MASKS = {"ffma of 3 registers": "fma.rn.f32 {y}, {y1}, {y3}, {y};", "ffma, fixed": "fma.rn.f32 {y}, {y1}, %v, {y};",
+         "ffma, uniform": "fma.rn.f32 {y}, {y1}, %u, {y};", "ffma of |x|, uniform": "abs.f32 %d, {y1}; fma.rn.f32 {y}, %d, %u, {y};",
+         "ffma, immediate": "fma.rn.f32 {y}, {y}, 0f3E0296C9, %v;", "fadd, fixed": "sub.rn.f32 {y}, %v, {y};",
+         "distance and ffma, uniform": "sub.rn.f32 %d, %v, {y4}; abs.f32 %d, %d; fma.rn.f32 {y}, %d, %u, {y};",
+         "max.NaN": "max.NaN.f32 {y}, {y}, {y1};", "max.NaN, a chain": "max.NaN.f32 %y0, %y0, {y1};",
+         "comparison and selection": "setp.lt.s32 %is, {y1}, {i}; selp.f32 {y}, {y}, 0fFF800000, %is;"}
+
+
+def beside_masks(device: Device, out: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Lines of slopes and masks alone and beside MMAs. The roles are uniform for ptxas, which then
+    keeps %u in a uniform register."""
+    declared = "  .reg .b32 %u, %v, %d; .reg .pred %is; mov.u32 %u, %ctaid.x; add.u32 %u, %u, 1065353216; add.u32 %v, %thread, 1065353216;\n"
+    for name, line in MASKS.items():
+        lines = [line.format(i=i + 3, y=f"%y{i % 8}", **{f"y{j}": f"%y{(i + j) % 8}" for j in (1, 3, 4)}) for i in range(OPERATIONS)]
+        for columns, registers in ((0, False), (128, True), (128, False)):
+            length = 32 if columns else group_of(columns)
+            code = busy(columns, registers, lines, length)
+            at = code.index("  .reg .b32 %y<8>")
+            code = code[:at] + declared + code[at:].replace("setp.ge.u32 %other, %thread, 128;", "shr.u32 %d, %thread, 7; "
+                                                            "shfl.sync.idx.b32 %d, %d, 0, 31, 0xffffffff; setp.ge.u32 %other, %d, 1;", 1)
+            kernel = device.load(code, shared=160 * 1024)
+            for warps in (1, 2):
+                yield {"name": f"{name} {besides(columns, registers)}, {warps} a scheduler"} | measured(device, kernel, out, warps, 5 * rounds, length if columns else 0)
+
+
 FENCES = {"nothing": "", "fence.proxy.async.shared::cta": "  fence.proxy.async.shared::cta;\n", "fence.proxy.async": "  fence.proxy.async;\n",
           "membar.cta": "  membar.cta;\n", "ld.shared and fence.proxy.async.shared::cta": "  ld.shared.b32 %x, [%s];\n  fence.proxy.async.shared::cta;\n"}
 CHAIN = 128  # instructions that each need the one before
