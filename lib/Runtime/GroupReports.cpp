@@ -16,6 +16,7 @@ Expected<DevicePtr> GroupReports::place(const void *owner, const char *what) {
 
 Status GroupReports::take(const void *owner) {
   std::scoped_lock lock(mutex_);
+  Status found;
   for (const auto &[operand, address] : places_) {
     if (owner && operand.first != owner)
       continue;
@@ -25,9 +26,10 @@ Status GroupReports::take(const void *owner) {
       continue;
     const int64_t none = GroupReport::kNone;
     FP4_TRY(device_.writeShared(address, std::as_bytes(std::span(&none, 1))));
-    return tl::unexpected<Error>(groupError(operand.second, report));
+    found = tl::unexpected<Error>(groupError(operand.second, report));
+    owner = operand.first; // one call leaves a report for each of its operands
   }
-  return {};
+  return found;
 }
 
 void GroupReports::drop(const void *owner) {

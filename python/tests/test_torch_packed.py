@@ -214,6 +214,16 @@ class Packed(unittest.TestCase):
                     ft.attention(query, key, value, cu_seqlens_q=offsets[0],
                                  cu_seqlens_k=offsets[1])
 
+    def test_calls_behind_wrong_offsets(self) -> None:
+        """A call whose offsets are all wrong is one error, and the next call has none."""
+        query, key, value, *_ = packed()
+        good, bad = (torch.tensor([0, 4, x], dtype=torch.int32) for x in (9, 9999))
+        expected = ft.attention(query, key, value, cu_seqlens_q=good, cu_seqlens_k=good)
+        with self.assertRaisesRegex(fp4.UsageError, "must not exceed"):
+            ft.attention(query, key, value, cu_seqlens_q=bad, cu_seqlens_k=bad)
+        again = ft.attention(query, key, value, cu_seqlens_q=good, cu_seqlens_k=good)
+        self.assertTrue(torch.equal(again, expected))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -54,6 +54,28 @@ TEST(GroupReports, AreTakenOnceAndWhenTheyAreWhole) {
   EXPECT_FALSE(reports.take()) << "of any program";
 }
 
+TEST(GroupReports, OfOneProgramAreOneError) {
+  auto device = simulator();
+  const int program = 0, another = 0;
+  constexpr const char *others = "operand 'key_offsets'";
+  GroupReports &reports = device->groupReports();
+  const DevicePtr first = reports.place(&program, kOffsets).value();
+  const DevicePtr second = reports.place(&program, others).value();
+  const DevicePtr apart = reports.place(&another, kOffsets).value();
+  auto writeAll = [&] {
+    for (const DevicePtr place : {first, second, apart})
+      write(*device, place, kTooLarge);
+  };
+  writeAll();
+  EXPECT_FALSE(reports.take(&program));
+  EXPECT_TRUE(reports.take(&program)) << "both operands were of one call";
+  EXPECT_FALSE(reports.take(&another)) << "another program has its own";
+  writeAll();
+  EXPECT_FALSE(reports.take());
+  EXPECT_FALSE(reports.take()) << "of the other program";
+  EXPECT_TRUE(reports.take());
+}
+
 TEST(GroupReports, EndWithTheirProgram) {
   auto device = simulator();
   DevicePtr place = 0;

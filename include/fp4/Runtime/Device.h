@@ -144,7 +144,8 @@ public:
 
   /// The place of `what`, an operand of the program with this `owner`: the same in each call.
   Expected<DevicePtr> place(const void *owner, const char *what);
-  /// The first report, without waiting, of the programs of `owner` or of all; it is taken away.
+  /// Takes away the reports of one program, of `owner` or the first that has any, without waiting,
+  /// and returns one of them.
   Status take(const void *owner = nullptr);
   /// The owner's kernels have ended, and its names are gone.
   void drop(const void *owner);
