@@ -291,6 +291,8 @@ class Checked(unittest.TestCase):
             numbers = torch.tensor(more, dtype=torch.int32)
             with self.assertRaisesRegex(fp4.UsageError, text):
                 ft.attention(q, cache, cache, lengths=numbers, pages=wrong, checked=True)
+            with ft.checked(), self.assertRaisesRegex(fp4.UsageError, text):
+                ft.attention(q, cache, cache, lengths=numbers, pages=wrong)
         with sim():
             got = ft.attention(q, cache, cache, lengths=lengths, pages=pages, checked=True)
             self.assertTrue(torch.equal(
@@ -298,6 +300,15 @@ class Checked(unittest.TestCase):
         with self.assertRaisesRegex(fp4.UsageError, "'lengths' must be from 0 to 8"):
             ft.attention(heads(1, 1, 1, 64), heads(1, 8, 1, 64), heads(1, 8, 1, 64),
                          lengths=torch.tensor([9], dtype=torch.int32), checked=True)
+
+    def test_factors(self) -> None:
+        """Kernels of queries of 8 bits need positive factors."""
+        x, one = heads(1, 4, 1, 64).to(torch.float8_e4m3fn), torch.ones(1)
+        for wrong in (-one, one * 0, one * float("nan")):
+            with ft.checked(), self.assertRaisesRegex(fp4.UsageError, "'value_factors' must be"):
+                ft.attention(x, x, x, key_factors=one, value_factors=wrong)
+        with sim(), ft.checked():
+            ft.attention(x, x, x, key_factors=one, value_factors=one)
 
 
 if __name__ == "__main__":

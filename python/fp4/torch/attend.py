@@ -15,7 +15,8 @@ from typing import Any, Literal, overload
 import torch
 
 from ..errors import UsageError
-from . import attend_backward, attend_blocks, functional, recipes
+from ..tensors import check_dense
+from . import attend_backward, attend_blocks, attend_numbers, checking, functional, recipes
 from .attend_programs import (
     BLOCKS,
     CODES,
@@ -31,7 +32,7 @@ from .attend_programs import (
 from .execution import run, run_into
 from .operation import Operation
 from .planned import planned
-from .row_results import check_number, check_tensor, said
+from .row_results import check_tensor, said
 from .scaled import Scaled
 from .strides import dense, matrix_of_tokens, placed_tokens
 
@@ -50,6 +51,9 @@ def _call(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: torch.Te
           out_factor: Maybe = None, out_amax: Maybe = None, out_format: str = "") -> _Call:
     query, key, value = (x.view(torch.float4_e2m1fn_x2) if x.dtype in PACKED else x
                          for x in (query, key, value))
+    if checking.is_checked():
+        attend_numbers.check_ranges(key, lengths, pages, heads_first)
+        attend_numbers.check_factors(query, key_factors=key_factors, value_factors=value_factors)
     axis = 1 if pages is None and cu_seqlens_k is None else 0  # of tokens, or of pages
     if not key.shape[axis] and not value.shape[axis]:  # no kernel has a map of no keys
         key, value = (_one_row(x, axis) for x in (key, value))
@@ -237,7 +241,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             format of queries.
         out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.
         out: takes the result, without a gradient. Rows of tokens may have gaps.
-        checked: first refuse lengths and pages that do not exist.
+        checked: first refuse lengths and pages that do not exist, as within checked().
         return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
             without a key or sink.
 
@@ -329,6 +333,8 @@ def _arguments_of(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causa
     value = _values_of(key, value, latent)
     _check_operands(query, key, value, given, latent)
     heads_first = _check_layout(kv_layout, pages)
+    if given["query_scales"] is None:
+        attend_numbers.check_sizes(query, key, value, heads_first, latent)
     sequences = _count_sequences(of_queries, of_keys, query, key, lengths, pages)
     if given["query_scales"] is None:
         _check_codes(query, key, value, key.shape[1 if heads_first else -2], sequences,
@@ -346,16 +352,18 @@ def _arguments_of(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causa
     functional._check_devices(query=query, key=key, value=value,
                               **{name: x for name, x in given.items() if x is not None})
     if checked:
-        _check_ranges(lengths, pages, key, heads_first)
+        attend_numbers.check_ranges(key, lengths, pages, heads_first)
     if scale is None:
         scale = 1 / math.sqrt(elements_of(query)[-1])
-    check_number(scale, "scale")
+    attend_numbers.check_positive(scale, "scale", "1 / sqrt(D) is usual")
     return [query, key, value, lengths, pages, float(scale), bool(causal),
             *(given[name] for name in _TENSORS[2:7]), None if softcap is None else float(softcap),
             window, of_queries, of_keys, given["alibi_slopes"], heads_first, latent,
             given["query_scales"], given["out_factor"]]
 
 
+#: The largest number that operations of torch take.
+_MOST_WINDOW = 2**63 - 1
 _TENSORS = ("lengths", "pages", "key_scales", "value_scales", "key_factors", "value_factors",
             "sinks", "cu_seqlens_q", "cu_seqlens_k", "alibi_slopes", "query_scales", "out_factor")
 
@@ -366,6 +374,7 @@ def _check_operands(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
              ("value", value, "cu_seqlens_k"))
     for name, tensor, offsets in names:
         check_tensor(tensor, name)
+        check_dense(tensor, f"'{name}'")
         if given["query_scales"] is None:
             _check_heads(tensor, name, query, "" if given[offsets] is None else offsets)
     if (of_queries := given["query_scales"]) is not None:
@@ -378,25 +387,6 @@ def _check_scalar(number: torch.Tensor, name: str) -> None:
     if number.dtype != torch.float32 or number.dim():
         raise UsageError(f"'{name}' must be a float32 scalar, but got {said(number)}",
                          "write torch.tensor(x), one number for all elements")
-
-
-def _check_ranges(lengths: Maybe, pages: Maybe, key: torch.Tensor, heads_first: bool) -> None:
-    """Refuses keys that do not exist, which kernels take for zeros or leave out."""
-    if lengths is None:
-        return
-    tokens = key.shape[1] if pages is None else key.shape[2 if heads_first else 1]
-    most = tokens if pages is None else pages.shape[1] * tokens
-    for sequence, length in enumerate(lengths.tolist()):
-        if not 0 <= length <= most:
-            raise UsageError(f"'lengths' must be from 0 to {most}, but sequence {sequence} has "
-                             f"{length}", "give it more pages" if pages is not None else
-                             "pass as many keys")
-        used = [] if pages is None else pages[sequence, :-(-length // tokens)].tolist()
-        for place, page in enumerate(used):
-            if not 0 <= page < key.shape[0]:
-                raise UsageError(f"'pages' must be from 0 to {key.shape[0] - 1}, but page {place} "
-                                 f"of sequence {sequence} is {page}",
-                                 "a page is a place in 'key' and 'value'")
 
 
 def _values_of(key: torch.Tensor, value: Maybe, latent: int) -> torch.Tensor:
@@ -464,8 +454,8 @@ def _count_sequences(of_queries: Maybe, of_keys: Maybe, query: torch.Tensor, key
 def _check_scores(query: torch.Tensor, causal: bool, softcap: float | None,
                   window: int | None) -> None:
     if softcap is not None:
-        check_number(softcap, "softcap")
-    if window is not None and (not isinstance(window, int) or window < 1):
+        attend_numbers.check_positive(softcap, "softcap", "leave it out, and scores have no limit")
+    if window is not None and (not isinstance(window, int) or not 1 <= window <= _MOST_WINDOW):
         raise UsageError(f"'window' must be a positive number of keys, but got {window!r}",
                          "leave it out, and a query sees all keys up to its own")
     if window is not None and not causal:
@@ -491,6 +481,9 @@ def _check_heads(tensor: torch.Tensor, name: str, query: torch.Tensor,
     if not offsets and tensor.dim() != 4:
         raise UsageError(f"'{name}' must be batches x tokens x heads x elements, but got the shape "
                          f"{list(tensor.shape)}", "pass x.view(batches, tokens, heads, -1)")
+    if not tensor.shape[-1]:
+        raise UsageError(f"'{name}' must have elements in a head, but got the shape "
+                         f"{list(tensor.shape)}", "heads of 64, 128, 192 and 256 are usual")
     is_code = name != "query" and (tensor.dtype in CODES or tensor.dtype == torch.uint8) and (
         query.dtype != torch.float8_e4m3fn)
     if query.dtype not in ELEMENTS or (tensor.dtype != query.dtype and not is_code):
@@ -523,6 +516,10 @@ def _check_codes(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, he
     for name, codes in (("key_scales", key), ("value_scales", value)):
         if name in given:
             _check_scales(given[name], name, codes, query)
+    if "value_scales" in given and given["value_scales"].dtype != given["key_scales"].dtype:
+        raise UsageError("'value_scales' must be of the dtype of 'key_scales', "
+                         f"{str(given['key_scales'].dtype)[6:]}, but got "
+                         f"{said(given['value_scales'])}", "keys and values are of one format")
     shapes = [(1,), (heads,), *([(sequences, heads)] if is_byte else [])]
     for name in ("key_factors", "value_factors"):
         if name in given:

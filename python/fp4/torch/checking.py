@@ -17,8 +17,8 @@ _is_checked: contextvars.ContextVar[bool] = contextvars.ContextVar("fp4.torch.ch
 
 @contextlib.contextmanager
 def checked() -> Iterator[None]:
-    """Lets operations check the slots, positions, ids and other numbers of rows that they are
-    given. The host waits for the device."""
+    """Lets operations check the slots, positions, ids, pages and other numbers of rows that they
+    are given. The host waits for the device."""
     token = _is_checked.set(True)
     try:
         with planned.held():
@@ -27,16 +27,26 @@ def checked() -> Iterator[None]:
         _is_checked.reset(token)
 
 
+def is_checked() -> bool:
+    """Returns True within checked()."""
+    return _is_checked.get()
+
+
+def refuse_capture(numbers: torch.Tensor, name: str) -> None:
+    """Refuses to wait for the device while a graph is captured."""
+    if numbers.is_cuda and torch.cuda.is_current_stream_capturing():
+        raise UsageError(f"'{name}' must not be checked while a graph is captured",
+                         "leave fp4.torch.checked() before the capture")
+
+
 def check_rows(numbers: torch.Tensor, name: str, count: int, *, skips: bool = False,
                are_places: bool = False, remedy: str = "") -> None:
     """In checked(), refuses numbers of `count` rows that are outside. Negative ones are skipped
     with `skips`, and numbers of places that are written must differ. `remedy` is the note of the
     error, where it is not that of rows."""
-    if not _is_checked.get():
+    if not is_checked():
         return
-    if numbers.is_cuda and torch.cuda.is_current_stream_capturing():
-        raise UsageError(f"'{name}' must not be checked while a graph is captured",
-                         "leave fp4.torch.checked() before the capture")
+    refuse_capture(numbers, name)
     flat = numbers.reshape(-1)
     outside = (flat >= count) if skips else (flat >= count) | (flat < 0)
     if outside.any():

@@ -7,15 +7,19 @@ import torch
 from ..errors import UsageError
 from . import functional
 from .attend import attention
+from .attend_numbers import check_ranges
+from .checking import is_checked
 from .row_results import check_tensor, said
 from .scaled import Scaled
+from .slots import reshape_and_cache
 
 #: The dtype of codes and of scales, the elements of a code's dtype, and those that share a scale.
 _FORMATS = {"nvfp4": (torch.uint8, torch.float8_e4m3fn, 2, 16),
             "mxfp4": (torch.uint8, torch.float8_e8m0fnu, 2, 32),
+            "mxfp8_e4m3": (torch.float8_e4m3fn, torch.float8_e8m0fnu, 1, 32),
             "fp8": (torch.float8_e4m3fn, None, 1, 0)}
-#: The largest number of codes times a scale, by which NVFP4 divides an amax; and of f8E4M3FN.
-_RANGE, _MOST = 2688.0, 448.0
+#: The largest number of codes times a scale, by which NVFP4 divides an amax.
+_RANGE = 2688.0
 
 
 class PagedCache:
@@ -27,9 +31,9 @@ class PagedCache:
 
     A CUDA graph of `append` and `attention` can be replayed for each token.
 
-    With `format`, tokens are quantized as they are appended. `key_factors` and `value_factors` are
-    then decode scales, 1 unless set: numbers of fp8 are up to 448 times theirs, and of nvfp4 up to
-    2688 times.
+    With `format`, tokens are quantized by the kernel that appends them. `key_factors` and
+    `value_factors` are then decode scales, 1 unless set: numbers of fp8 are up to 448 times theirs,
+    and of nvfp4 up to 2688 times.
 
     Attributes:
         key, value: [N, T, Hk, D] and [N, T, Hk, E], zero at first: N pages of T tokens.
@@ -49,7 +53,8 @@ class PagedCache:
         Args:
             page_tokens: tokens of a page, a multiple of 8, or of 16 with a format.
             dtype: of keys and values that are appended, bfloat16 or float16.
-            format: "fp8", "nvfp4" or "mxfp4" (bfloat16); elements as they are unless given.
+            format: "fp8", "nvfp4", or with bfloat16 "mxfp4" or "mxfp8_e4m3"; elements as they are
+                unless given.
             value_elements: E, elements of a head of values; D unless given.
 
         Raises:
@@ -58,13 +63,17 @@ class PagedCache:
         sizes = {"sequences": sequences, "tokens": tokens, "key_heads": key_heads,
                  "elements": elements, "page_tokens": page_tokens}
         for name, size in sizes.items():
-            if size < 1:
-                raise UsageError(f"'{name}' must be positive, but got {size}", "")
+            if not isinstance(size, int) or size < 1:
+                raise UsageError(f"'{name}' must be a positive int, but got {size!r}",
+                                 "a cache has room for one token or more")
         if format and format not in _FORMATS:
             raise UsageError(f"'format' must be {', '.join(_FORMATS)} or '', but got {format!r}",
                              "'' keeps elements as they are")
-        if format == "mxfp4" and dtype != torch.bfloat16:
-            raise UsageError("'format' mxfp4 must come with bfloat16, but got "
+        if dtype not in (torch.bfloat16, torch.float16):
+            raise UsageError(f"'dtype' must be bfloat16 or float16, but got {str(dtype)[6:]}",
+                             "attention has queries, keys and values of one of them")
+        if format.startswith("mx") and dtype != torch.bfloat16:
+            raise UsageError(f"'format' {format} must come with bfloat16, but got "
                              f"{str(dtype)[6:]}", "its scales have the exponents of bfloat16")
         unit = 16 if format else 8
         if page_tokens % unit:
@@ -90,10 +99,10 @@ class PagedCache:
     def append(self, key: torch.Tensor, value: torch.Tensor) -> None:
         """Writes the keys and values of S more tokens of each sequence, [B, S, Hk, D] and
         [B, S, Hk, E], behind those that it has. A sequence must have room for them: there are
-        P * T tokens.
+        P * T tokens. The host checks it on the CPU, and within checked().
 
         Raises:
-            UsageError: an argument that does not fit.
+            UsageError: an argument that does not fit, or tokens without room.
         """
         sequences, tokens = len(self.lengths), self.key.shape[1]
         heads = self.key.shape[2]
@@ -106,30 +115,17 @@ class PagedCache:
                 raise UsageError(f"'{name}' must be {str(self._dtype).removeprefix('torch.')} of "
                                  f"shape {[sequences, 'S', heads, size]}, but got "
                                  f"{said(tensor)}", "pass the same new tokens of all sequences")
+        after = self.lengths + key.shape[1]
+        if not torch.compiler.is_compiling() and (is_checked() or after.device.type == "cpu"):
+            check_ranges(self.key, after, self.pages, heads_first=False)
         place = self.lengths[:, None] + torch.arange(key.shape[1], device=self.key.device)
         page = self.pages.gather(1, (place // tokens).long())
-        slot = (page * tokens + place % tokens).flatten()
-        for tensor, codes, scales, factor in (
-                (key, self.key, self.key_scales, self.key_factors),
-                (value, self.value, self.value_scales, self.value_factors)):
-            data, blocks = self._quantized(tensor, factor)
-            _place(codes, slot, data)
-            if scales is not None:
-                _place(scales, slot, blocks)
+        slot = (page * tokens + place % tokens).flatten().long()
+        reshape_and_cache(key.flatten(0, 1), value.flatten(0, 1), slot, self.key, self.value,
+                          format=self.format, key_scales=self.key_scales,
+                          value_scales=self.value_scales, key_factor=self.key_factors,
+                          value_factor=self.value_factors)
         self.lengths += key.shape[1]
-
-    def _quantized(self, tensor: torch.Tensor, factor: torch.Tensor | None
-                   ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The codes of all tokens, a row for each head, and the scales of their blocks."""
-        rows = tensor.reshape(-1, tensor.shape[3])
-        if not self.format:
-            return rows, rows
-        if self.format == "fp8" and factor is not None:
-            codes = (rows.float() / factor).clamp(-_MOST, _MOST).to(torch.float8_e4m3fn)
-            return codes, codes
-        amax = None if factor is None else factor[0] * _RANGE
-        scaled = functional.quantize(rows, format=self.format, layout="linear", amax=amax)
-        return scaled.data, scaled.scales
 
     def _numbers(self, codes: torch.Tensor, scales: torch.Tensor | None,
                  factor: torch.Tensor | None, elements: int) -> torch.Tensor:
@@ -139,6 +135,9 @@ class PagedCache:
         if scales is None:
             numbers = codes.float() if factor is None else codes.float() * factor
             return numbers.to(self._dtype)
+        if self.format == "mxfp8_e4m3":
+            blocks = codes.float().reshape(*scales.shape, -1)
+            return (blocks * scales.float().unsqueeze(-1)).flatten(-2).to(self._dtype)
         rows = codes.view(-1, codes.shape[-1])
         amax = None if factor is None else factor[0] * _RANGE
         scaled = Scaled(rows, scales.view(len(rows), -1), amax, (len(rows), elements), self.format,
@@ -173,8 +172,3 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor of codes as one that torch can index."""
     return tensor if tensor.dtype in (torch.bfloat16, torch.float16) else tensor.view(torch.uint8)
 
-
-def _place(cache: torch.Tensor, slot: torch.Tensor, rows: torch.Tensor) -> None:
-    """Writes rows of heads to the slots of their tokens."""
-    to = _bytes(cache).flatten(0, 1)
-    to.index_copy_(0, slot, _bytes(rows).reshape(len(slot), *to.shape[1:]))

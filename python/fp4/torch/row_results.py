@@ -133,8 +133,9 @@ def check_tensor(value: object, name: str) -> None:
 
 def check_number(value: object, name: str) -> None:
     """Refuses what no f32 is near to."""
-    if not isinstance(value, (int, float)) or abs(value) > torch.finfo(torch.float32).max:
-        raise UsageError(f"'{name}' must be a number that f32 has, but got {value!r}")
+    if not isinstance(value, (int, float)) or not abs(value) <= torch.finfo(torch.float32).max:
+        raise UsageError(f"'{name}' must be a number that f32 has, but got {value!r}",
+                         f"pass {name} as a float")
 
 
 def check_scale(scale: Optional, name: str, columns: int) -> None:
