@@ -10,6 +10,7 @@ from test_torch_attention import heads, plain
 
 if torch is not None:
     import fp4.torch as ft
+    from graph_recorder import GraphRecorder
     from fp4.torch import attend_programs, execution, strides
 
 
@@ -49,6 +50,29 @@ class Results(unittest.TestCase):
                 expected = ft.attention(q, k, value, **options)
                 self.assertEqual(got.dtype, torch.float8_e4m3fn)
                 torch.testing.assert_close(got.float(), expected.float() * 3, rtol=0.07, atol=0.02)
+
+    def test_one_graph(self) -> None:
+        """torch.compile has one graph for any number of tokens."""
+        def function(x: Any, offsets: Any, key: Any) -> Any:
+            q, k, v = x.unbind(2)
+            y, lse = ft.attention(q, k, v, causal=True, return_lse=True)
+            packed = ft.attention(q[0], k[0], v[0], causal=True, cu_seqlens_q=offsets,
+                                  cu_seqlens_k=offsets)
+            scaled = ft.attention_scaled(q, k, v, causal=True, format="mxfp4")
+            cache = ft.PagedCache(1, 64, key_heads=2, elements=64, format="fp8")
+            cache.append(key, key)
+            return y, lse, packed, ft.dequantize(scaled), cache.attention(key), cache.lengths
+
+        graphs = GraphRecorder()
+        fast = torch.compile(function, backend=graphs, fullgraph=True, dynamic=True)
+        with sim():
+            for tokens in (130, 201):
+                arguments = (heads(1, tokens, 3, 2, 64), heads(1, tokens // 8, 2, 64))
+                offsets = torch.tensor([0, 7, tokens], dtype=torch.int32)
+                for found, expected in zip(fast(arguments[0], offsets, arguments[1]),
+                                           function(arguments[0], offsets, arguments[1])):
+                    self.assertTrue(torch.equal(found, expected))
+        self.assertEqual(len(graphs), 1)
 
     def test_scaled(self) -> None:
         """Codes and scales are those of the quantizer, bit for bit."""

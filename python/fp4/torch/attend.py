@@ -130,7 +130,7 @@ def _attend_fake(has_lse: bool, query: torch.Tensor, key: torch.Tensor, value: t
     if query_scales is not None and value_scales is not None:
         size = value.shape[2]
     if out_format:
-        rows, columns = query.shape[:-2].numel(), query.shape[-2] * size
+        rows, columns = math.prod(query.shape[:-2]), query.shape[-2] * size
         is_nvfp4, is_linear = out_format.startswith("nvfp4"), out_format.endswith(" linear")
         blocks = columns // (16 if is_nvfp4 else 32)
         scale = torch.float8_e4m3fn if is_nvfp4 else torch.float8_e8m0fnu
