@@ -361,7 +361,7 @@ class _Call:
             for other in range(one + 1, len(names)):
                 if extents[one].overlaps(extents[other]):
                     raise UsageError(f"{names[one]} must have memory of its own, but overlaps "
-                                     f"{names[other]}")
+                                     f"{names[other]}", "pass another tensor for one of both")
 
     def makes_results(self) -> bool:
         """Returns True if the results are arrays as a call without `out` makes them."""

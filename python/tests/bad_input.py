@@ -19,30 +19,25 @@ import re
 import subprocess
 import sys
 import tempfile
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
+import bad_input_rows
 import fp4
 import fp4.dist as fd
 import fp4.torch as ft
 import numpy as np
 import safetensors.torch
 import torch
+from bad_input_rows import Case, Function
 from fp4 import checkpoints
 from fp4.compat import flashinfer, torchao, vllm
 from fp4.torch import weight_programs
 from programs import QUANTIZE, ROOT, compiled, product
 
-Function = collections.abc.Callable[[], Any]
 PAGE = ROOT / "python" / "tests" / "data" / "bad_input.md"
 NVFP4 = torch.nn.functional.ScalingType.BlockWise1x16
 TILES = torch.nn.functional.SwizzleType.SWIZZLE_32_4_4
-
-
-class Case(NamedTuple):
-    call: str
-    wrong: str
-    function: Function
 
 
 def matrix(rows: int = 48, columns: int = 64) -> Any:
@@ -462,8 +457,11 @@ def sim_cases() -> list[Case]:
 
 
 SECTIONS: dict[str, Function] = {
-    "fp4.torch": torch_cases, "fp4.dist": dist_cases, "Programs": program_cases,
-    "The compiler": compile_cases, "Functions of other packages": compat_cases,
+    "fp4.torch": torch_cases, "Rows and routes": bad_input_rows.row_cases,
+    "Attention and caches": bad_input_rows.attention_cases, "fp4.dist": dist_cases,
+    "Programs": program_cases, "The compiler": compile_cases,
+    "Functions of other packages": compat_cases,
+    "Rows and attention of other packages": bad_input_rows.compat_cases,
     "fp4.checkpoints": checkpoint_cases,
 }
 #: Tables whose cases wait for processes, which run beside the other tables.

@@ -10,8 +10,8 @@ from test_torch_attention import heads, plain
 
 if torch is not None:
     import fp4.torch as ft
-    from graph_recorder import GraphRecorder
     from fp4.torch import attend_programs, execution, strides
+    from graph_recorder import GraphRecorder
 
 
 def sim(target: str = "sm_90a") -> Any:

@@ -217,7 +217,7 @@ class Operations(unittest.TestCase):
                 (lambda: ft.quantize(x, recipe="torchao_1level", amax=a.amax), "has no scale"),
                 (lambda: ft.quantize(x, amax=torch.ones(3)), r"float32 and a scalar or \[48\]"),
                 (lambda: ft.quantize(x, rounding="up"), "'rounding' must be nearest or"),
-                (lambda: ft.quantize(x, rng=torch.ones(2)), "'rng' belongs to"),
+                (lambda: ft.quantize(x, rng=torch.ones(2)), "'rng' must come with"),
                 (lambda: ft.quantize(x, rounding="stochastic", rng=torch.ones(2)), r"int64"),
                 (lambda: ft.quantize(x, recipe="none"), "unknown recipe 'none'"),
                 (lambda: ft.hadamard(x[0]), "'x' must be a matrix and 'dim' one of its"),

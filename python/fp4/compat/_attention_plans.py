@@ -117,7 +117,8 @@ class Plan:
 def check_count(value: Any, name: str) -> int:
     """A positive number of things."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UsageError(f"argument '{name}' must be a positive int, but got {value!r}", "")
+        raise UsageError(f"argument '{name}' must be a positive int, but got {value!r}",
+                         "plan() takes the sizes of 'q' and of the cache")
     return value
 
 

@@ -29,7 +29,8 @@ def static_fp8(rule: Norm, eps: float, out: torch.Tensor, input: torch.Tensor,
            "the elements are float8_e4m3fn")
     if out.shape != input.shape or not out.is_contiguous():
         raise UsageError(f"argument 'out' must be contiguous and of shape {list(input.shape)}, but "
-                         f"got {type_of(out)} with strides {out.stride()}")
+                         f"got {type_of(out)} with strides {out.stride()}",
+                         "pass torch.empty_like(input, dtype=torch.float8_e4m3fn)")
     what = dataclasses.replace(rule, ending=Ending("fp8_static", amax_rank=0))
     codes = out.view(-1, what.columns)
     if residual is None:
@@ -81,7 +82,7 @@ def _completed(rule: Norm, eps: float, input: torch.Tensor, residual: torch.Tens
         check_tensor(residual, "residual")
         if residual.dtype != input.dtype or residual.shape != input.shape:
             raise UsageError(f"argument 'residual' must be {type_of(input)}, as the input is, but "
-                             f"got {type_of(residual)}")
+                             f"got {type_of(residual)}", "the sum is written to it in place")
         if not residual.is_contiguous():
             raise UsageError("argument 'residual' must be contiguous, but has strides "
                              f"{residual.stride()}", "the sum is written to it in place")

@@ -14,7 +14,7 @@ from ..torch.strides import dense, flat_rows
 eager = _eager("fp4.compat is eager; fp4.torch has operators for torch.compile")
 
 
-def refuse(condition: bool, what: str, why: str = "") -> None:
+def refuse(condition: bool, what: str, why: str = "leave it out, or call that package") -> None:
     """An error for what the other package has, and fp4 has not."""
     if condition:
         raise UsageError(f"{what} has no kernel here", why)

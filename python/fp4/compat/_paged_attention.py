@@ -307,7 +307,8 @@ class BatchPrefillWithPagedKVCacheWrapper(_Paged):
                "further arguments, or powers that are skipped or of float16,")
         if lse_base not in ("log2", "ln") or lse_layout not in ("NH", "HN"):
             raise UsageError("'lse_base' must be 'log2' or 'ln', and 'lse_layout' 'NH' or 'HN', "
-                             f"but got {lse_base!r} and {lse_layout!r}", "")
+                             f"but got {lse_base!r} and {lse_layout!r}",
+                             "tokens are in front of heads, or behind them")
         return self._attend(q, paged_kv_cache, {
             "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale, "out": out, "lse": lse,
             "return_lse": return_lse, "lse_base": lse_base, "lse_layout": lse_layout,
@@ -409,7 +410,8 @@ def factor_of(given: Any, name: str, device: torch.device) -> torch.Tensor:
     if isinstance(given, torch.Tensor):
         return given.to(device, torch.float32).reshape(-1)
     if given is not None and not isinstance(given, (int, float)):
-        raise UsageError(f"argument '{name}' must be a number or a tensor, but got {given!r}", "")
+        raise UsageError(f"argument '{name}' must be a number or a tensor, but got {given!r}",
+                         "it is a decode scale of codes")
     number = 1.0 if given is None else float(given)
     if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
         return _filled.__wrapped__(number, device)  # its memory is filled when the graph runs

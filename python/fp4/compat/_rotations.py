@@ -34,7 +34,8 @@ def rotated(x: Any, name: str, dtypes: tuple[torch.dtype, ...], size: int, cos_s
     rest = math.prod(sizes[len(leading):])
     if size <= 0 or sizes[:len(leading)] != leading or rest % size:
         raise UsageError(f"argument '{name}' must have heads of {size} columns for positions of "
-                         f"shape {list(leading)}, but got {type_of(x)}")
+                         f"shape {list(leading)}, but got {type_of(x)}",
+                         "each token has a position")
     _check_angles(cos_sin, size)
     if not x.numel():
         return torch.empty_like(x, memory_format=torch.contiguous_format)
@@ -54,7 +55,8 @@ def normed(qkv: torch.Tensor, heads: tuple[int, int, int], size: int, eps: float
     tokens, width = positions.numel(), sum(heads) * size
     if size <= 0 or min(heads) < 0 or qkv.shape != (tokens, width) or not qkv.is_contiguous():
         raise UsageError(f"argument 'qkv' must be contiguous and of shape [{tokens}, {width}], but "
-                         f"got {type_of(qkv)} with strides {qkv.stride()}")
+                         f"got {type_of(qkv)} with strides {qkv.stride()}",
+                         "it has the heads of q, k and v of each position, and is written")
     for value, name in zip(weights, ("q_weight", "k_weight")):
         check_tensor(value, name)
         if value.dtype != qkv.dtype or tuple(value.shape) != (size,):
@@ -79,7 +81,8 @@ def angles(cos_sin: Any, dtypes: tuple[torch.dtype, ...] = FLOATS) -> torch.Tens
     _check_dtype(cos_sin, "cos_sin_cache", dtypes)
     if cos_sin.dim() != 2 or cos_sin.shape[1] % 2 or not cos_sin.shape[1]:
         raise UsageError("argument 'cos_sin_cache' must be a matrix with an even number of "
-                         f"columns, but got {type_of(cos_sin)}")
+                         f"columns, but got {type_of(cos_sin)}",
+                         "a row has the cosines, then the sines of a position")
     return dense(cos_sin.detach())
 
 
@@ -89,7 +92,8 @@ def places(positions: Any, name: str, dtypes: tuple[torch.dtype, ...],
     _check_dtype(positions, name, dtypes)
     if positions.dim() not in dimensions:
         raise UsageError(f"argument '{name}' must have {' or '.join(map(str, dimensions))} "
-                         f"dimensions, but got {type_of(positions)}")
+                         f"dimensions, but got {type_of(positions)}",
+                         "each token has a position: pass positions.flatten()")
     return positions.long().contiguous()  # type: ignore[no-any-return]
 
 
@@ -104,7 +108,8 @@ def _check_dtype(value: Any, name: str, dtypes: tuple[torch.dtype, ...]) -> None
 def _check_angles(cos_sin: torch.Tensor, size: int) -> None:
     if cos_sin.shape[1] > size:
         raise UsageError(f"argument 'cos_sin_cache' must have at most {size} columns, those of a "
-                         f"head, but got {type_of(cos_sin)}")
+                         f"head, but got {type_of(cos_sin)}",
+                         "a column of a head has a cosine or a sine")
 
 
 def _run(what: Rotation, heads: torch.Tensor, positions: torch.Tensor, cos_sin: torch.Tensor,

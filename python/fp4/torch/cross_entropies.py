@@ -196,7 +196,8 @@ def cross_entropy(logits: torch.Tensor, labels: torch.Tensor, *,
         raise UsageError(f"'labels' must have {logits.shape[0]} numbers, but got {said(labels)}",
                          "each row of logits has one")
     if reduction not in _REDUCTIONS:
-        raise UsageError(f"'reduction' must be {', '.join(_REDUCTIONS)}, but got {reduction!r}")
+        raise UsageError(f"'reduction' must be {', '.join(_REDUCTIONS)}, but got {reduction!r}",
+                         "'none' gives the loss of each row")
     functional._check_devices(logits=logits, labels=labels)
     numbers = labels.to(torch.int32)
     loss: torch.Tensor = torch.ops.fp4.cross_entropy(logits, numbers)[0]

@@ -234,7 +234,7 @@ def _check_input(x: Any, name: str) -> None:
                          f"{str(x.dtype)[6:]}", "nothing is converted; pass x.float()")
     if x.dim() == 0 or not x.shape[-1]:
         raise UsageError(f"'{name}' must be a matrix with columns, but got the shape "
-                         f"{list(x.shape)}")
+                         f"{list(x.shape)}", "rows may be none, and columns not")
 
 
 def _check_columns(x: torch.Tensor, format: str) -> None:
@@ -279,7 +279,8 @@ def checked_amax(given: torch.Tensor, rows: int) -> torch.Tensor:
     """The amax of a matrix or of each of its rows, without a gradient."""
     if given.dtype != torch.float32 or tuple(given.shape) != ((rows,) if given.dim() else ()):
         raise UsageError(f"'amax' must be float32 and a scalar or [{rows}], but got "
-                         f"{str(given.dtype)[6:]} of shape {list(given.shape)}")
+                         f"{str(given.dtype)[6:]} of shape {list(given.shape)}",
+                         "the amax is of the whole matrix, or of each row")
     return given.detach()
 
 
@@ -290,16 +291,19 @@ def _own(number: torch.Tensor, given: torch.Tensor | None) -> torch.Tensor:
 
 def _rng_for(x: torch.Tensor, rounding: str, rng: torch.Tensor | None) -> torch.Tensor | None:
     if rounding not in ("nearest", "stochastic"):
-        raise UsageError(f"'rounding' must be nearest or stochastic, but got {rounding!r}")
+        raise UsageError(f"'rounding' must be nearest or stochastic, but got {rounding!r}",
+                         "'nearest' is to even")
     if rounding == "nearest":
         if rng is not None:
-            raise UsageError("'rng' belongs to rounding='stochastic', but the rounding is nearest")
+            raise UsageError("'rng' must come with rounding='stochastic', but got nearest",
+                             "leave one of both out")
         return None
     if rng is None:
         return random_state(x.device)
     if rng.dtype != torch.int64 or tuple(rng.shape) != (2,):
         raise UsageError("'rng' must be int64 [seed, offset], but got "
-                         f"{str(rng.dtype)[6:]} of shape {list(rng.shape)}")
+                         f"{str(rng.dtype)[6:]} of shape {list(rng.shape)}",
+                         "leave it out, and the generator of torch gives both")
     return rng
 
 

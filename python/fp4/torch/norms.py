@@ -263,7 +263,8 @@ def silu_and_mul_quantize(x: torch.Tensor, *, activation: str = "silu", format: 
     columns = rows.shape[1] // 2
     check_halves(rows)
     if activation not in ACTIVATIONS:
-        raise UsageError(f"'activation' must be {', '.join(ACTIVATIONS)}, but got {activation!r}")
+        raise UsageError(f"'activation' must be {', '.join(ACTIVATIONS)}, but got {activation!r}",
+                         "compute another one by torch, and quantize its result")
     output = row_results.output(rows.shape[0], columns, format, recipe, layout, amax, per_row)
     rng = row_results.rng_for(rows, format, rounding, rng)
     functional._check_devices(x=x, amax=output.amax, rng=rng)
@@ -275,15 +276,18 @@ def _call(kind: str, x: torch.Tensor, residual: Optional, weight: Optional, bias
           eps: float, offset: float, order: str) -> _Call:
     rows = functional._rows(x, "x")
     if order not in _ORDERS:
-        raise UsageError(f"'order' must be torch or llama, but got {order!r}")
+        raise UsageError(f"'order' must be torch or llama, but got {order!r}",
+                         "'llama' rounds before the weight, and 'torch' behind it")
     if residual is not None:
         functional._check_input(residual, "residual")
     if residual is not None and (residual.shape != x.shape or residual.dtype != x.dtype):
-        raise UsageError(f"'residual' must be {said(x)}, as 'x' is, but got {said(residual)}")
+        raise UsageError(f"'residual' must be {said(x)}, as 'x' is, but got {said(residual)}",
+                         "convert or expand it: nothing is broadcast")
     for name, scale in (("weight", weight), ("bias", bias)):
         check_scale(scale, name, rows.shape[1])
     if weight is None and offset:
-        raise UsageError(f"'weight_offset' must be 0 without a weight, but got {offset}")
+        raise UsageError(f"'weight_offset' must be 0 without a weight, but got {offset}",
+                         "pass weight=torch.zeros(K) for rows times the offset")
     check_number(eps, "eps")
     check_number(offset, "weight_offset")
     functional._check_devices(x=x, residual=residual, weight=weight, bias=bias)

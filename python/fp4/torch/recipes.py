@@ -43,7 +43,8 @@ _RULES = {name: rule for rule, names in {
 def check_format(name: str) -> str:
     """`name`, or a UsageError if it is no format that matmuls take."""
     if name not in BLOCKS:
-        raise UsageError(f"'format' must be nvfp4 or mxfp4, but got {name!r}")
+        raise UsageError(f"'format' must be nvfp4 or mxfp4, but got {name!r}",
+                         "fp4.compat.flashinfer.mxfp8_quantize has MXFP8")
     return name
 
 

@@ -274,10 +274,12 @@ def _call(x: torch.Tensor, cos_sin: torch.Tensor, positions: torch.Tensor, inter
         raise UsageError(f"'x' must be tokens x heads x columns, but got the shape "
                          f"{list(x.shape)}", "pass x.view(-1, heads, columns)")
     if order not in _ORDERS:
-        raise UsageError(f"'order' must be torch, llama or exact, but got {order!r}")
+        raise UsageError(f"'order' must be torch, llama or exact, but got {order!r}",
+                         "'exact' does not round between the norm and the rotation")
     check_scale(weight, "weight", x.shape[2])
     if weight is None and offset:
-        raise UsageError(f"'offset' must be None without a weight, but got {offset}")
+        raise UsageError(f"'offset' must be None without a weight, but got {offset}",
+                         "the norm belongs to a weight: pass weight=torch.zeros(D)")
     check_number(eps, "eps")
     check_number(offset or 0.0, "offset")
     _check_angles(cos_sin, x.shape[2])

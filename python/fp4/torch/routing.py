@@ -129,7 +129,8 @@ def route(logits: torch.Tensor, k: int, *, scores: str = "softmax", renormalize:
     for value, name, known in ((scores, "scores", _SCORES),
                                (renormalize, "renormalize", _RENORMALIZE)):
         if value not in known:
-            raise UsageError(f"'{name}' must be {', '.join(known)}, but got {value!r}")
+            raise UsageError(f"'{name}' must be {', '.join(known)}, but got {value!r}",
+                             "compute other scores by torch, and pass them as 'logits'")
     _check_range(k, "k", 1, min(MOST_OF_TOKEN, logits.shape[1]))
     _check_groups(logits.shape[1], k, num_groups, top_groups)
     check_number(factor, "factor")
@@ -175,7 +176,8 @@ def permute_tokens(ids: torch.Tensor, experts: int, *, first: int = 0,
 
 def _check_range(value: object, name: str, least: int, most: int) -> None:
     if not isinstance(value, int) or not least <= value <= most:
-        raise UsageError(f"'{name}' must be {least} to {most}, but got {value!r}")
+        raise UsageError(f"'{name}' must be {least} to {most}, but got {value!r}",
+                         f"kernels have no {name} beyond these")
 
 
 def are_groups(columns: int, num_groups: int) -> bool:

@@ -164,7 +164,8 @@ def said(tensor: torch.Tensor) -> str:
 def _check_format(format: str, recipe: str, layout: str) -> tuple[str, str]:
     """The recipe and the layout of the scales."""
     if format not in _FORMATS:
-        raise UsageError(f"'format' must be {', '.join(_FORMATS)}, but got {format!r}")
+        raise UsageError(f"'format' must be {', '.join(_FORMATS)}, but got {format!r}",
+                         "the functions without 'quantize' in their names keep elements")
     recipes.check_layout(layout)
     facts = FORMATS[_FORMATS[format]]
     return recipe or facts.recipe, "linear" if facts.scales == "f32" else layout

@@ -233,7 +233,8 @@ def _check_scales(name: str, x: torch.Tensor, cache: torch.Tensor, scales: Optio
                   facts: _Facts | None) -> None:
     if facts is None or facts[1] is None:
         if scales is not None:
-            raise UsageError(f"'{name}_scales' must be None for this format, but got a tensor", "")
+            raise UsageError(f"'{name}_scales' must be None for this format, but got a tensor",
+                             "nvfp4, mxfp4 and mxfp8_e4m3 have scales of blocks")
         return
     shape = [*cache.shape[:3], x.shape[2] // facts[3]]
     if scales is None or list(scales.shape) != shape or scales.dtype != facts[1]:
