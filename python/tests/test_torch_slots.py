@@ -38,10 +38,11 @@ class Cache:
                         ] if format in slots._HAVE_FACTOR else [None, None]
         self.format = format
 
-    def write(self, key: Any, value: Any, numbers: Any) -> None:
+    def write(self, key: Any, value: Any, numbers: Any, kv_layout: str = "NHD") -> None:
         ft.reshape_and_cache(key, value, numbers, *self.codes, format=self.format,
                              key_scales=self.scales[0], value_scales=self.scales[1],
-                             key_factor=self.factors[0], value_factor=self.factors[1])
+                             key_factor=self.factors[0], value_factor=self.factors[1],
+                             kv_layout=kv_layout)
 
     def bytes(self) -> "list[Any]":
         """Rows of slots."""
@@ -98,6 +99,30 @@ class Slots(unittest.TestCase):
                     if strided:  # as a projection has them
                         key, value = torch.cat((key, key, value), 1)[:, HEADS:].chunk(2, 1)
                     self.check(Cache(format), key, value, numbers)
+
+    def test_heads_in_front_of_tokens(self) -> None:
+        """A cache of the layout HND has the bytes of one of NHD, at other places."""
+        def turned(x: Any) -> Any:
+            return None if x is None else x.view(torch.uint8).view(
+                *x.shape[:3], -1).transpose(1, 2).contiguous().view(x.dtype)
+
+        numbers = torch.tensor([47, 3, -1, 16, 0, 15, -7, 31, 32])
+        key, value = tokens(9, 1).nan_to_num(), tokens(9, 2).nan_to_num()
+        for format in FORMATS:
+            with self.subTest(format):
+                cache, other = Cache(format), Cache(format)
+                other.codes, other.scales = ([turned(x) for x in pair]
+                                             for pair in (cache.codes, cache.scales))
+                cache.write(key, value, numbers)
+                other.write(key, value, numbers, kv_layout="HND")
+                for one, found in zip((*cache.codes, *cache.scales),
+                                      (*other.codes, *other.scales)):
+                    self.assertTrue(one is None or torch.equal(
+                        turned(one).view(torch.uint8), found.view(torch.uint8)))
+        with ft.checked(), self.assertRaisesRegex(fp4.UsageError, "number 0 is 48"):
+            other.write(key, value, numbers + 1, kv_layout="HND")
+        with self.assertRaisesRegex(fp4.UsageError, "'kv_layout' must be 'NHD' or 'HND'"):
+            other.write(key, value, numbers, kv_layout="HDN")
 
     def test_rows_and_repeated_calls(self) -> None:
         for rows in (1, 0, 5, 5, 5):

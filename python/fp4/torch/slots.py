@@ -122,11 +122,16 @@ def _copies(text: Text, pair: list[Tensor]) -> list[Tensor]:
 def _reshape_and_cache(key: torch.Tensor, value: torch.Tensor, slots_: torch.Tensor,
                        key_cache: torch.Tensor, value_cache: torch.Tensor, key_scales: Optional,
                        value_scales: Optional, key_factor: Optional, value_factor: Optional,
-                       format: str) -> None:
-    count = key_cache.shape[0] * key_cache.shape[1]
+                       format: str, heads_first: bool = False) -> None:
+    count = key_cache.shape[0] * key_cache.shape[2 if heads_first else 1]
     check_rows(slots_, "slots", count, skips=True, are_places=True)
     if not slots_.numel():
         return
+    if heads_first:
+        slots_ = _slots_of_heads(slots_, key_cache)
+        count = slots_.shape[1] * count
+        slots_ = slots_.flatten()
+        key, value = (x.flatten(0, 1).unsqueeze(1) for x in (key, value))
     rows = [flat_rows(x.flatten(1)) for x in (key, value)]
     if rows[0].shape == rows[1].shape:
         rows, is_strided = placed_alike(*rows)
@@ -134,16 +139,25 @@ def _reshape_and_cache(key: torch.Tensor, value: torch.Tensor, slots_: torch.Ten
         rows, is_strided = [x.contiguous() for x in rows], False
     what = Slots((rows[0].shape[1], rows[1].shape[1]), programs.ELEMENTS[key.dtype], format, count,
                  is_strided and not all(x.is_contiguous() for x in rows))
-    out = [_flat(cache, format) for cache in (key_cache, key_scales, value_cache, value_scales)
+    out = [_flat(cache, count) for cache in (key_cache, key_scales, value_cache, value_scales)
            if cache is not None]
     factors = (None if factor is None else factor.reshape(())
                for factor in (key_factor, value_factor))
     run_into(slots, (what,), tuple(out), *rows, slots_.contiguous(), *factors)
 
 
-def _flat(cache: torch.Tensor, format: str) -> torch.Tensor:
-    """The rows of a cache, one for each slot; codes of 4 bits by torch's name for them."""
-    rows = cache.view(cache.shape[0] * cache.shape[1], -1)
+def _slots_of_heads(slots_: torch.Tensor, cache: torch.Tensor) -> torch.Tensor:
+    """The slots [T, H] of the heads of tokens in a cache that has heads in front of tokens."""
+    heads, tokens = cache.shape[1:3]
+    page = torch.div(slots_, tokens, rounding_mode="floor").unsqueeze(1)
+    places = (page * heads + torch.arange(heads, device=slots_.device)) * tokens
+    places += (slots_ % tokens).unsqueeze(1)
+    return places.masked_fill((slots_ < 0).unsqueeze(1), -1)
+
+
+def _flat(cache: torch.Tensor, count: int) -> torch.Tensor:
+    """The `count` rows of a cache, one for each slot; codes of 4 bits by torch's name for them."""
+    rows = cache.view(count, -1)
     return rows.view(torch.float4_e2m1fn_x2) if rows.dtype == torch.uint8 else rows
 
 
@@ -154,7 +168,8 @@ def _fake(*_: object) -> None:
 _operation = Operation(
     "reshape_and_cache(Tensor key, Tensor value, Tensor slots, Tensor(a!) key_cache, "
     "Tensor(b!) value_cache, Tensor(c!)? key_scales, Tensor(d!)? value_scales, "
-    "Tensor? key_factor, Tensor? value_factor, str format) -> ()", _reshape_and_cache, _fake)
+    "Tensor? key_factor, Tensor? value_factor, str format, bool heads_first=False) -> ()",
+    _reshape_and_cache, _fake)
 
 # ===--- Functions --------------------------------------------------------=== #
 
@@ -164,23 +179,28 @@ def reshape_and_cache(key: torch.Tensor, value: torch.Tensor, slots: torch.Tenso
                       key_scales: torch.Tensor | None = None,
                       value_scales: torch.Tensor | None = None,
                       key_factor: torch.Tensor | None = None,
-                      value_factor: torch.Tensor | None = None) -> None:
+                      value_factor: torch.Tensor | None = None, kv_layout: str = "NHD") -> None:
     """Writes keys and values of tokens, [T, Hk, D] and [T, Hk, E], to the cache of a PagedCache.
 
     Args:
         slots: int64 [T], numbers of tokens of all pages, which checked() checks. Negative ones are
             skipped.
-        format: that of the cache, or "mxfp8_e4m3".
+        format: that of the cache.
+        kv_layout: "NHD", or "HND" for a cache [N, Hk, page_tokens, D], as in `attention`.
 
     Raises:
         UsageError: an argument that does not fit.
     """
     facts = _check_format(format)
     _check_tokens(key, value, slots)
+    if kv_layout not in ("NHD", "HND"):
+        raise UsageError(f"'kv_layout' must be 'NHD' or 'HND', but got {kv_layout!r}",
+                         "pages have tokens in front of heads, or heads in front of tokens")
+    heads_first = kv_layout == "HND"
     for name, x, cache, scales, factor in (
             ("key", key, key_cache, key_scales, key_factor),
             ("value", value, value_cache, value_scales, value_factor)):
-        _check_cache(name, x, cache, format, facts)
+        _check_cache(name, x, cache, format, facts, heads_first)
         _check_scales(name, x, cache, scales, facts)
         _check_factor(name, factor, format)
     if key_cache.shape[:3] != value_cache.shape[:3]:
@@ -191,7 +211,8 @@ def reshape_and_cache(key: torch.Tensor, value: torch.Tensor, slots: torch.Tenso
                               value_scales=value_scales, key_factor=key_factor,
                               value_factor=value_factor)
     torch.ops.fp4.reshape_and_cache(key.detach(), value.detach(), slots, key_cache, value_cache,
-                                    key_scales, value_scales, key_factor, value_factor, format)
+                                    key_scales, value_scales, key_factor, value_factor, format,
+                                    heads_first)
 
 
 def _check_format(format: str) -> _Facts | None:
@@ -215,17 +236,21 @@ def _check_tokens(key: torch.Tensor, value: torch.Tensor, slots: torch.Tensor) -
 
 
 def _check_cache(name: str, x: torch.Tensor, cache: torch.Tensor, format: str,
-                 facts: _Facts | None) -> None:
+                 facts: _Facts | None, heads_first: bool) -> None:
     check_tensor(cache, f"{name}_cache")
     dtype, packed, block = (x.dtype, 1, 0) if facts is None else (facts[0], *facts[2:4])
     if block and x.shape[2] % block:
         raise UsageError(f"'{name}' must have a multiple of {block} columns for {format}, but got "
                          f"{x.shape[2]}", "elements of one head share a scale")
     heads, columns = x.shape[1], x.shape[2] // packed
-    if cache.dim() != 4 or cache.dtype != dtype or tuple(cache.shape[2:]) != (heads, columns):
-        raise UsageError(f"'{name}_cache' must be {str(dtype)[6:]} of shape [N, page_tokens, "
-                         f"{heads}, {columns}], but got {said(cache)}",
-                         "pages of the layout HND are not written")
+    place = 1 if heads_first else 2
+    sizes = ["N", "page_tokens", columns]
+    sizes.insert(place, heads)
+    if cache.dim() != 4 or cache.dtype != dtype or (
+            cache.shape[place] != heads or cache.shape[3] != columns):
+        raise UsageError(f"'{name}_cache' must be {str(dtype)[6:]} of shape "
+                         f"[{', '.join(map(str, sizes))}], but got {said(cache)}",
+                         "'kv_layout' says whether tokens or heads are first in a page")
     check_contiguous(cache, f"{name}_cache")
 
 
