@@ -39,6 +39,7 @@ PACKAGES: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         "flashinfer/fused_moe/fused_routing_dsv3.py": ("fused_topk_deepseek",),
         "flashinfer/rope.py": ("apply_rope_with_cos_sin_cache",
                                "apply_rope_with_cos_sin_cache_inplace"),
+        "flashinfer/page.py": ("append_paged_kv_cache",),
         "flashinfer/decode.py": tuple(f"BatchDecodeWithPagedKVCacheWrapper.{name}"
                                       for name in ("__init__", "plan", "run")),
         "flashinfer/prefill.py": tuple(f"BatchPrefillWithPagedKVCacheWrapper.{name}"

@@ -40,6 +40,45 @@ def filled(form: str = "") -> "tuple[Any, Any, Any]":
 
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
+class Append(unittest.TestCase):
+    def written(self, layout: str, is_pair: bool, at: Any = None) -> None:
+        keys, values = heads(22, 2, 64, seed=1), heads(22, 2, 64, seed=2)
+        sequence = torch.tensor([0] * 17 + [2] * 5, dtype=torch.int32)
+        places = torch.tensor([*range(17), *range(28, 33)], dtype=torch.int32)
+        pages, begin = torch.tensor([7, 2, 5, 0, 3]), torch.tensor([0, 2, 2, 5])
+        cache = torch.zeros(8, 2, *((PAGE, 2) if layout == "NHD" else (2, PAGE)), 64).bfloat16()
+        both = [cache[:, i].clone() for i in range(2)] if is_pair else cache.unbind(1)
+        flashinfer.append_paged_kv_cache(
+            keys, values, sequence, places if at is None else at, tuple(both) if is_pair else cache,
+            pages.int(), begin.int(), torch.ones(3, dtype=torch.int32), layout)
+        page = pages[begin[sequence.long()] + places // PAGE]
+        for part, tokens in zip(both, (keys, values)):
+            rows = part if layout == "NHD" else part.transpose(1, 2)
+            self.assertTrue(torch.equal(rows[page, places % PAGE], tokens))
+            self.assertEqual(int((rows != 0).any(-1).any(-1).sum()), 22)
+
+    def test_both_layouts(self) -> None:
+        for layout in ("NHD", "HND"):
+            for is_pair in (True, False):
+                with self.subTest(layout, is_pair=is_pair), ft.checked():
+                    self.written(layout, is_pair)
+
+    def test_refused(self) -> None:
+        wrong = torch.tensor([*range(17), *range(46, 51)], dtype=torch.int32)
+        with ft.checked(), self.assertRaisesRegex(fp4.UsageError, "number 19 is 48"):
+            self.written("NHD", True, wrong)
+        for arguments, text in ((("NDH", True), "'kv_layout' must be 'NHD' or 'HND'"),
+                                (("NHD", True, wrong[1:]), "a number for each of the 22 tokens")):
+            with self.assertRaisesRegex(fp4.UsageError, text):
+                self.written(*arguments)
+        key = heads(1, 2, 64)
+        one, none = torch.zeros(1, dtype=torch.int32), torch.tensor([0, 1], dtype=torch.int32)
+        for cache in (key.half().view(1, 1, 1, 2, 64), key.view(1, 1, 1, 2, 64), key):
+            with self.assertRaisesRegex(fp4.UsageError, "'paged_kv_cache' must be bfloat16, a"):
+                flashinfer.append_paged_kv_cache(key, key, one, one, cache, one, none, one)
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
 class FlashAttention(unittest.TestCase):
     def test_packed_sequences(self) -> None:
         query, key, value = heads(40, 4, 64), heads(95, 2, 64, seed=1), heads(95, 2, 64, seed=2)

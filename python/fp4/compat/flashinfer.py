@@ -70,14 +70,15 @@ from ._paged_attention import (
 from ._programs import dequantizer, element, product, quantizer, swizzler, target
 from ._rotations import HALVES, INTEGERS, angles, places, rotated
 from ._routing import fused_topk_deepseek
+from ._slots import append_paged_kv_cache
 
 __all__ = [
     "BatchDecodeWithPagedKVCacheWrapper", "BatchPrefillWithPagedKVCacheWrapper", "SfLayout",
-    "apply_rope_with_cos_sin_cache", "apply_rope_with_cos_sin_cache_inplace",
-    "block_scale_interleave", "e2m1_and_ufp8sf_scale_to_float",
-    "fused_add_rmsnorm_quant", "fused_topk_deepseek", "mm_fp4", "mxfp4_dequantize",
-    "mxfp4_quantize", "mxfp8_quantize",
-    "nvfp4_batched_quantize", "nvfp4_block_scale_interleave", "nvfp4_quantize", "rmsnorm_quant",
+    "append_paged_kv_cache", "apply_rope_with_cos_sin_cache",
+    "apply_rope_with_cos_sin_cache_inplace", "block_scale_interleave",
+    "e2m1_and_ufp8sf_scale_to_float", "fused_add_rmsnorm_quant", "fused_topk_deepseek", "mm_fp4",
+    "mxfp4_dequantize", "mxfp4_quantize", "mxfp8_quantize", "nvfp4_batched_quantize",
+    "nvfp4_block_scale_interleave", "nvfp4_quantize", "rmsnorm_quant",
     "scaled_fp4_grouped_quantize", "silu_and_mul_nvfp4_quantize",
 ]
 
