@@ -9,6 +9,7 @@
 
 #include "fp4/Dialect/Fp4/IR/Fp4Upgrade.h"
 #include "fp4/Dialect/Fp4/IR/Target.h"
+#include "fp4/Dialect/Fp4/Transforms/Softmax.h"
 #include "fp4/Dialect/Utils/ConstantBytes.h"
 #include "fp4/ISA/TargetModel.h"
 #include "fp4/InitAll.h"
@@ -267,6 +268,7 @@ fp4::Status fp4::Compiler::Impl::recordFunctions() {
   if (mlir::failed(manager.run(*inlined)))
     return notCompiled();
   makeGemmsPlain(*inlined);
+  decomposeSoftmaxes(*inlined);
   functions = describeFunctions(*inlined, constants);
   return {};
 }

@@ -5,7 +5,7 @@
 func.func @rows_of_columns(%x: tensor<16x16xf32>) -> tensor<16xf32> {
   %zero = arith.constant dense<0.0> : tensor<16xf32>
   // expected-error @+2 {{'linalg.generic' op has no kernel: it reduces the rows of each column, and a kernel reduces the columns of each row}}
-  // expected-note @+1 {{kernels reduce the columns of each row of a matrix to one f32, and begin with a constant}}
+  // expected-note @+1 {{kernels reduce the columns of each row of a matrix to one f32, and begin with a constant: transpose the matrix before, or convert its elements}}
   %s = linalg.generic {indexing_maps = [#mm, #column], iterator_types = ["reduction", "parallel"]}
       ins(%x : tensor<16x16xf32>) outs(%zero : tensor<16xf32>) {
   ^bb0(%v: f32, %acc: f32):

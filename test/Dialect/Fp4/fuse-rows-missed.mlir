@@ -249,3 +249,22 @@ func.func @family(%x: tensor<64x256xbf16>, %w: tensor<256xbf16>) -> (tensor<64x2
   %q:2 = fp4.quantize %y {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<torchao_1level>, fp4.plan = #fp4.plan<stream_blocks>} : (tensor<64x256xbf16>) -> (tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>)
   return %q#0, %q#1 : tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>
 }
+
+// -----
+
+// Named operations.
+func.func @named(%x: tensor<64x256xf32>) -> (tensor<64xf32>, tensor<256xf32>, tensor<64x256xf32>, tensor<64x256xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x256xf32>
+  %e0 = tensor.empty() : tensor<64xf32>
+  %e1 = tensor.empty() : tensor<256xf32>
+  %rows = linalg.fill ins(%zero : f32) outs(%e0 : tensor<64xf32>) -> tensor<64xf32>
+  %columns = linalg.fill ins(%zero : f32) outs(%e1 : tensor<256xf32>) -> tensor<256xf32>
+  // REMARKS-NOT: :[[#@LINE + 1]]:
+  %s = linalg.reduce { arith.addf } ins(%x : tensor<64x256xf32>) outs(%rows : tensor<64xf32>) dimensions = [1]
+  // REMARKS: :[[#@LINE + 1]]:{{.*}}remark: [Missed] rows | Category:fp4-fuse | Reason="it reduces the rows of each column, and a kernel reduces the columns of each row"
+  %t = linalg.reduce { arith.addf } ins(%x : tensor<64x256xf32>) outs(%columns : tensor<256xf32>) dimensions = [0]
+  // REMARKS: :[[#@LINE + 1]]:{{.*}}remark: [Missed] rows | Category:fp4-fuse | Reason="kernels have a softmax of f32 along the last dimension"
+  %p = linalg.softmax dimension(0) ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) -> tensor<64x256xf32>
+  return %s, %t, %p, %p : tensor<64xf32>, tensor<256xf32>, tensor<64x256xf32>, tensor<64x256xf32>
+}

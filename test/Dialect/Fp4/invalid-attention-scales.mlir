@@ -48,7 +48,8 @@ func.func @scales_of_f16(%q: !q, %k: !k, %s: !s) {
 !t = tensor<2x96x2x4xf8E4M3FN>
 func.func @size_of_scales(%q: !q, %k: !k, %s: !s, %t: !t) {
   // attention (C9)
-  // expected-error @+1 {{operand 'value_scales' must be 'tensor<2x96x2x8xf8E4M3FN>', but got 'tensor<2x96x2x4xf8E4M3FN>'}}
+  // expected-error @+2 {{operand 'value_scales' must be 'tensor<2x96x2x8xf8E4M3FN>', but got 'tensor<2x96x2x4xf8E4M3FN>'}}
+  // expected-note @+1 {{write a scale for each 16 elements of a head}}
   %1 = fp4.attention %q, %k, %k scales(%s, %t : !s, !t) scale 1.0 : !q, !k, !k -> !q
   return
 }

@@ -286,7 +286,7 @@ static LogicalResult refuseReduction(linalg::GenericOp op) {
   InFlightDiagnostic diag = op.emitOpError("has no kernel: ")
                             << whyNotRowReduction(cast<linalg::LinalgOp>(op.getOperation()));
   diag.attachNote() << "kernels reduce the columns of each row of a matrix to one f32, and begin "
-                       "with a constant";
+                       "with a constant: transpose the matrix before, or convert its elements";
   return diag;
 }
 

@@ -95,7 +95,8 @@ static LogicalResult verifyTokens(const Checked &value, bool isPacked) {
     return withNote(value.must("have 3 positive dimensions, of which the first may be dynamic"),
                     "write tokens of all sequences x heads x elements of a head");
   return withNote(value.must("have 4 static, positive dimensions"),
-                  "write batch x tokens x heads x elements of a head");
+                  "write batch x tokens x heads x elements of a head; tokens may be dynamic where "
+                  "'query_offsets' and 'key_offsets' say which are of a sequence");
 }
 
 /// attention (C2): elements of keys, or of values, which are those of keys.
@@ -280,7 +281,8 @@ static LogicalResult verifyScales(AttentionOp op, const Checked &scales, const C
                     "f8E8M0FNU for 32");
   SmallVector<int64_t> shape(codes.type.getShape());
   shape.back() = int64_t(llvm::divideCeil(shape.back(), block));
-  return verifyType(scales, RankedTensorType::get(shape, scales.type.getElementType()));
+  return verifyType(scales, RankedTensorType::get(shape, scales.type.getElementType()),
+                    "write a scale for each " + std::to_string(block) + " elements of a head");
 }
 
 /// attention (C10): a factor for all heads, or for each, of all sequences; beside queries of

@@ -364,6 +364,8 @@ struct Fuse : fp4::impl::FuseBase<Fuse> {
     getOperation()->walk([&](Operation *op) {
       if (isa<QuantizeOp, AmaxOp, TopKOp, linalg::GenericOp>(op))
         roots.push_back(op);
+      else
+        reportNamedReduction(op);
     });
     for (Operation *root : llvm::reverse(roots))
       numRowKernels += fuseRows(root, rewriter);

@@ -277,6 +277,15 @@ static void reportNoReduction(linalg::GenericOp op) {
   missed(op, kRowsFusion, whyNotRowReduction(op));
 }
 
+void fp4::reportNamedReduction(Operation *op) {
+  if (isa<linalg::SoftmaxOp>(op))
+    missed(op, kRowsFusion, "kernels have a softmax of f32 along the last dimension");
+  auto reduce = dyn_cast<linalg::ReduceOp>(op);
+  std::string reason = reduce ? whyNotReductionOfRows(reduce) : "";
+  if (!reason.empty())
+    missed(op, kRowsFusion, reason);
+}
+
 bool fp4::fuseRows(Operation *root, RewriterBase &rewriter) {
   auto generic = dyn_cast<linalg::GenericOp>(root);
   if (generic)

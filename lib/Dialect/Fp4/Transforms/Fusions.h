@@ -63,6 +63,9 @@ std::string whyNotOfBlocks(QuantizeOp op);
 /// false, with missed remarks that say why, where there are none.
 bool fuseRows(mlir::Operation *root, mlir::RewriterBase &rewriter);
 
+/// Says in a missed remark why a named operation of linalg that reduces is part of no chain.
+void reportNamedReduction(mlir::Operation *op);
+
 /// Makes `op` the prologue of the quantizers and amaxes that alone read it (Prologue.h). Otherwise
 /// a missed remark says why where one of these reads it.
 bool fusePrologue(mlir::linalg::GenericOp op, mlir::RewriterBase &rewriter);

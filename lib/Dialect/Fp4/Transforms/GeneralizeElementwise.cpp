@@ -1,7 +1,8 @@
 //===- GeneralizeElementwise.cpp - Upstream elementwise operations --------===//
 //
 // 1. Operations of arith and math on tensors, and named elementwise operations of linalg, become
-//    linalg.generic.
+//    linalg.generic. A linalg.softmax of rows becomes the reductions and elementwise operations
+//    that it stands for.
 // 2. Slices and concatenations of columns go into the operations beside them (FoldColumns.cpp).
 // 3. One of batches of rows, beside a reshape of a matrix, becomes one of matrices
 //    (CollapseElementwise.cpp).
@@ -15,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "fp4/Dialect/Fp4/Transforms/Passes.h"
+#include "fp4/Dialect/Fp4/Transforms/Softmax.h"
 
 #include "CollapseElementwise.h"
 #include "FoldColumns.h"
@@ -151,7 +153,7 @@ struct GeneralizeElementwise : fp4::impl::GeneralizeElementwiseBase<GeneralizeEl
   void runOnOperation() override {
     SmallVector<Operation *> onTensors;
     SmallVector<linalg::LinalgOp> named;
-    bool any = false;
+    bool any = fp4::decomposeSoftmaxes(getOperation());
     getOperation()->walk([&](Operation *op) {
       any |= isa<linalg::GenericOp, tensor::GatherOp, tensor::ScatterOp>(op);
       if (isElementwiseOnTensors(op))
