@@ -48,8 +48,7 @@ def append_paged_kv_cache(
     kv_last_page_len: torch.Tensor,
     kv_layout: str = "NHD",
 ) -> None:
-    """Writes tokens of the dtype of the cache: to a pair by fp4.torch.reshape_and_cache, and to one
-    tensor of keys and values by torch. kv_last_page_len is not read.
+    """Writes tokens of the cache's dtype: to a pair of tensors in one kernel.
 
     Raises:
         UsageError: an argument that does not fit.

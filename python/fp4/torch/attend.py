@@ -241,7 +241,7 @@ def attention(query: torch.Tensor, key: torch.Tensor, value: Maybe, *, causal: b
             format of queries.
         out_factor: float32 scalar; results are float8_e4m3fn, multiplied by it.
         out: takes the result, without a gradient. Rows of tokens may have gaps.
-        checked: first refuse lengths and pages that do not exist, as within checked().
+        checked: first refuse lengths and pages that do not exist, as checked() does.
         return_lse: also return the logarithms of denominators, float32 [B, Sq, Hq]: minus infinity
             without a key or sink.
 

@@ -23,8 +23,7 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
     Args:
         query, key, value: bfloat16 or float16 [B, Hq, Sq, D], [B, Hk, Sk, D] and [B, Hk, Sk, E].
             Tensors that are neither contiguous nor transposed views of [B, S, H, D] are copied.
-        is_causal: query i sees keys up to i, as torch aligns the mask with the first key. Queries
-            behind the last key are computed by a call of their own.
+        is_causal: query i sees keys up to i, as torch aligns the mask with the first key.
         enable_gqa: Hq is a multiple of Hk; without it Hq = Hk.
 
     Raises:

@@ -197,7 +197,7 @@ def rms_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None, *,
         recipe: of docs/reference/numerics.md; without it that of the format.
         layout: of the scales of nvfp4, mxfp4 and mxfp8_e4m3, "tiled_128x4" or "linear".
         amax: of nvfp4, a float32 scalar or [M]: that of y, from calibration, or the scale that the
-            recipe takes. The result has this tensor and no copy.
+            recipe takes.
         per_row: the kernel gives every row its own amax.
         keep: y is a result too, with gradients.
         rounding: "nearest" (to even) or, to nvfp4 and mxfp4, "stochastic".
@@ -220,7 +220,7 @@ def layer_norm_quantize(x: torch.Tensor, weight: torch.Tensor | None = None,
     """LayerNorm of rows, quantized along its rows, in one kernel.
 
     As rms_norm_quantize, with d = h - m in the place of h, where m is the sum of the row divided by
-    K: the variance is the sum of d * d, divided by K, in a second pass over the row. `bias`, [K],
+    K: the variance is the sum of d * d, divided by K, in a second pass. `bias`, [K],
     is added behind the weight.
 
     Raises:

@@ -29,11 +29,11 @@ class PagedCache:
         cache.append(key, value)               # [2, S, 8, 128] each: S tokens of each sequence
         y = cache.attention(query)             # [2, S, Hq, 128]: the queries of these tokens
 
-    A CUDA graph of `append` and `attention` can be replayed for each token.
+    CUDA graphs of `append` and `attention` can be replayed.
 
-    With `format`, tokens are quantized by the kernel that appends them. `key_factors` and
-    `value_factors` are then decode scales, 1 unless set: numbers of fp8 are up to 448 times theirs,
-    and of nvfp4 up to 2688 times.
+    With `format`, tokens are quantized as they are appended. `key_factors` and `value_factors` are
+    then decode scales, 1 unless set: numbers of fp8 are up to 448 times theirs, and of nvfp4 up to
+    2688 times.
 
     Attributes:
         key, value: [N, T, Hk, D] and [N, T, Hk, E], zero at first: N pages of T tokens.
@@ -97,12 +97,11 @@ class PagedCache:
         self.lengths = torch.zeros(sequences, dtype=torch.int32, device=device)
 
     def append(self, key: torch.Tensor, value: torch.Tensor) -> None:
-        """Writes the keys and values of S more tokens of each sequence, [B, S, Hk, D] and
-        [B, S, Hk, E], behind those that it has. A sequence must have room for them: there are
-        P * T tokens. The host checks it on the CPU, and within checked().
+        """Writes keys and values of S more tokens of each sequence, [B, S, Hk, D] and
+        [B, S, Hk, E]. Room for them, up to P * T tokens, is checked on the CPU and in checked().
 
         Raises:
-            UsageError: an argument that does not fit, or tokens without room.
+            UsageError: an argument that does not fit.
         """
         sequences, tokens = len(self.lengths), self.key.shape[1]
         heads = self.key.shape[2]

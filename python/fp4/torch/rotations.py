@@ -248,8 +248,7 @@ def combine(y: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor) -> torch
     of y [N, K], in one kernel.
 
     Args:
-        rows: int64 [T, k], k from 2 to 16, not checked; negative ones add nothing. torch
-            transposes them first, unless they are stored by columns.
+        rows: int64 [T, k], k from 2 to 16, not checked; negative ones add nothing.
         weights: float32 [T, k].
     """
     _check_matrix(y, "y")

@@ -186,7 +186,7 @@ def reshape_and_cache(key: torch.Tensor, value: torch.Tensor, slots: torch.Tenso
         slots: int64 [T], numbers of tokens of all pages, which checked() checks. Negative ones are
             skipped.
         format: that of the cache.
-        kv_layout: "NHD", or "HND" for a cache [N, Hk, page_tokens, D], as in `attention`.
+        kv_layout: "NHD" or "HND", as in `attention`.
 
     Raises:
         UsageError: an argument that does not fit.
