@@ -268,3 +268,32 @@ func.func @named(%x: tensor<64x256xf32>) -> (tensor<64xf32>, tensor<256xf32>, te
   %p = linalg.softmax dimension(0) ins(%x : tensor<64x256xf32>) outs(%e : tensor<64x256xf32>) -> tensor<64x256xf32>
   return %s, %t, %p, %p : tensor<64xf32>, tensor<256xf32>, tensor<64x256xf32>, tensor<64x256xf32>
 }
+
+// -----
+
+#all = affine_map<(r, c) -> (r, c)>
+#row = affine_map<(r, c) -> (r)>
+// The amax of the tensor for the next step, beside a quantizer that has that of the step before (delayed).
+func.func @delayed(%x: tensor<64x256xbf16>, %a: tensor<f32>) -> (tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>, tensor<f32>) {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<64xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e0 : tensor<64xf32>) -> tensor<64xf32>
+  %sum = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x256xbf16>) outs(%init : tensor<64xf32>) {
+  ^bb0(%v: bf16, %acc: f32):
+    %f = arith.extf %v : bf16 to f32
+    %n = arith.addf %acc, %f : f32
+    linalg.yield %n : f32
+  } -> tensor<64xf32>
+  %m = tensor.empty() : tensor<64x256xbf16>
+  %y = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel"]} ins(%x, %sum : tensor<64x256xbf16>, tensor<64xf32>) outs(%m : tensor<64x256xbf16>) {
+  ^bb0(%v: bf16, %q0: f32, %o: bf16):
+    %f = arith.extf %v : bf16 to f32
+    %n = arith.mulf %f, %q0 : f32
+    %b = arith.truncf %n : f32 to bf16
+    linalg.yield %b : bf16
+  } -> tensor<64x256xbf16>
+  // REMARKS: :[[#@LINE + 2]]:{{.*}}remark: [Missed] rows | Category:fp4-fuse | Reason="the amax of the tensor takes a pass of its own over what another kernel stores; a quantizer with an amax of each row needs none"
+  %q:2 = fp4.quantize %y amax %a {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>} : (tensor<64x256xbf16>, tensor<f32>) -> (tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>)
+  %next = fp4.amax %y : tensor<64x256xbf16> -> tensor<f32>
+  return %q#0, %q#1, %next : tensor<64x256xf4E2M1FN>, tensor<64x16xf8E4M3FN>, tensor<f32>
+}

@@ -95,6 +95,12 @@ public:
     for (auto &[op, reason] : rejected)
       if (isa<TopKOp>(op) || isa<tensor::TensorDialect>(op->getDialect()) || needsRowsItself(op))
         missed(op, kRowsFusion, reason);
+    auto amax = dyn_cast<AmaxOp>(root);
+    auto isInput = [&](const auto &one) { return one.first == amax.getInput().getDefiningOp(); };
+    if (amax && !amax.hasLines() && llvm::any_of(rejected, isInput))
+      missed(root, kRowsFusion,
+             "the amax of the tensor takes a pass of its own over what another kernel stores; a "
+             "quantizer with an amax of each row needs none");
   }
 
 private:
