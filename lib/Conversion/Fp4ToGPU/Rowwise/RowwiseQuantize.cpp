@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ElementSource.h"
+#include "InlinePtx.h"
 #include "Int32.h"
 #include "Lowering.h"
 #include "Reduce/GridMax.h"
@@ -238,8 +239,11 @@ public:
     prefetch();
     if (skipsPadding())
       beginMatrix();
-    if (source.isComputed() && !context.withAmax.contains(op))
+    if (source.isComputed() && !context.withAmax.contains(op)) {
       amaxes = loadAmaxes(b, amax, op.getPerRow(), positions);
+      if (amax) // LLVM would move the loads behind branches of the elements
+        amaxes = computeHere(b, b.getLoc(), amaxes);
+    }
     for (const RowBlocks::Position &position : positions)
       words.push_back(loadBlock(position));
   }
