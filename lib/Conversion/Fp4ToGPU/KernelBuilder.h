@@ -77,6 +77,14 @@ public:
   bool hasStages() const { return plan.pipeline.stages.has_value(); }
   /// Rows at the end that have a CTA each.
   int64_t singleRows() const { return plan.stream.singleRows.value_or(0); }
+  /// Rows of the strips that all SMs have at a time, where the plan says how many CTAs an SM has,
+  /// and these are so few that they end together.
+  std::optional<int64_t> rowsOfWave() const {
+    constexpr int64_t few = 4;
+    if (plan.ctasPerSm.value_or(INT64_MAX) > few)
+      return std::nullopt;
+    return rowsOfStrip() * *plan.ctasPerSm * int64_t(target.sms);
+  }
   /// The cache policy (i64) of loads that nobody repeats, in a kernel of `units` (i32) units with
   /// so many bytes of loads each; null where they need none. An H200 writes lines back in a better
   /// order where loads outlast stores: 127 us in place of 132 for RMSNorm of 16384 x 8192 bf16, and

@@ -12,6 +12,21 @@ using namespace fp4;
 
 static constexpr int64_t kTile = hw::scaleBlockRows;
 
+/// Strips of `rows` (an index) fill the last one of up to three waves (i1), so that single rows,
+/// which nobody loads ahead, end no sooner: an H200 takes 27.6 us in place of 28.5 for RMSNorm of
+/// 4096 x 7168, 1.94 waves, to FP8 of rows, but 49.7 in place of 49.0 with 3.88 waves, and 36.0 in
+/// place of 34.1 with 2.48.
+static Value fillsWaves(ImplicitLocOpBuilder &b, Value rows, int64_t wave) {
+  constexpr int64_t most = 3, part = 16;
+  Value before = arith::AddIOp::create(b, rows, constIndex(b, wave - 1));
+  Value last = arith::RemUIOp::create(b, before, constIndex(b, wave)); // row of its wave
+  auto compare = [&](arith::CmpIPredicate predicate, Value number, int64_t bound) {
+    return arith::CmpIOp::create(b, predicate, number, constIndex(b, bound));
+  };
+  return arith::AndIOp::create(b, compare(arith::CmpIPredicate::uge, last, wave - wave / part),
+                               compare(arith::CmpIPredicate::ule, rows, most * wave));
+}
+
 RowStrip::RowStrip(KernelBuilder &kernel, bool hasTiledScales, Value hostRows)
     : b(kernel.body()), step(hasTiledScales ? hw::scaleUnitRowStep : 1) {
   ImplicitLocOpBuilder &host = kernel.host();
@@ -20,6 +35,9 @@ RowStrip::RowStrip(KernelBuilder &kernel, bool hasTiledScales, Value hostRows)
   Value units = arith::CeilDivUIOp::create(host, hostRows, constIndex(host, unit));
   Value singles = arith::MinUIOp::create(
       host, units, constIndex(host, llvm::divideCeil(kernel.singleRows(), unit)));
+  if (std::optional<int64_t> wave = kernel.rowsOfWave(); wave && kernel.singleRows())
+    singles = arith::SelectOp::create(host, fillsWaves(host, hostRows, *wave), constIndex(host, 0),
+                                      singles);
   Value strips = arith::MulIOp::create(host, arith::SubIOp::create(host, units, singles),
                                        constIndex(host, ofUnit));
   numCtas = arith::AddIOp::create(host, strips,
