@@ -34,6 +34,9 @@ bool addsManyShortRows(mlir::Operation *op, int64_t chunks);
 /// The fewest heads with which threads that have several of them fill all SMs.
 int64_t fewestOfHeads(mlir::Operation *op, const KernelPlan &plan, const hw::TargetModel &target);
 
+/// The most heads for which threads have fewer of them than in `plan`; 0 where none have.
+int64_t mostOfSomeHeads(mlir::Operation *op, const KernelPlan &plan, const hw::TargetModel &target);
+
 /// Proposes heads of a thread and CTAs on an SM for a rotation of at most `mostRows` rows, which
 /// ptxas gives more registers than it needs.
 void planRotation(mlir::Operation *op, KernelPlan &plan, const KernelPlan &partial,

@@ -304,34 +304,50 @@ static std::string whyNoCases(Operation *op) {
   return whyOnePlan(op, matrixOf(op));
 }
 
+/// The plan that is proposed for a range of rows.
+static KernelPlan proposeFor(Operation *op, SizeRange rows, const hw::TargetModel &target) {
+  KernelPlan plan = planOfFamily(KernelFamily::ReduceRows);
+  plan.guard.m = rows;
+  return plan.orElse(proposeRows(op, plan, target));
+}
+
+/// The last rows of cases beside few rows: those without strips, or with which threads of several
+/// heads do not fill all SMs, and those of which threads have fewer heads than in `last`.
+static SmallVector<int64_t> endsOfCases(Operation *op, const KernelPlan &last,
+                                        const hw::TargetModel &target) {
+  if (last.strip)
+    return {fewestOfStrips(last, target) - 1};
+  if (last.stream.itemsPerThread.value_or(1) == 1)
+    return {};
+  int64_t most = mostOfSomeHeads(op, last, target);
+  KernelPlan some = most ? proposeFor(op, {1, most}, target) : last;
+  return {fewestOfHeads(op, some, target) - 1, most};
+}
+
 /// Proposes no cases for long rows: of the plans that the estimate chooses for few of them, some
 /// took longer on an H200.
 static SmallVector<Attribute> proposeCases(Operation *op, const KernelPlan &last,
                                            const hw::TargetModel &target) {
   if (chunksOfRow(widestMatrixOf(op).getDimSize(1)) > 2 * kMost)
     return {};
-  bool hasHeads = !last.strip && last.stream.itemsPerThread.value_or(1) > 1;
-  KernelPlan few = planOfFamily(KernelFamily::ReduceRows);
-  int64_t fewest = last.strip ? fewestOfStrips(last, target)
-                   : hasHeads ? fewestOfHeads(op, last, target)
-                              : 0;
-  few.guard.m.most = isOfHeads(op) ? mostOfRotations(target) : int64_t(target.sms);
-  if (hasHeads)
-    few.guard.m.most = std::min(*few.guard.m.most, fewest - 1);
-  few = few.orElse(proposeRows(op, few, target));
-  KernelPlan apart = few;
+  SmallVector<int64_t> ends = endsOfCases(op, last, target);
+  int64_t most = isOfHeads(op) ? mostOfRotations(target) : int64_t(target.sms);
+  if (!ends.empty() && !last.strip)
+    most = std::min(most, ends.front());
+  KernelPlan few = proposeFor(op, {1, most}, target), apart = few;
   apart.pdl = last.pdl; // launches that overlap are not worth another kernel
   if (apart.fieldsUnlike(last).empty() || failed(checkRows(op, few, target)))
     return {};
   SmallVector<Attribute> cases = {CaseAttr::get(op->getContext(), few, std::nullopt)};
-  if (*few.guard.m.most >= fewest - 1)
-    return cases;
-  KernelPlan some = planOfFamily(KernelFamily::ReduceRows);
-  some.guard.m.least = *few.guard.m.most + 1;
-  some.guard.m.most = fewest - 1;
-  some = some.orElse(proposeRows(op, some, target));
-  if (succeeded(checkRows(op, some, target)))
+  for (int64_t end : ends) {
+    if (end <= most)
+      continue;
+    KernelPlan some = proposeFor(op, {most + 1, end}, target);
+    if (failed(checkRows(op, some, target)))
+      continue;
     cases.push_back(CaseAttr::get(op->getContext(), some, std::nullopt));
+    most = end;
+  }
   return cases;
 }
 
