@@ -75,6 +75,42 @@ func.func @scattered(%k: tensor<?x256xbf16>, %slots: tensor<?x1xi64>) -> (tensor
   return %c, %d : tensor<96x256xf8E4M3FN>, tensor<96x1xf32>
 }
 
+// Bytes that nobody combines have a thread for each 16 elements, and wider ones half as many.
+// CHECK-LABEL: func.func @scattered_bytes
+// CHECK: #fp4.plan<reduce_rows, threads = 448, {{.*}}pdl = waits>
+func.func @scattered_bytes(%x: !x, %slots: tensor<?x1xi64>) -> tensor<96x7168xf8E4M3FN> {
+  %c0 = arith.constant 0 : index
+  %height = tensor.dim %x, %c0 : !x
+  %e = tensor.empty(%height) : tensor<?x7168xf8E4M3FN>
+  %y = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%x : !x) outs(%e : tensor<?x7168xf8E4M3FN>) {
+  ^bb0(%a: bf16, %o: f8E4M3FN):
+    %f = arith.extf %a : bf16 to f32
+    %n = arith.negf %f : f32
+    %r = arith.truncf %n : f32 to f8E4M3FN
+    linalg.yield %r : f8E4M3FN
+  } -> tensor<?x7168xf8E4M3FN>
+  %cache = tensor.empty() : tensor<96x7168xf8E4M3FN>
+  %c = tensor.scatter %y into %cache[%slots] scatter_dims([0]) unique : (tensor<?x7168xf8E4M3FN>, tensor<96x7168xf8E4M3FN>, tensor<?x1xi64>) -> tensor<96x7168xf8E4M3FN>
+  return %c : tensor<96x7168xf8E4M3FN>
+}
+// CHECK-LABEL: func.func @scattered_elements
+// CHECK: #fp4.plan<reduce_rows, threads = 224, pdl = waits>
+func.func @scattered_elements(%x: !x, %slots: tensor<?x1xi64>) -> tensor<96x7168xbf16> {
+  %c0 = arith.constant 0 : index
+  %height = tensor.dim %x, %c0 : !x
+  %e = tensor.empty(%height) : tensor<?x7168xbf16>
+  %y = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]} ins(%x : !x) outs(%e : tensor<?x7168xbf16>) {
+  ^bb0(%a: bf16, %o: bf16):
+    %f = arith.extf %a : bf16 to f32
+    %n = arith.negf %f : f32
+    %r = arith.truncf %n : f32 to bf16
+    linalg.yield %r : bf16
+  } -> tensor<?x7168xbf16>
+  %cache = tensor.empty() : tensor<96x7168xbf16>
+  %c = tensor.scatter %y into %cache[%slots] scatter_dims([0]) unique : (tensor<?x7168xbf16>, tensor<96x7168xbf16>, tensor<?x1xi64>) -> tensor<96x7168xbf16>
+  return %c : tensor<96x7168xbf16>
+}
+
 // A row that is a block has a thread for each 16 elements.
 // CHECK-LABEL: func.func @fp8_rows
 // CHECK: fp4.quantize {{.*}}fp4.dispatch = [#fp4.case<m = [1, {{132|148}}] : stream_blocks, threads = 448, blocks_per_thread = 1, lanes_per_block = 448, pdl = behind_loads>], fp4.plan = #fp4.plan<stream_blocks, threads = 128, blocks_per_thread = 1, pdl = at_end>
