@@ -28,6 +28,8 @@ namespace {
 
 /// Threads of a CTA: the most, those from which on threads have two chunks, and the fewest.
 constexpr int64_t kMost = kMostThreadsOfRow, kSome = 256, kFew = kThreadsOfIndexed;
+/// Threads of an SM that sum approximate exponentials, for which it has 42 registers each.
+constexpr int64_t kThreadsOfLoss = 1536;
 
 /// The most rows of `op` that `plan` is for; none where there may be any number.
 std::optional<int64_t> mostRowsOf(Operation *op, const KernelPlan &plan) {
@@ -128,21 +130,22 @@ int64_t ctasOfRow(Operation *op, int64_t chunks, int64_t threads, const hw::Targ
 
 /// CTAs of a row on an SM, for which ptxas is to save registers; none where it needs no limit. An
 /// H200 takes 101 us in place of 105 for FP8 of rows of 8192 columns, 65 in place of 98 for 16384
-/// columns, 220 in place of 244 for NVFP4 of two matrices, and 73.9 in place of 85.8 for a cross
-/// entropy of 16384 x 8192, whose threads wait for two numbers. Rows that are gathered to FP4 have
-/// three of them: NVFP4 of 65536 rows of 16384 elements takes 690 us in place of 753.
+/// columns, 220 in place of 244 for NVFP4 of two matrices. Cross entropies, whose threads wait for
+/// two numbers, take 73.9 in place of 85.8 for 16384 x 8192, 132 in place of 139 for 65536 x 4096
+/// and 150 in place of 188 for 16384 x 16384. Rows that are gathered to FP4 have three of them:
+/// NVFP4 of 65536 rows of 16384 elements takes 690 us in place of 753.
 std::optional<int64_t> ctasOfTeam(Operation *op, int64_t chunks, int64_t perThread, int64_t threads,
                                   const KernelPlan &partial, const hw::TargetModel &target) {
   if (perThread == 4)
     return ctasOfFourChunks(partial.threads.value_or(threads));
+  if (sumsApproximations(op) && (perThread == 2 || threads == kSome))
+    return kThreadsOfLoss / partial.threads.value_or(threads);
   if (threads > kSome && quantizesGather(op))
     return 3;
   if (threads > kSome)
     return ctasOfRow(op, chunks, partial.threads.value_or(threads), target);
   if (threads == kSome && isOfTwoMatrices(op))
     return 3;
-  if (threads == kSome && sumsApproximations(op))
-    return 6;
   return std::nullopt;
 }
 

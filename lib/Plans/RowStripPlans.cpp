@@ -163,23 +163,24 @@ int64_t singleRowsOf(const StripShape &shape, bool hasStage, const hw::TargetMod
 /// Proposes a strip where nothing is quantized: for two sums of a row that has four chunks of a
 /// thread, and for the sum of exponentials of one with two. An H200 takes 68.5 us in place of 71.4
 /// for LayerNorm to bf16 of 4096 rows of 16384 elements, and 256 in place of 265 of 16384 rows,
-/// but 131 in place of 128 of rows of 8192; and for cross entropies 245 in place of 256 of 65536
-/// rows of 8192 elements, 67.7 in place of 72.1 of 16384 rows of 7168, 151 in place of 188 of rows
-/// of 16384, but 45 in place of 43 of rows of 4096.
+/// but 131 in place of 128 of rows of 8192; and for cross entropies 250 in place of 258 of 65536
+/// rows of 8192 elements and 67.7 in place of 68.1 of 16384 rows of 7168, but 45 in place of 43 of
+/// rows of 4096, and 575 in place of 555 of 65536 rows of 16384.
 std::optional<KernelPlan> stripOfElements(Operation *op, int64_t chunks,
                                           const hw::TargetModel &target) {
-  constexpr int64_t fewestOfLoss = 448, fewestOfNorm = 1024, mostThreads = 1536, mostCtas = 5;
+  constexpr int64_t fewestOfLoss = 448, mostOfLoss = 512, fewestOfNorm = 1024;
   bool isLoss = sumsApproximations(op);
   int64_t waits = llvm::count_if(stepsOf(op), isRowReduction);
   if (target.features.hasFp4Convert || waits < 2 || readsGather(op) || !whyNoStage(op).empty() ||
-      2 * keptWordsOfChunk(op) > kRowChunk || chunks < (isLoss ? fewestOfLoss : fewestOfNorm))
+      2 * keptWordsOfChunk(op) > kRowChunk || chunks < (isLoss ? fewestOfLoss : fewestOfNorm) ||
+      (isLoss && chunks > mostOfLoss))
     return std::nullopt;
   if (!isLoss && (isRowReduction(op) || takesExponentials(op, Exponentials::Any)))
     return std::nullopt;
   int64_t threads = threadsOfChunks(llvm::divideCeil(chunks, isLoss ? 2 : 4));
   KernelPlan plan = planOfFamily(KernelFamily::ReduceRows);
   plan.threads = threads;
-  plan.ctasPerSm = isLoss ? std::min(mostCtas, mostThreads / threads) : 2;
+  plan.ctasPerSm = isLoss ? 5 : 2;
   plan.strip = isLoss ? 2 * kRows : kRows;
   plan.pipeline.stages = 1;
   plan.stream.singleRows = int64_t(target.sms) * *plan.ctasPerSm * (isLoss ? 3 : 1);

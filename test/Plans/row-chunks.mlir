@@ -153,3 +153,51 @@ func.func @loss(%x: tensor<?x8192xbf16>, %e: tensor<?xf32>) -> tensor<?xf32> {
   } -> tensor<?xf32>
   return %n : tensor<?xf32>
 }
+
+// Longer rows have three CTAs of an SM and no strips, and shorter ones twelve.
+// CHECK-LABEL: func @long_loss(
+// CHECK: linalg.generic{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 512, ctas_per_sm = 3>
+func.func @long_loss(%x: tensor<?x16384xbf16>, %e: tensor<?xf32>) -> tensor<?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %lows = linalg.fill ins(%low : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %m = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x16384xbf16>) outs(%lows : tensor<?xf32>) {
+  ^bb0(%a: bf16, %o: f32):
+    %f = arith.extf %a : bf16 to f32
+    %t = arith.maximumf %o, %f : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %n = linalg.generic {indexing_maps = [#all, #row, #row], iterator_types = ["parallel", "reduction"]} ins(%x, %m : tensor<?x16384xbf16>, tensor<?xf32>) outs(%zeros : tensor<?xf32>) {
+  ^bb0(%a: bf16, %b: f32, %o: f32):
+    %f = arith.extf %a : bf16 to f32
+    %d = arith.subf %f, %b : f32
+    %p = math.exp %d fastmath<afn> : f32
+    %t = arith.addf %o, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  return %n : tensor<?xf32>
+}
+// CHECK-LABEL: func @short_loss(
+// CHECK: linalg.generic{{.*}}fp4.plan = #fp4.plan<reduce_rows, threads = 128, ctas_per_sm = 12>
+func.func @short_loss(%x: tensor<?x4096xbf16>, %e: tensor<?xf32>) -> tensor<?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %lows = linalg.fill ins(%low : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %m = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x4096xbf16>) outs(%lows : tensor<?xf32>) {
+  ^bb0(%a: bf16, %o: f32):
+    %f = arith.extf %a : bf16 to f32
+    %t = arith.maximumf %o, %f : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  %n = linalg.generic {indexing_maps = [#all, #row, #row], iterator_types = ["parallel", "reduction"]} ins(%x, %m : tensor<?x4096xbf16>, tensor<?xf32>) outs(%zeros : tensor<?xf32>) {
+  ^bb0(%a: bf16, %b: f32, %o: f32):
+    %f = arith.extf %a : bf16 to f32
+    %d = arith.subf %f, %b : f32
+    %p = math.exp %d fastmath<afn> : f32
+    %t = arith.addf %o, %p : f32
+    linalg.yield %t : f32
+  } -> tensor<?xf32>
+  return %n : tensor<?xf32>
+}
