@@ -3,11 +3,11 @@
 // RUN: fp4-runner %s --target=sm_90a --emit=ptx -o - | FileCheck %s --check-prefix=PTX
 // CHECK-NOT: FAILED
 // CHECK-COUNT-2: equals the reference, bit for bit
-// PTX: .entry
-// PTX-NOT: {{ld.global|bra}}
-// PTX: ld.global.nc.b32
+// PTX: griddepcontrol.wait;
+// PTX-NOT: ld.global
+// PTX: ld.global.b32
 // PTX-NOT: bra
-// PTX-COUNT-4: ld.global.nc.v4.b32
+// PTX-COUNT-4: ld.global.v4.b32
 // PTX-NOT: ld.global
 // PTX: st.global
 
@@ -31,6 +31,6 @@ func.func @gate(%g: !x {fp4.dims = ["M", ""]}, %u: !x {fp4.dims = ["M", ""]}, %a
     linalg.yield %rounded : bf16
   } -> !x
   %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 64, pdl = none>} : (!x, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)
+      fp4.plan = #fp4.plan<stream_blocks, threads = 64, pdl = both>} : (!x, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)
   return %q, %s : tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>
 }
