@@ -93,7 +93,7 @@ def Fp4_PlanAttr : AttrDef<Fp4_Dialect, "Plan"> {
     | schedule | sharing of tiles among CTAs: `#pipe.static_persistent<along_m>`, or in tile_gemm on tcgen05 also `#pipe.cluster_launch<along_m>` |
     | roles | assignment of warps to engines, a `#pipe.role_plan` |
     | stages | most stages of a ring in shared memory; without it, as many as fit, up to 8. reduce_rows: 1 row |
-    | single_rows | last rows, with a CTA each |
+    | single_rows | last rows, with a CTA each, unless strips fill their waves |
     | accumulators | most accumulators in tensor memory; without it, as many as fit, up to 4 |
     | threads | threads of a CTA |
     | blocks_per_thread | scale blocks of a thread |
