@@ -77,7 +77,7 @@ func.func @scattered(%k: tensor<?x256xbf16>, %slots: tensor<?x1xi64>) -> (tensor
 
 // Bytes that nobody combines have a thread for each 16 elements, and wider ones half as many.
 // CHECK-LABEL: func.func @scattered_bytes
-// CHECK: #fp4.plan<reduce_rows, threads = 448, {{.*}}pdl = waits>
+// CHECK: #fp4.plan<reduce_rows, threads = 448, {{.*}}pdl = at_end>
 func.func @scattered_bytes(%x: !x, %slots: tensor<?x1xi64>) -> tensor<96x7168xf8E4M3FN> {
   %c0 = arith.constant 0 : index
   %height = tensor.dim %x, %c0 : !x
@@ -94,7 +94,7 @@ func.func @scattered_bytes(%x: !x, %slots: tensor<?x1xi64>) -> tensor<96x7168xf8
   return %c : tensor<96x7168xf8E4M3FN>
 }
 // CHECK-LABEL: func.func @scattered_elements
-// CHECK: #fp4.plan<reduce_rows, threads = 224, pdl = waits>
+// CHECK: #fp4.plan<reduce_rows, threads = 224, pdl = at_end>
 func.func @scattered_elements(%x: !x, %slots: tensor<?x1xi64>) -> tensor<96x7168xbf16> {
   %c0 = arith.constant 0 : index
   %height = tensor.dim %x, %c0 : !x

@@ -58,7 +58,7 @@ func.func @wide(%heads: tensor<?x128xbf16>, %positions: tensor<?x1xi64>, %table:
 #cosines = affine_map<(i, j) -> (i floordiv 16, j mod 64)>
 // Threads that rotate many heads to codes have four of them, and two up to ten waves of such threads.
 // CHECK-LABEL: func @codes(
-// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, rows_per_thread = 1, pdl = both>, #fp4.case<m = [4225, 25343] : reduce_rows, threads = 128, rows_per_thread = 1, ctas_per_sm = 5>, #fp4.case<m = [25344, 506880] : reduce_rows, threads = 64, rows_per_thread = 2, ctas_per_sm = 6>], fp4.plan = #fp4.plan<reduce_rows, threads = 64, rows_per_thread = 4, ctas_per_sm = 6>
+// CHECK: fp4.dispatch = [#fp4.case<m = [1, 4224] : reduce_rows, threads = 64, rows_per_thread = 1, pdl = in_turn>, #fp4.case<m = [4225, 25343] : reduce_rows, threads = 128, rows_per_thread = 1, ctas_per_sm = 5>, #fp4.case<m = [25344, 506880] : reduce_rows, threads = 64, rows_per_thread = 2, ctas_per_sm = 6>], fp4.plan = #fp4.plan<reduce_rows, threads = 64, rows_per_thread = 4, ctas_per_sm = 6>
 func.func @codes(%heads: tensor<?x128xbf16>, %positions: tensor<?x1xi64>, %table: tensor<4096x128xf32>, %amax: tensor<f32>) -> (tensor<?x128xf4E2M1FN>, tensor<?x8xf8E4M3FN>) {
   %c0 = arith.constant 0 : index
   %height = tensor.dim %heads, %c0 : tensor<?x128xbf16>

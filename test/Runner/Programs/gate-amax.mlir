@@ -31,6 +31,6 @@ func.func @gate(%g: !x {fp4.dims = ["M", ""]}, %u: !x {fp4.dims = ["M", ""]}, %a
     linalg.yield %rounded : bf16
   } -> !x
   %q, %s = fp4.quantize %y amax %amax {format = #fp4.format<nvfp4>, recipe = #fp4.recipe<transformer_engine>,
-      fp4.plan = #fp4.plan<stream_blocks, threads = 64, pdl = both>} : (!x, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)
+      fp4.plan = #fp4.plan<stream_blocks, threads = 64, pdl = behind_loads>} : (!x, tensor<f32>) -> (tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>)
   return %q, %s : tensor<?x256xf4E2M1FN>, tensor<?x16xf8E4M3FN>
 }
