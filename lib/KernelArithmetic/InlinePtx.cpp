@@ -199,15 +199,15 @@ SmallVector<Value> fp4::loadOnce(ImplicitLocOpBuilder &b, Value pointer) {
   return fieldsOf(b, b.getLoc(), access.getRes(), types.size());
 }
 
-Value fp4::lastingPolicy(ImplicitLocOpBuilder &b, Value isLarge) {
+Value fp4::evictionPolicy(ImplicitLocOpBuilder &b, Eviction eviction, Value isLarge) {
   Value flag = LLVM::ZExtOp::create(b, b.getI32Type(), isLarge);
-  return emit(b, b.getLoc(), b.getI64Type(), flag,
-              "{\n.reg .pred p;\n.reg .b64 last, normal;\nsetp.ne.b32 p, $1, 0;\n"
-              "createpolicy.fractional.L2::evict_last.b64 last, 1.0;\n"
-              "createpolicy.fractional.L2::evict_normal.b64 normal, 1.0;\n"
-              "selp.b64 $0, last, normal, p;\n}",
-              "=l,r", /*hasSideEffects=*/false)
-      .getRes();
+  std::string text =
+      llvm::formatv("{{\n.reg .pred p;\n.reg .b64 {0}, normal;\nsetp.ne.b32 p, $1, 0;\n"
+                    "createpolicy.fractional.L2::evict_{0}.b64 {0}, 1.0;\n"
+                    "createpolicy.fractional.L2::evict_normal.b64 normal, 1.0;\n"
+                    "selp.b64 $0, {0}, normal, p;\n}",
+                    eviction == Eviction::First ? "first" : "last");
+  return emit(b, b.getLoc(), b.getI64Type(), flag, text, "=l,r", /*hasSideEffects=*/false).getRes();
 }
 
 SmallVector<Value> fp4::loadUnder(ImplicitLocOpBuilder &b, Value policy, Value pointer) {

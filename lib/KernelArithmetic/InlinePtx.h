@@ -83,9 +83,11 @@ std::pair<mlir::Value, mlir::Value> decodeResponse(mlir::OpBuilder &, mlir::Loca
 /// Four words from global memory that nobody reads again; LLVM has no way to say so to NVPTX.
 llvm::SmallVector<mlir::Value> loadOnce(mlir::ImplicitLocOpBuilder &b, mlir::Value pointer);
 
-/// A cache policy (i64) by which what is loaded outlasts what is stored in the L2 cache where
-/// `isLarge` (i1); else they are alike.
-mlir::Value lastingPolicy(mlir::ImplicitLocOpBuilder &b, mlir::Value isLarge);
+/// Lines that leave the L2 cache before others, or behind them.
+enum class Eviction { First, Last };
+/// A cache policy (i64) by which what is loaded leaves the L2 cache so where `isLarge` (i1); else
+/// it is like what is stored.
+mlir::Value evictionPolicy(mlir::ImplicitLocOpBuilder &b, Eviction eviction, mlir::Value isLarge);
 /// Four words from global memory that nobody writes, under a cache policy.
 llvm::SmallVector<mlir::Value> loadUnder(mlir::ImplicitLocOpBuilder &b, mlir::Value policy,
                                          mlir::Value pointer);

@@ -217,8 +217,9 @@ std::optional<KernelPlan> fp4::planWithStrip(Operation *op, const KernelPlan &pa
 
 int64_t fp4::fewestOfStrips(const KernelPlan &plan, const hw::TargetModel &target) {
   int64_t wave = int64_t(target.sms) * *plan.ctasPerSm * *plan.strip;
-  bool hasMany = plan.pipeline.stages && (*plan.ctasPerSm >= kManyCtas || *plan.strip > kRows);
-  return hasMany ? wave * 3 / 4 : wave * 3 / 2;
+  if (*plan.strip > kRows)
+    return 6 * wave;
+  return plan.pipeline.stages && *plan.ctasPerSm >= kManyCtas ? wave * 3 / 4 : wave * 3 / 2;
 }
 
 /// Fields that only strips have.

@@ -18,7 +18,8 @@ std::optional<KernelPlan> planWithStrip(mlir::Operation *op, const KernelPlan &p
                                         int64_t chunks, const hw::TargetModel &target);
 
 /// The fewest rows for which `plan` has a strip: one wave of CTAs and half of another, or three
-/// quarters of one where eight CTAs of an SM have rows in shared memory, or CTAs have eight rows.
+/// quarters of one where eight CTAs of an SM have rows in shared memory, or six waves of CTAs that
+/// have eight rows.
 int64_t fewestOfStrips(const KernelPlan &plan, const hw::TargetModel &target);
 
 /// Checks the strip of a plan: all threads of a CTA have its rows together, and registers keep one

@@ -88,12 +88,13 @@ KernelBuilder::KernelBuilder(Operation *op, StringRef kind, LoweringContext &con
   bodyBuilder.setInsertionPointToStart(&function.getBody().front());
 }
 
-Value KernelBuilder::policyOfLoads(Value units, int64_t bytes) {
+Value KernelBuilder::policyOfLoads(Value units, int64_t bytes, Eviction eviction) {
   if (!hw::gainsFromLastingLoads(target) || bytes <= 0)
     return {};
   Int32 fewest(bodyBuilder, int64_t(llvm::divideCeil(target.l2Bytes, uint64_t(bytes))));
-  return lastingPolicy(
-      bodyBuilder, arith::CmpIOp::create(bodyBuilder, arith::CmpIPredicate::uge, units, fewest));
+  return evictionPolicy(
+      bodyBuilder, eviction,
+      arith::CmpIOp::create(bodyBuilder, arith::CmpIPredicate::uge, units, fewest));
 }
 
 void KernelBuilder::prefetch(Value pointer, int64_t bytes, Value condition) {

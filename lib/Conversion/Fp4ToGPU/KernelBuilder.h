@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
+#include "InlinePtx.h"
 #include "Lowering.h"
 #include "SmallBuilders.h"
 
@@ -89,7 +90,9 @@ public:
   /// so many bytes of loads each; null where they need none. An H200 writes lines back in a better
   /// order where loads outlast stores: 127 us in place of 132 for RMSNorm of 16384 x 8192 bf16, and
   /// a copy takes 128. Fewer bytes than the L2 cache has leave room there for the next kernel.
-  mlir::Value policyOfLoads(mlir::Value units, int64_t bytes);
+  /// Loads of a kernel that stores numbers alone leave first: 70.9 us in place of 73.5 for a cross
+  /// entropy of 16384 x 8192 bf16, and 66.2 in place of 67.2 behind reads.
+  mlir::Value policyOfLoads(mlir::Value units, int64_t bytes, Eviction eviction = Eviction::Last);
   /// Lanes, or threads, that have a scale block together; none where the plan leaves it open.
   std::optional<int64_t> lanesOfBlock() const { return plan.stream.lanesPerBlock; }
   /// Launches take turns: the kernel begins long before it may read, and asks the L2 cache for what

@@ -95,7 +95,8 @@ RowElements::RowElements(KernelBuilder &kernel, Operation *op, Value rows, int64
   if (!kept)
     loadTogether();
   else if (streamsRows(op))
-    policy = kernel.policyOfLoads(rows, bytesOfRows());
+    policy = kernel.policyOfLoads(rows, bytesOfRows(),
+                                  op && isRowReduction(op) ? Eviction::First : Eviction::Last);
 }
 
 /// Asks for what the thread will load at places that it knows: elements of its rows, and in the
