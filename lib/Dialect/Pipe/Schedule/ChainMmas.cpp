@@ -88,11 +88,15 @@ static bool hoistWait(MmaOp before, MmaOp product) {
 
 /// Lets the second MMA await its tile once the first one runs, where nothing in front of both uses
 /// the tile. A of the second MMA is in registers, as powers are, and no other MMA has its tile:
-/// gradients of heads of 128 take 5 to 19 % longer so (an H200, notebook/attention.md).
+/// gradients of heads of 128 take 5 to 19 % longer so (an H200, notebook/attention.md). ptxas
+/// serializes the MMAs of a role of one warpgroup then (C7520).
 static void awaitBetween(MmaOp before, MmaOp product) {
   auto wait = product.getB().getDefiningOp<ConsumerWaitOp>();
   auto channel = wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
-  if (!channel || channel.isCluster() || channel.overlaps() ||
+  constexpr int32_t warpsOfGroup = 4;
+  auto region = product->getParentOfType<RoleRegionOp>();
+  if (!channel || channel.isCluster() || channel.overlaps() || !region ||
+      region.getRole().getNumWarps() == warpsOfGroup ||
       !isa<RankedTensorType>(product.getA().getType()))
     return;
   auto comesLater = [&](Operation *user) {
