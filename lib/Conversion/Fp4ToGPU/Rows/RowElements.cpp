@@ -23,8 +23,7 @@ namespace {
 constexpr int64_t kChunk = RowTeam::kChunk, kLanesAtOnce = 2;
 /// The widest access.
 constexpr int64_t kAccessBytes = 16;
-/// Words up to which columns are kept, too, which only the last loop needs: their loads then do not
-/// begin behind the sums.
+/// Words up to which columns of the last loop are kept, too: loads do not begin behind the sums.
 constexpr int64_t kFewWords = 24;
 /// Bytes of the number of a row that is gathered (InputRows::table).
 constexpr int64_t kRowNumberBytes = 8;
