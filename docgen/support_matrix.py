@@ -123,6 +123,8 @@ ROWS = {
     "Attention over caches of NVFP4, MXFP4, MXFP8 and FP8":
         [sweep_attention.program((2, 1, 300, (8, 2), (128, 128), "bf16", "causal", "0.125"), 16, form)
          for form in ("nvfp4", "mxfp4", "mxfp8", "fp8")],
+    "Attention over latent caches (MLA)":
+        [sweep_attention.program((2, 1, 300, (16, 1), (576, 512), "bf16", "causal", "0.125"), 64, latent=True)],
 }
 
 
@@ -130,7 +132,7 @@ ROWS = {
 REASONS = {"Attention, forward, FP8": "only wgmma and tcgen05",
            "Attention, forward, MXFP8 and NVFP4, values FP8": "only tcgen05 and mma.sync",
            "Attention, forward, MXFP8 and NVFP4": "only tcgen05 and mma.sync",
-           "Attention, backward, bf16 and f16": "only wgmma"}
+           "Attention, backward, bf16 and f16": "only wgmma", "Attention over latent caches (MLA)": "only wgmma"}
 
 
 def cell(build, name, target, texts):
