@@ -34,7 +34,8 @@ protected:
     if (!usual || usual->supports(target.name, target.ptxFeature))
       return usual;
     Expected<Ptxas> later = Ptxas::find(FP4_BINARY_DIR "/toolchain/ptxas-later");
-    return later ? later : tl::unexpected(usual->supports(target.name, target.ptxFeature).error());
+    return later ? later
+                 : tl::make_unexpected(usual->supports(target.name, target.ptxFeature).error());
   }
 };
 

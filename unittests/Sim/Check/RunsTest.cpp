@@ -150,14 +150,18 @@ public:
   }
 
   void issue(uint32_t warp, uint64_t id, uint32_t pc, std::vector<SharedRange> writes = {}) {
-    TicketEvent event{{0, 0, warp, 0}, {pc, 0}};
+    TicketEvent event;
+    event.actor = {0, 0, warp, 0};
+    event.at = {pc, 0};
     event.id = id;
     event.kind = TicketKind::Tma;
     event.writes = writes;
     checker.onTicket(event);
   }
   void complete(uint32_t warp, uint64_t id, uint32_t pc) {
-    TicketEvent event{{0, 0, warp, 0}, {pc, 0}};
+    TicketEvent event;
+    event.actor = {0, 0, warp, 0};
+    event.at = {pc, 0};
     event.id = id;
     event.state = TicketState::Completed;
     checker.onTicket(event);
