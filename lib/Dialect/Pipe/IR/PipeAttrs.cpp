@@ -33,7 +33,7 @@ void PipeDialect::registerAttributes() {
       >();
 }
 
-/// Warps that setmaxnreg speaks to at once.
+/// Warps of a warpgroup, which setmaxnreg speaks to at once.
 static constexpr int32_t kWarpsPerGroup = 4;
 /// Warps of an SM; the warps of a CTA of a target are checked where its kernel is planned.
 static constexpr int32_t kMaxWarps = 64;
@@ -185,6 +185,8 @@ void RolePlanAttr::print(AsmPrinter &printer) const {
 bool RoleAttr::drives(Engine engine) const { return llvm::is_contained(getEngines(), engine); }
 
 bool RoleAttr::isElected() const { return !drives(Engine::Threads); }
+
+bool RoleAttr::isOneWarpgroup() const { return getNumWarps() == kWarpsPerGroup; }
 
 bool DistributionAttr::isFragment() const {
   return getKind() == FragmentKind::Wgmma || getKind() == FragmentKind::MmaSync;

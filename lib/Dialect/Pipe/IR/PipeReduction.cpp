@@ -94,11 +94,11 @@ int64_t ReduceOp::getReductionBytes() {
 
 /// (C669) The rows that exist.
 static LogicalResult verifyReducedRows(ReduceOp op) {
-  constexpr int64_t rowsOfGroup = 64, warpsOfGroup = 4;
+  constexpr int64_t rowsOfGroup = 64;
   auto region = op->getParentOfType<RoleRegionOp>();
   int64_t rows = op.getRows().value_or(rowsOfGroup);
   if (rows > 0 && rows <= rowsOfGroup &&
-      (!op.getRows() || !region || region.getRole().getNumWarps() == warpsOfGroup))
+      (!op.getRows() || !region || region.getRole().isOneWarpgroup()))
     return success();
   return withNote(op.emitOpError()
                       << "rows must be 1 to 64, of a role of one warpgroup, but got " << rows,

@@ -93,11 +93,9 @@ static bool hoistWait(MmaOp before, MmaOp product) {
 static void awaitBetween(MmaOp before, MmaOp product) {
   auto wait = product.getB().getDefiningOp<ConsumerWaitOp>();
   auto channel = wait ? wait.getChannel().getDefiningOp<ChannelOp>() : ChannelOp();
-  constexpr int32_t warpsOfGroup = 4;
   auto region = product->getParentOfType<RoleRegionOp>();
   if (!channel || channel.isCluster() || channel.overlaps() || !region ||
-      region.getRole().getNumWarps() == warpsOfGroup ||
-      !isa<RankedTensorType>(product.getA().getType()))
+      region.getRole().isOneWarpgroup() || !isa<RankedTensorType>(product.getA().getType()))
     return;
   auto comesLater = [&](Operation *user) {
     return user->getBlock() == before->getBlock() && before->isBeforeInBlock(user) &&

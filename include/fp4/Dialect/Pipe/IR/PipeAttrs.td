@@ -51,6 +51,8 @@ def Pipe_RoleAttr : Pipe_Attr<"Role", "role"> {
   let extraClassDeclaration = [{
     int32_t getNumWarps() const { return getEndWarp() - getFirstWarp(); }
     int32_t getNumThreads() const { return 32 * getNumWarps(); }
+    /// The warps of the role are those of one warpgroup.
+    bool isOneWarpgroup() const;
     /// Threads that have a stage together: all of the role, or those of a warpgroup.
     int32_t getStageThreads() const { return getTurns() == Turns::Stages ? 128 : getNumThreads(); }
     bool drives(Engine engine) const;
